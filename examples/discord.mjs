@@ -27,21 +27,20 @@ const url = `http://127.0.0.1:${server.address().port}/channels/1/messages`;
 const pg = new Paddlegate(); // PADDLEGATE_URL, or this process
 const bot = pg.window("discord:bot", 50, "second");
 const route = pg.bucket("discord:POST/channels/1/messages", 5, "second"); // 5 is a guess
+const limits = pg.together([bot, route]);
 
 async function send(content) {
-  return await bot.withinLimit(() =>
-    route.withinLimit(async () => {
-      const response = await fetch(url, { method: "POST", body: JSON.stringify({ content }) });
-      const { status, headers } = response;
-      const body = await response.text();
-      const answer = await route.learnFromResponse(
-        { status, headers, body },
-        { provider: "discord" },
-      );
-      if (answer.scope === "global") await bot.pause({ forMs: answer.pauseMs });
-      return status;
-    }),
-  );
+  return await limits.withinLimit(async () => {
+    const response = await fetch(url, { method: "POST", body: JSON.stringify({ content }) });
+    const { status, headers } = response;
+    const body = await response.text();
+    const answer = await route.learnFromResponse(
+      { status, headers, body },
+      { provider: "discord" },
+    );
+    if (answer.scope === "global") await bot.pause({ forMs: answer.pauseMs });
+    return status;
+  });
 }
 
 const statuses = [];

@@ -11,12 +11,13 @@ def limiter(customer, plan)
   Paddlegate.window("api:#{customer}", PLANS.fetch(plan), :minute, ttl: :day)
 end
 
-# The limit of all first: a refusal by it costs the customer nothing.
+# Both limits at once: a refusal by one costs nothing in the other.
 def serve(customer, plan)
-  return "service busy" unless ALL.allow?
+  decision = Paddlegate.together(ALL, limiter(customer, plan)).try_acquire
+  return "#{decision.remaining} left" if decision.allowed?
+  return "service busy" if decision.limiter == ALL.name
 
-  decision = limiter(customer, plan).try_acquire
-  decision.allowed? ? "#{decision.remaining} left" : "retry in #{decision.retry_after.ceil} s"
+  "retry in #{decision.retry_after.ceil} s"
 end
 
 4.times { puts "ada (free): #{serve("ada", :free)}" }
@@ -27,4 +28,5 @@ answers = Array.new(6) { serve("bob", :free) }
 served = answers.count { |answer| answer.end_with?("left") }
 puts served # 5
 puts serve("eve", :free) # -> 2 left
-puts serve("eve", :free) # -> service busy
+2.times { serve("eve", :free) }
+puts serve("fay", :free) # -> service busy

@@ -45,9 +45,9 @@ bind() {
 
 rm -rf "$dist"
 compile
-bind "$dist" 117000
+bind "$dist" 136000
 compile --features full
-bind "$dist/full" 384000
+bind "$dist/full" 403000
 
 # The same code for `require`, side by side.
 common='s/^export default /module.exports = /; s/^export {/module.exports = {/'

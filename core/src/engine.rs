@@ -9,4 +9,5 @@ pub(crate) mod reply;
 #[cfg(feature = "redis")]
 pub(crate) mod script;
 pub(crate) mod state;
+pub(crate) mod together;
 pub(crate) mod transaction;

@@ -80,6 +80,8 @@ pub struct Definition {
     pub wait_timeout: Option<Micros>,
     /// The retention of statistics after the last use; the default when `None`.
     pub ttl: Option<Micros>,
+    /// The group, which limiters that decide together in a cluster have in common.
+    pub group: Option<String>,
     /// The handling of refused work.
     pub on_limit: OnLimit,
 }

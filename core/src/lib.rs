@@ -103,7 +103,7 @@ pub use formats::procedure::{Procedure, ProcedureOutcome};
 #[cfg(feature = "documents")]
 pub use formats::{Definition, LoadOptions};
 pub use model::budget::{BudgetUpdate, UpstreamReport};
-pub use model::cost::Cost;
+pub use model::cost::{Cost, LimiterUnits};
 pub use model::decision::{Decision, Status, Ticket};
 pub use model::kind::Kind;
 pub use model::label::{Label, MAX_LABEL, MAX_LABELS};
@@ -114,7 +114,9 @@ pub use model::on_limit::OnLimit;
 pub use model::on_unavailable::OnUnavailable;
 pub use model::operation::{Answer, Operation};
 pub use model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
-pub use model::permit::{MAX_ID, MAX_PERMIT_ID, MAX_PERMITS, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement, new_id};
+pub use model::permit::{
+    MAX_ID, MAX_PERMIT_ID, MAX_PERMITS, MAX_TOGETHER, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement, new_id,
+};
 pub use model::policy::{MAX_LIMITS, Policy};
 pub use model::reason::Reason;
 pub use model::request::{QueuePosition, Request, Wait};

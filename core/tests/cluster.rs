@@ -251,6 +251,39 @@ mod redis_cluster {
     }
 
     #[test]
+    fn limiters_of_one_group_decide_together_and_others_do_not() {
+        let cluster = Cluster::start();
+        let pg = cluster.open();
+        let named = |name: &str| pg.concurrent(name, 2, HOUR).expect("a limiter");
+        let alone: Vec<Limiter> = ["org", "user", "team", "key"].map(named).into();
+        assert!(alone.iter().any(|limiter| slot_of(limiter) != slot_of(&alone[0])));
+        let error = pg.together(&alone.iter().collect::<Vec<_>>()).expect("a limiter").acquire(Request::cost(1));
+        let error = error.expect_err("several slots");
+        assert_eq!((error.kind(), error.argument()), (ErrorKind::Invalid, Some("group")));
+        assert!(!error.may_have_counted());
+
+        let grouped: Vec<Limiter> = alone.iter().map(|limiter| limiter.with_group("acme").expect("a group")).collect();
+        assert!(grouped.iter().all(|limiter| slot_of(limiter) == slot_of(&grouped[0])));
+        let all = pg.together(&grouped.iter().collect::<Vec<_>>()).expect("a limiter");
+        let first = take(&all).permit.expect("a permit");
+        assert_eq!(take(&all).remaining, Some(0));
+        assert_eq!(all.renew(&first).expect("a renewal"), Some(paddlegate::Micros(3_600_000_000)));
+        // The slot moves to a node without the script, where a release and a renewal name only keys that exist.
+        cluster.start_to_move(&grouped[0]);
+        cluster.move_keys(&grouped[0]);
+        assert!(all.renew(&first).expect("a renewal").is_some());
+        assert_eq!(all.release(&first).expect("a settlement"), Settlement::Released);
+        cluster.finish_to_move(&grouped[0]);
+        assert!(take(&all).allowed() && !take(&all).allowed());
+        let wait = Wait::up_to(paddlegate::Micros(60_000_000));
+        assert_eq!(all.acquire_with_id(Request::cost(1), "id", Some(wait)).expect("a decision").status, Status::Queued);
+        assert_eq!(all.cancel("id").expect("a settlement"), Settlement::Cancelled);
+        for limiter in &alone {
+            assert_eq!(limiter.peek(Request::cost(0)).expect("a decision").remaining, Some(2), "another state");
+        }
+    }
+
+    #[test]
     fn a_dead_node_fails_only_the_limiters_of_its_slots() {
         let mut cluster = Cluster::start();
         let pg = cluster.open();
@@ -338,7 +371,7 @@ impl Cluster {
     /// Returns the limiter's keys on the first owner of its slot.
     fn keys_of(&self, limiter: &Limiter) -> Vec<String> {
         let (from, _) = self.ends_of(limiter);
-        from.execute(&["CLUSTER", "GETKEYSINSLOT", &slot_of(limiter).to_string(), "10"])
+        from.execute(&["CLUSTER", "GETKEYSINSLOT", &slot_of(limiter).to_string(), "100"])
             .lines()
             .map(str::to_owned)
             .collect()

@@ -6,7 +6,7 @@ use paddlegate::{Limiter, Micros, Operation, Paddlegate, Request, SignalHandling
 use serde_json::Value;
 use support::limiter::{Named, policy, with_request};
 use support::units::Units;
-use support::vectors::{Step, cases, replay};
+use support::vectors::{Permits, Step, cases, expected, perform, replay};
 use support::{memory_with_clock, redis, redis_with_clock, unique};
 
 macro_rules! files {
@@ -43,6 +43,16 @@ files!(
 );
 
 #[test]
+fn several_limiters_in_memory() {
+    play_together(&memory_with_clock());
+}
+
+#[test]
+fn several_limiters_on_redis() {
+    play_together(&redis_with_clock());
+}
+
+#[test]
 fn every_file_of_vectors_is_replayed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors");
     let mut found: Vec<String> = std::fs::read_dir(folder)
@@ -50,7 +60,8 @@ fn every_file_of_vectors_is_replayed() {
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
         .filter(|name| name != "README.md")
         .collect();
-    let mut played: Vec<String> = FILES.iter().chain(&["waiting.json"]).map(|name| (*name).to_owned()).collect();
+    let mut played: Vec<String> =
+        FILES.iter().chain(&["waiting.json", "together.json"]).map(|name| (*name).to_owned()).collect();
     found.sort();
     played.sort();
     assert_eq!(found, played);
@@ -64,6 +75,63 @@ fn play(store: &Paddlegate, file: &str) {
             None => format!("{prefix}-{number}"),
         };
         replay(case, &mut Named::new(store, name, case["limits"].as_array().expect("limits")));
+    }
+}
+
+/// Replays the cases of several limiters.
+fn play_together(store: &Paddlegate) {
+    let prefix = unique("together");
+    for (number, case) in cases("together.json").iter().enumerate() {
+        let full = |name: &str| format!("{prefix}-{number}.{name}");
+        let limiters: Vec<(&str, Limiter)> = case["limiters"]
+            .as_array()
+            .expect("limiters")
+            .iter()
+            .map(|limiter| {
+                let name = limiter["name"].as_str().expect("name");
+                let policy = policy(limiter["limits"].as_array().expect("limits")).expect("a policy");
+                (name, store.limiter(&full(name), policy).expect("a limiter"))
+            })
+            .collect();
+        let names: Vec<&str> = limiters.iter().map(|(name, _)| *name).collect();
+        let of = |step: &Value| -> paddlegate::Result<Limiter> {
+            let given = |name: &str| {
+                let limiter = &limiters.iter().find(|(other, _)| *other == name).expect("a name of the case").1;
+                match step["groups"][name].as_str() {
+                    Some(group) => limiter.with_group(group),
+                    None => Ok(limiter.clone()),
+                }
+            };
+            if let Some(name) = step["of"].as_str() {
+                return given(name);
+            }
+            let of = step["of"].as_array().map(|of| of.iter().filter_map(Value::as_str).collect());
+            let each =
+                of.unwrap_or_else(|| names.clone()).into_iter().map(given).collect::<paddlegate::Result<Vec<_>>>()?;
+            store.together(&each.iter().collect::<Vec<_>>())
+        };
+        let mut permits = Permits::new();
+        for (place, step) in case["steps"].as_array().expect("steps").iter().enumerate() {
+            let mut step = step.clone();
+            for key in ["cost", "estimate", "actual"] {
+                if let Some(units) = step[key].as_object() {
+                    let renamed = units.iter().map(|(key, units)| {
+                        (if names.contains(&&**key) { full(key) } else { key.clone() }, units.clone())
+                    });
+                    step[key] = Value::Object(renamed.collect());
+                }
+            }
+            let got = match of(&step) {
+                Ok(_) if step["do"] == "together" => Some(Ok("made".to_owned())),
+                Ok(limiter) => perform(&step, &mut Named::of(store, limiter), &mut permits),
+                Err(error) => Some(Err(error.argument().expect("an argument").to_owned())),
+            };
+            if std::env::var_os("PADDLEGATE_PRINT").is_some() {
+                println!("GOT {number} {place} {got:?}");
+            } else if let Some(got) = got {
+                assert_eq!(got, expected(&step), "step {place} of {}", case["title"]);
+            }
+        }
     }
 }
 

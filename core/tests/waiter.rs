@@ -72,6 +72,7 @@ fn decision(step: &Value) -> Decision {
     };
     let ticket = |number| Ticket { number, position: 0, ready_after: None };
     Decision {
+        limiter: None,
         status,
         limit: Some(1),
         remaining: Some(0),

@@ -13,6 +13,7 @@ import type {
   RuntimeState,
   Settlement,
   Statistics,
+  TogetherOptions,
   WaitOptions,
 } from "./types.js";
 
@@ -55,6 +56,11 @@ export interface LimiterOptions<P extends Policy = Policy> extends WaitOptions, 
   readonly onLimit?: P;
   /** The retention of the statistics after the last use, at least one second. Default 90 days. */
   readonly ttl?: Interval;
+  /**
+   * The group, 1 to 512 bytes. Only limiters of one group can decide together in a Redis Cluster, which keeps them on
+   * one node. All processes must give a name the same group: with another it has another state.
+   */
+  readonly group?: string;
 }
 
 /** Options of a concurrency limit. */
@@ -197,6 +203,8 @@ export interface Permit {
 /** A limiter that a process has used. */
 export interface LimiterInfo {
   readonly name: string;
+  /** The group of the limiter; `null` without one, and in memory. */
+  readonly group: string | null;
   /** The limits of the last use. */
   readonly limits: readonly LimitInfo[];
   /** The time of the last use in seconds since 1970, to the minute; `null` in memory. */
@@ -213,6 +221,8 @@ export interface LimiterInfo {
 export interface Limiter<S = never> {
   /** The name of the limiter. */
   readonly name: string;
+  /** The group of the limiter; `null` without one. */
+  readonly group: string | null;
   /** The handling of refused work in the limiter's document; `null` for a limiter that is not from a document. */
   readonly onLimit: OnLimit | null;
   /**
@@ -619,6 +629,20 @@ export class Paddlegate {
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
   /**
+   * Creates a limiter of one to four limiters of this store that decide together: all are charged or none, in one call.
+   * Its name is theirs with ` + ` between; `decision.limiter` names the one that refused, or that has the fewest
+   * remaining units. It has the verbs of a limiter, but statistics, runtime states, reports and resets, which are of one
+   * name and fail with `InvalidError`.
+   *
+   * Each keeps its own queue. A call waits in that of the first limiter that refuses it; while another holds it up, it
+   * keeps its position there and stops nobody behind it. A permit is for the same limiters in the same order. While Redis
+   * is unavailable the strictest `onUnavailable` applies, and `"local"` refuses. In a Redis Cluster they need one `group`.
+   */
+  together<P extends Policy = "raise">(
+    limiters: readonly Limiter<Skipped>[],
+    options?: TogetherOptions<P>,
+  ): Limiter<Refusal<P>>;
+  /**
    * Returns the limiters of a document by name. The document is text or the value of `JSON.parse`, in Paddlegate's own
    * format (limiters sorted by name) or that of Open Job Spec, Conductor, Invantive or guild-queues (limiters in the
    * document's order). With `on_limit` `"ignore"` the policy is `"ignore"`, otherwise `"raise"`; for a document with an
@@ -670,7 +694,7 @@ export abstract class PaddlegateError extends Error {
 export class OverLimitError extends PaddlegateError {
   private constructor();
   readonly code: "OVER_LIMIT";
-  /** The name of the limiter, or of the slot of a gate. */
+  /** The name of the limiter, of several the one that refused; or of the slot of a gate. */
   readonly limiter: string;
   /** The decision that refused the call; that of a gate has a `slot`. */
   readonly decision: Decision | GateDecision;

@@ -62,6 +62,7 @@ const NAMES = {
   reset_at: "resetAt",
   reset_in: "resetInMs",
   restore_rate: "restoreRate",
+  runtime_state: "runtimeState",
   wait_timeout: "waitTimeoutMs",
 };
 
@@ -120,6 +121,7 @@ function only(names, options = NOTHING) {
 }
 
 // Returns the units of labels as a list of labels and units alternately, which WebAssembly reads, and a number as it is.
+// The units of a limiter's labels are such a list in the list.
 function units(argument, cost) {
   if (typeof cost !== "object" || cost === null) return cost;
   // A Map or a list has no members that are labels, and would count one of every limit.
@@ -127,7 +129,7 @@ function units(argument, cost) {
     const message = "must be a whole number, or an object such as { tpm: 900 }";
     throw new InvalidError(message, argument);
   }
-  return Object.entries(cost).flat();
+  return Object.entries(cost).flatMap(([key, of]) => [key, units(argument, of)]);
 }
 
 // The cost and the estimate of a request, for WebAssembly.

@@ -38,6 +38,7 @@ export default function bind(module, more) {
       resetAfterUs,
       reason,
       label,
+      limiter,
       atUs,
       ...more
     ) => {
@@ -51,6 +52,7 @@ export default function bind(module, more) {
         resetAfterMs: wholeMilliseconds(resetAfterUs),
         reason: reason ?? null,
         label: label ?? null,
+        limiter: limiter ?? null,
         atUs,
         permit: permit ?? null,
         leaseMs: milliseconds(leaseUs),
@@ -76,7 +78,7 @@ export default function bind(module, more) {
           offset: offset / 1e6,
         }),
       );
-      return { name, limits, lastUsed: null, ttl: numbers.at(-1) / 1e6 };
+      return { name, group: null, limits, lastUsed: null, ttl: numbers.at(-1) / 1e6 };
     },
     runtimeState: (version, inUse, pausedForUs, expiresInUs, overrides, labels, view) => {
       const limits = unflattened(labels, [...view]).map(([label, kind, limit, interval]) => [
@@ -204,14 +206,20 @@ export default function bind(module, more) {
     }
 
     limiter(name, limits, options) {
-      const { lockTimeoutMs, ttl, onLimit, waitTimeoutMs } = only(
+      const { lockTimeoutMs, ttl, group, onLimit, waitTimeoutMs } = only(
         ["lockTimeoutMs", ...OPTIONS],
         options,
       );
       const given = limitList(limits);
       const specs = withLockTimeout(given, lockTimeoutMs);
       const list = nativeLimits(this.#store, specs, specs === given ? undefined : NAMES);
-      return this.#made(this.#store.limiter(name, list, ttl), waitTimeoutMs, onLimit);
+      return this.#made(this.#store.limiter(name, list, ttl, group), waitTimeoutMs, onLimit);
+    }
+
+    together(limiters, options) {
+      const { onLimit, waitTimeoutMs } = only(["waitTimeoutMs", "onLimit"], options);
+      const inner = this.#store.together(inside.shared(limiters));
+      return this.#made(inner, waitTimeoutMs, onLimit);
     }
 
     limiters() {
@@ -242,4 +250,4 @@ export default function bind(module, more) {
 const STATUSES = ["refused", "granted", "queued", "no_ticket"];
 const GRANTED = 1;
 
-const OPTIONS = ["waitTimeoutMs", "onLimit", "ttl"];
+const OPTIONS = ["waitTimeoutMs", "onLimit", "ttl", "group"];

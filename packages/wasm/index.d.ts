@@ -13,6 +13,7 @@ import type {
   RuntimeState,
   Settlement,
   Statistics,
+  TogetherOptions,
   WaitOptions,
 } from "./types.js";
 
@@ -30,6 +31,8 @@ export interface LimiterOptions<P extends Policy = Policy> extends WaitOptions {
   readonly onLimit?: P;
   /** The retention of the statistics after the last use, at least one second. Default 90 days. */
   readonly ttl?: Interval;
+  /** The group, 1 to 512 bytes, as in the package `paddlegate`; it has no effect in memory. */
+  readonly group?: string;
 }
 
 /** Options of a concurrency limit. */
@@ -130,6 +133,8 @@ export interface Permit {
 /** A limiter of this store. */
 export interface LimiterInfo {
   readonly name: string;
+  /** Always `null`: a group has no effect in memory. */
+  readonly group: null;
   /** The limits of the last use. */
   readonly limits: readonly LimitInfo[];
   /** Always `null`: memory does not record the time of the last use. */
@@ -290,6 +295,19 @@ export class Paddlegate {
     limits: (L & Labelled<L>) | readonly Limit[],
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
+  /**
+   * Creates a limiter of one to four limiters of this store that decide together: all are charged or none. Its name is
+   * theirs with ` + ` between; `decision.limiter` names the one that refused, or that has the fewest remaining units. It
+   * has the verbs of a limiter, but statistics, runtime states, reports and resets, which are of one name and throw
+   * `InvalidError`.
+   *
+   * Each keeps its own queue. A call waits in that of the first limiter that refuses it; while another holds it up, it
+   * keeps its position there and stops nobody behind it. A permit is for the same limiters in the same order.
+   */
+  together<P extends Policy = "raise">(
+    limiters: readonly Limiter<Skipped>[],
+    options?: TogetherOptions<P>,
+  ): Limiter<Refusal<P>>;
   /** Returns the limiters of this store, sorted by name. */
   limiters(): LimiterInfo[];
 }
@@ -301,6 +319,8 @@ export class Paddlegate {
 export interface Limiter<S = never> {
   /** The name of the limiter. */
   readonly name: string;
+  /** The group of the limiter; `null` without one. */
+  readonly group: string | null;
   /**
    * Waits in the queue, runs `fn`, releases the lease and resolves with the result of `fn`. If the wait times out it
    * rejects with `OverLimitError`, or resolves with `SKIPPED`, depending on the policy.
@@ -378,7 +398,7 @@ export abstract class PaddlegateError extends Error {
 export class OverLimitError extends PaddlegateError {
   private constructor();
   readonly code: "OVER_LIMIT";
-  /** The name of the limiter. */
+  /** The name of the limiter, of several the one that refused. */
   readonly limiter: string;
   /** The decision that refused the call. */
   readonly decision: Decision;

@@ -27,6 +27,14 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
 
     static {
       inside.run = (limiter, operation) => limiter.#deliverAfter(operation(limiter.#inner));
+      // Returns the limiters of a list once more, for one of several limiters to take over.
+      inside.shared = (limiters) => {
+        const list = Array.isArray(limiters) ? [...limiters] : [null];
+        if (!list.every((it) => typeof it === "object" && it !== null && #inner in it)) {
+          throw new InvalidError("must be a list of limiters", "limiters");
+        }
+        return list.map((limiter) => limiter.#inner.share());
+      };
     }
 
     constructor(store, inner, hub, waitTimeoutMs, skips) {
@@ -39,6 +47,10 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
 
     get name() {
       return this.#inner.name;
+    }
+
+    get group() {
+      return this.#inner.group ?? null;
     }
 
     tryAcquire(options) {
@@ -159,7 +171,8 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
           ? await this.#wait(asked, maxWaitMs, abort)
           : { began: performance.now(), decision: this.tryAcquire(asked) };
       if (!decision.allowed) {
-        const { name } = this;
+        // That of several limiters which refused.
+        const name = decision.limiter ?? this.name;
         const message = `over the limit: name=${JSON.stringify(name)} retry_after_ms=${decision.retryAfterMs}`;
         throw new OverLimitError(message, name, decision);
       }

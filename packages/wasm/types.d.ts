@@ -107,11 +107,15 @@ export function concurrency(limit: number, options?: ConcurrencyLimitOptions): L
  * that is not named counts one, the call; a `points` limit must be named. `concurrency` and `throttle` count calls and
  * may not be named.
  *
+ * Of limiters that decide together, a number is the cost of each, and a key may also be the name of a limiter, with a
+ * number or with a number for each label.
+ *
  * ```js
  * await llm.tryAcquire({ cost: { tpm: 900 } });
+ * await both.tryAcquire({ cost: { "openai:gpt-5": { tpm: 900 }, team: 3 } });
  * ```
  */
-export type Cost = number | Readonly<Record<string, number>>;
+export type Cost = number | Readonly<Record<string, number | Readonly<Record<string, number>>>>;
 
 /**
  * Why a call was refused or queued: the kind of the limit, or `"too_large"` if a limit that was lowered at run time is
@@ -130,6 +134,12 @@ export interface WaitOptions {
  * `"skip"` is the same as `"ignore"`.
  */
 export type Policy = "raise" | "ignore" | "skip";
+
+/** Options of the limiter of several limiters that decide together. */
+export interface TogetherOptions<P extends Policy = Policy> extends WaitOptions {
+  /** The behaviour of `withinLimit` when the call is refused. Default `"raise"`. */
+  readonly onLimit?: P;
+}
 
 /**
  * The result of a correction. `"settled"`: the charge is now the actual cost. `"already"`: the permit was settled
@@ -271,6 +281,8 @@ export interface BaseDecision {
   readonly resetAfterUs: number | null;
   /** The label of the limit that these values describe; `null` for a pause, and without a limit. */
   readonly label: string | null;
+  /** Of limiters that decide together the name of the one that these values describe, otherwise `null`. */
+  readonly limiter: string | null;
   /** The store's time of the decision in microseconds since 1970; 0 when the store was not used. */
   readonly atUs: number;
   /** The id with which any process can correct an estimate and release a lease; `null` without either. */

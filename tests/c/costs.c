@@ -18,9 +18,9 @@ static void make_llm(pg_limiter **first, pg_limiter **second)
 static int64_t left(pg_limiter *limiter, const char *label)
 {
     /* As many units of the other as it has: then this one is described. */
-    const pg_units nothing[] = {{"rpm", 0}, {"tpm", 0}};
+    const pg_units nothing[] = {{"rpm", 0, NULL}, {"tpm", 0, NULL}};
     pg_request check = {.cost_by_label = nothing, .cost_count = 2};
-    pg_units most[] = {{"rpm", 5}, {"tpm", 1000}};
+    pg_units most[] = {{"rpm", 5, NULL}, {"tpm", 1000, NULL}};
     pg_decision d;
 
     OK(pg_peek(limiter, &check, &d, &error));
@@ -35,7 +35,7 @@ static int64_t left(pg_limiter *limiter, const char *label)
 
 static void a_cost_names_its_limits(void)
 {
-    const pg_units cost[] = {{"tpm", 900}};
+    const pg_units cost[] = {{"tpm", 900, NULL}};
     const pg_request call = {.cost_by_label = cost, .cost_count = 1};
     pg_limiter *first, *second;
     pg_decision d;
@@ -59,7 +59,7 @@ static void a_cost_names_its_limits(void)
 
 static void an_estimate_is_corrected_by_label(void)
 {
-    const pg_units estimate[] = {{"tpm", 600}}, actual[] = {{"tpm", 50}};
+    const pg_units estimate[] = {{"tpm", 600, NULL}}, actual[] = {{"tpm", 50, NULL}};
     pg_limiter *first, *second;
     pg_decision d;
     pg_settlement settlement;
@@ -85,7 +85,7 @@ static void an_estimate_is_corrected_by_label(void)
 static void an_empty_array_is_a_cost(void)
 {
     const pg_limit limits[] = {{PG_KIND_WINDOW, 5, 60000000, 0, "rpm"}, {PG_KIND_BUCKET, 9, 60000000, 0, "rpd"}};
-    const pg_units none[] = {{NULL, 0}};
+    const pg_units none[] = {{NULL, 0, NULL}};
     pg_limiter *limiter;
     pg_decision d;
 
@@ -103,7 +103,7 @@ static void an_empty_array_is_a_cost(void)
 
 static void who_waits_names_limits_too(void)
 {
-    const pg_units cost[] = {{"tpm", 600}};
+    const pg_units cost[] = {{"tpm", 600, NULL}};
     const pg_request call = {.cost_by_label = cost, .cost_count = 1};
     const pg_wait wait = {.max_wait_us = 60000000};
     pg_limiter *first, *second;
@@ -129,7 +129,7 @@ static void who_waits_names_limits_too(void)
 
 static void a_debit_is_charged_in_any_case(void)
 {
-    const pg_units tokens[] = {{"tpm", 900}};
+    const pg_units tokens[] = {{"tpm", 900, NULL}};
     pg_limiter *first, *second;
     pg_decision d;
 
@@ -159,7 +159,7 @@ static void a_debit_is_charged_in_any_case(void)
 
 static void a_lowered_limit_refuses_a_cost_above_it(void)
 {
-    const pg_units cost[] = {{"tpm", 600}};
+    const pg_units cost[] = {{"tpm", 600, NULL}};
     const pg_request call = {.cost_by_label = cost, .cost_count = 1};
     pg_limiter *first, *second;
     pg_decision d;
@@ -197,7 +197,7 @@ static void the_longest_permit_fits(void)
     memset(id, 'x', 64);
     for (int i = 0; i < 8; i++) {
         limits[i] = (pg_limit){PG_KIND_BUCKET, most, 86400000000, 0, labels[i]};
-        estimate[i] = (pg_units){labels[i], (uint64_t)most - (uint64_t)(i == 7)};
+        estimate[i] = (pg_units){labels[i], (uint64_t)most - (uint64_t)(i == 7), NULL};
     }
     OK(pg_new_id(name, &error));
     OK(pg_limiter_new(here, name, limits, 8, &limiter, &error));

@@ -162,7 +162,7 @@ static void a_document_makes_limiters(void)
     snprintf(text, sizeof text,
              "{\"limiters\":{\"%s a\":{\"concurrency\":{\"limit\":5,\"lock_timeout\":\"30s\"},\"window\":{\"limit\":2,"
              "\"per\":\"day\"},\"wait_timeout\":\"7s\",\"ttl\":\"1d\",\"on_limit\":\"reschedule\"},"
-             "\"%s b\":{\"unlimited\":true}}} no more",
+             "\"%s b\":{\"unlimited\":true,\"group\":\"acme\"}}} no more",
              name, name);
     OK(pg_load(here, text, strlen(text) - strlen(" no more"), &document, &error));
     for (int i = 0; i < 3; i++) {
@@ -177,11 +177,13 @@ static void a_document_makes_limiters(void)
     CHECK_INT(7000000, loaded[0].wait_timeout_us);
     CHECK_INT(86400000000, loaded[0].ttl_us);
     CHECK_TEXT("reschedule", loaded[0].on_limit);
+    CHECK_TEXT("", loaded[0].group);
     CHECK_TEXT(" b", loaded[1].name + 32);
     CHECK_INT(0, loaded[1].count);
     CHECK_INT(-1, loaded[1].wait_timeout_us);
     CHECK_INT(pg_ttl_us(), loaded[1].ttl_us);
     CHECK_TEXT("raise", loaded[1].on_limit);
+    CHECK_TEXT("acme", loaded[1].group);
     CHECK_TEXT("", loaded[2].name);
     CHECK(loaded[2].limiter == NULL);
     for (int i = 0; i < 3; i++) {
@@ -238,11 +240,12 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(40, offsetof(pg_learned, bucket));
     CHECK_INT(176, offsetof(pg_learned, learned));
     CHECK_INT(688, offsetof(pg_learned, ignored));
-    CHECK_INT(1144, sizeof(pg_loaded_limiter));
+    CHECK_INT(1664, sizeof(pg_loaded_limiter));
     CHECK_INT(520, offsetof(pg_loaded_limiter, limiter));
     CHECK_INT(528, offsetof(pg_loaded_limiter, limits));
     CHECK_INT(1104, offsetof(pg_loaded_limiter, count));
     CHECK_INT(1128, offsetof(pg_loaded_limiter, on_limit));
+    CHECK_INT(1144, offsetof(pg_loaded_limiter, group));
 }
 
 int main(void)

@@ -33,7 +33,7 @@ static inline void make(pg_limit limit, pg_limiter **first, pg_limiter **second)
     OK(pg_limiter_new(there, name, &limit, 1, second, &error));
 }
 
-static void forget(pg_limiter *first, pg_limiter *second)
+static inline void forget(pg_limiter *first, pg_limiter *second)
 {
     OK(pg_reset(first, &error));
     OK(pg_limiter_close(first, &error));

@@ -314,15 +314,18 @@ static void costs_by_label(void)
         {PG_KIND_POINTS, 1000, 60000000, 0, "tpm"},
         {PG_KIND_CONCURRENCY, 5, 60000000, 0, NULL},
     };
-    const pg_units good[] = {{"tpm", 5}}, unnamed[] = {{"rpm", 1}}, calls[] = {{"tpm", 1}, {"concurrency", 1}},
-                   twice[] = {{"tpm", 1}, {"tpm", 1}}, large[] = {{"tpm", 1000000000001}}, above[] = {{"tpm", 1001}},
-                   largest[] = {{"tpm", UINT64_MAX}}, nothing[] = {{"rpm", 0}, {"tpm", 0}};
+    const pg_units good[] = {{"tpm", 5, NULL}}, unnamed[] = {{"rpm", 1, NULL}},
+                   calls[] = {{"tpm", 1, NULL}, {"concurrency", 1, NULL}},
+                   twice[] = {{"tpm", 1, NULL}, {"tpm", 1, NULL}}, large[] = {{"tpm", 1000000000001, NULL}},
+                   above[] = {{"tpm", 1001, NULL}}, largest[] = {{"tpm", UINT64_MAX, NULL}},
+                   nothing[] = {{"rpm", 0, NULL}, {"tpm", 0, NULL}},
+                   of_limiter[] = {{"tpm", 1, "costs"}, {NULL, 1, "costs"}};
     const struct {
         const pg_units *units;
         size_t count;
     } wrong[] = {
-        {unnamed, 1}, {unnamed, 0}, {calls, 2}, {twice, 2}, {large, 1}, {largest, 1}, {NULL, 1}, {good, 9},
-        {good, SIZE_MAX},
+        {unnamed, 1}, {unnamed, 0}, {calls, 2}, {twice, 2}, {large, 1}, {largest, 1}, {NULL, 1}, {good, 33},
+        {good, SIZE_MAX}, {of_limiter, 1}, {of_limiter + 1, 1},
     };
     pg_limiter *llm, *starts, *free;
     pg_admission admission;
@@ -342,7 +345,7 @@ static void costs_by_label(void)
         REFUSED("actual", pg_correct(llm, "id:1:1", 0, wrong[i].units, wrong[i].count, NULL, &error_));
     }
     for (size_t i = 0; i < sizeof wrong_labels / sizeof *wrong_labels; i++) {
-        unknown = (pg_units){wrong_labels[i], 1};
+        unknown = (pg_units){wrong_labels[i], 1, NULL};
         bad = (pg_request){.cost_by_label = &unknown, .cost_count = 1};
         REFUSED("cost", pg_acquire(llm, &bad, &decision, &error_));
         REFUSED("actual", pg_correct(llm, "id:1:1", 0, &unknown, 1, NULL, &error_));

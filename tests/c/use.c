@@ -526,17 +526,20 @@ static void numbers_have_names(void)
 /* Other languages read these structs by their bytes. */
 static void structs_have_a_fixed_layout(void)
 {
-    CHECK_INT(16, sizeof(pg_units));
+    CHECK_INT(24, sizeof(pg_units));
     CHECK_INT(8, offsetof(pg_units, units));
+    CHECK_INT(16, offsetof(pg_units, limiter));
     CHECK_INT(48, sizeof(pg_request));
     CHECK_INT(16, offsetof(pg_request, cost_by_label));
     CHECK_INT(32, offsetof(pg_request, estimate_by_label));
-    CHECK_INT(336, sizeof(pg_decision));
+    CHECK_INT(736, sizeof(pg_decision));
     CHECK_INT(8, offsetof(pg_decision, label));
+    CHECK_INT(44, offsetof(pg_decision, limiter));
+    CHECK_INT(48, offsetof(pg_decision, limit));
     CHECK_INT(88, offsetof(pg_decision, lease_us));
     CHECK_INT(128, offsetof(pg_decision, permit));
-    CHECK_INT(328, offsetof(pg_decision, degraded));
-    CHECK_INT(352, sizeof(pg_admission));
+    CHECK_INT(728, offsetof(pg_decision, degraded));
+    CHECK_INT(752, sizeof(pg_admission));
     CHECK_INT(8, offsetof(pg_admission, after_us));
     CHECK_INT(16, offsetof(pg_admission, decision));
     CHECK_INT(32, sizeof(pg_wait));
@@ -544,9 +547,10 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(80, sizeof(pg_wakeup));
     CHECK_INT(8, offsetof(pg_wakeup, id));
     CHECK_INT(96, sizeof(pg_statistics));
-    CHECK_INT(2848, sizeof(pg_limiter_info));
-    CHECK_INT(520, offsetof(pg_limiter_info, limits));
-    CHECK_INT(2824, offsetof(pg_limiter_info, count));
+    CHECK_INT(3368, sizeof(pg_limiter_info));
+    CHECK_INT(520, offsetof(pg_limiter_info, group));
+    CHECK_INT(1040, offsetof(pg_limiter_info, limits));
+    CHECK_INT(3344, offsetof(pg_limiter_info, count));
     CHECK_INT(296, sizeof(pg_error));
     CHECK_INT(8, offsetof(pg_error, argument));
     CHECK_INT(40, offsetof(pg_error, message));

@@ -3,6 +3,7 @@
 #include "vectors.h"
 
 #include "orders.h"
+#include "together.h"
 #include "waiting.h"
 
 #include <time.h>
@@ -12,6 +13,7 @@ static time_t started;
 
 static void close_limiter(void)
 {
+    close_members();
     if (limiter != NULL) {
         pg_limiter_close(limiter, NULL);
         limiter = NULL;
@@ -59,11 +61,11 @@ static const char *json(const pg_decision *d)
     snprintf(reason, sizeof reason, "\"%s\"", pg_reason_name(d->reason));
     snprintf(text, sizeof text,
              "{\"allowed\":%s,\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
-             "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64 "}",
+             "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64 "%s}",
              d->status == PG_STATUS_GRANTED ? "true" : "false", or_null(d->limit, limit),
              or_null(d->remaining, remaining), or_null(d->retry_after_us, retry_after),
              or_null(d->reset_after_us, reset_after),
-             d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us);
+             d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us, limiter_of(d));
     return text;
 }
 
@@ -78,12 +80,12 @@ static const char *json_of_enter(const pg_decision *d)
     snprintf(text, sizeof text,
              "{\"status\":\"%s\",\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
              "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64
-             ",\"lease_us\":%s,\"fence\":%s,\"number\":%s,\"position\":%s,\"ready_after_us\":%s}",
+             ",\"lease_us\":%s,\"fence\":%s,\"number\":%s,\"position\":%s,\"ready_after_us\":%s%s}",
              statuses[d->status], or_null(d->limit, limit), or_null(d->remaining, remaining),
              or_null(d->retry_after_us, retry_after), or_null(d->reset_after_us, reset_after),
              d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us,
              or_null(d->lease_us, lease), or_null(d->fencing_token, fence), or_null(d->ticket, number),
-             or_null(d->position, position), or_null(d->ready_after_us, ready_after));
+             or_null(d->position, position), or_null(d->ready_after_us, ready_after), limiter_of(d));
     return text;
 }
 
@@ -269,6 +271,10 @@ static void obey(void)
         end_case();
     } else if (strcmp(verb, "limit") == 0) {
         add_limit();
+    } else if (strcmp(verb, "member") == 0) {
+        add_member();
+    } else if (strcmp(verb, "of") == 0) {
+        choose();
     } else if (strcmp(verb, "name") == 0) {
         unquote(field[1]);
         snprintf(name, sizeof name, "%s", field[1]);
@@ -299,6 +305,8 @@ static void obey(void)
             cancel();
         } else if (strcmp(verb, "statistics") == 0) {
             statistics();
+        } else if (strcmp(verb, "together") == 0) {
+            refuse_together();
         } else if (strcmp(verb, "sync") == 0) {
             sync_budget();
         } else if (strcmp(verb, "learn") == 0) {

@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-enum { FIELDS = 12, LIMITS = 16, PERMITS = 32, UNITS = 16, LINE = 8192 };
+enum { FIELDS = 12, LIMITS = 16, PERMITS = 32, UNITS = 16, LINE = 8192, NAMES = 4 * UNITS, LONGEST = 600 };
 
 static pg_store *store;
 static pg_test_clock *test_clock;
@@ -54,7 +54,23 @@ struct cost {
     size_t count;
 };
 
-/* "5", or "=label:units,label:units", for which units has room. */
+/* A label as it is; ".org" stands for the real name of the limiter "org". */
+static const char *label_or_name(char *text)
+{
+    static char names[NAMES][LONGEST];
+    static size_t next;
+    char *real = names[next];
+
+    unquote(text);
+    if (*text != '.') {
+        return text;
+    }
+    next = (next + 1) % NAMES;
+    snprintf(real, LONGEST, "%.300s%.200s", name, text);
+    return real;
+}
+
+/* "5", or "=label:units,limiter/label:units", for which units has room. */
 static struct cost cost_of(char *text, pg_units units[UNITS])
 {
     struct cost cost = {0, units, 0};
@@ -63,11 +79,14 @@ static struct cost cost_of(char *text, pg_units units[UNITS])
         return (struct cost){atoll(text), NULL, 0};
     }
     for (char *pair = strtok(text + 1, ","); pair != NULL && cost.count < UNITS; pair = strtok(NULL, ",")) {
-        char *colon = strchr(pair, ':');
+        char *colon = strchr(pair, ':'), *slash = strchr(pair, '/');
 
         *colon = '\0';
-        unquote(pair);
-        units[cost.count++] = (pg_units){pair, (uint64_t)atoll(colon + 1)};
+        if (slash != NULL) {
+            *slash = '\0';
+        }
+        units[cost.count++] = (pg_units){label_or_name(slash != NULL ? slash + 1 : pair), (uint64_t)atoll(colon + 1),
+                                         slash != NULL ? label_or_name(pair) : NULL};
     }
     return cost;
 }
@@ -115,6 +134,9 @@ static const char *label_or_null(const pg_decision *d, char buffer[40])
     snprintf(buffer, 40, "\"%s\"", d->label);
     return d->label[0] == '\0' ? "null" : buffer;
 }
+
+/* The key that only a decision of several limiters has; see together.h. */
+static const char *limiter_of(const pg_decision *d);
 
 /* A permit that later steps name by its label, which stands behind "=". */
 static void keep_permit(char *label, const pg_decision *d)

@@ -33,12 +33,17 @@ def limit_lines(limits):
         yield "limit", text(limit["kind"]), *numbers, label(limit)
 
 
+def pairs(value):
+    for key, units in value.items():
+        if isinstance(units, dict):
+            yield from (f"{text(key)}/{text(label)}:{number(n)}" for label, n in units.items())
+        else:
+            yield f"{text(key)}:{number(units)}"
+
+
 def cost(value):
     # "=" stands before a cost by label, which may be empty.
-    if isinstance(value, dict):
-        pairs = (f"{text(label)}:{number(units)}" for label, units in value.items())
-        return f"={','.join(pairs)}"
-    return number(value)
+    return f"={','.join(pairs(value))}" if isinstance(value, dict) else number(value)
 
 
 def request_fields(step):
@@ -69,14 +74,46 @@ def expected(step):
     return f"!{step['error']}" if "error" in step else compact(step["expect"])
 
 
+def with_names(step, names):
+    """The step with a "." before the names of limiters in its costs, for their real names."""
+    costs = {field: step[field] for field in ("cost", "estimate", "actual") if field in step}
+    for field, value in costs.items():
+        if isinstance(value, dict):
+            costs[field] = {f".{key}" if key in names else key: of for key, of in value.items()}
+    return step | costs
+
+
+def of_line(step, names):
+    of = step.get("of", names)
+    return "of", *(("one", text(of)) if isinstance(of, str) else ("all", *map(text, of)))
+
+
+def together_line(step):
+    groups = {name: f"={text(group)}" for name, group in step.get("groups", {}).items()}
+    named = (f"{text(name)}{groups.get(name, '')}" for name in step["of"])
+    return "together", step["error"], *named
+
+
+def limiter_lines(case):
+    if "limits" in case:
+        yield from limit_lines(case["limits"])
+        yield ("make",)
+    for limiter in case.get("limiters", []):
+        yield from limit_lines(limiter["limits"])
+        yield "member", text(limiter["name"])
+
+
 def case_lines(file, index, case):
     name = case.get("name", str(index))
+    names = [limiter["name"] for limiter in case.get("limiters", [])]
     yield "case", text(f"{file}: {case['title']}"), text(f"{file}-{name}")
-    yield from limit_lines(case["limits"])
-    yield ("make",)
-    for step in case["steps"]:
+    yield from limiter_lines(case)
+    for given in case["steps"]:
+        step = with_names(given, names)
         if "at_us" in step:
             yield "at", step["at_us"]
+        if names and step["do"] != "together":
+            yield of_line(step, names)
         match step["do"]:
             case "acquire" | "peek" as verb:
                 expect = expected(step)
@@ -120,6 +157,8 @@ def case_lines(file, index, case):
                 asked = text(step.get("permit", "")), step.get("provider", "auto")
                 bound = step.get("max_learned", -1)
                 yield "learn", compact(step["expect"]), *asked, *answer, bound
+            case "together":
+                yield together_line(step)
             case "reset":
                 yield ("reset",)
             case "limits":

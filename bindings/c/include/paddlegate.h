@@ -455,13 +455,19 @@ typedef struct pg_limit {
  */
 typedef struct pg_units {
     /**
-     * The label of a limit of the policy.
+     * The label of a limit of the policy. For a limiter of pg_together NULL stands for every limit
+     * of the limiter that counts units, and without a limiter the label may be the name of one.
      */
     const char *label;
     /**
      * The units, up to 10^12.
      */
     uint64_t units;
+    /**
+     * For a limiter of pg_together the name of the limiter, NULL for every limiter that has the
+     * label; otherwise NULL.
+     */
+    const char *limiter;
 } pg_units;
 
 /**
@@ -469,7 +475,7 @@ typedef struct pg_units {
  *
  * A struct of zeros, or a NULL pointer instead of it, is a cost of 1. A limiter with points
  * requires a cost or an estimate. Each is a number, for every limit that counts units, or an array
- * of units by label.
+ * of units by label, also by limiter for one of pg_together.
  */
 typedef struct pg_request {
     /**
@@ -485,7 +491,7 @@ typedef struct pg_request {
      */
     const struct pg_units *cost_by_label;
     /**
-     * The number of elements of cost_by_label, at most 8.
+     * The number of elements of cost_by_label, at most 32.
      */
     size_t cost_count;
     /**
@@ -493,7 +499,7 @@ typedef struct pg_request {
      */
     const struct pg_units *estimate_by_label;
     /**
-     * The number of elements of estimate_by_label, at most 8.
+     * The number of elements of estimate_by_label, at most 32.
      */
     size_t estimate_count;
 } pg_request;
@@ -518,6 +524,11 @@ typedef struct pg_decision {
      * applies.
      */
     char label[33];
+    /**
+     * For a limiter of pg_together, the index of the limiter that the numbers are of, as they were
+     * given; -1 for a single limiter.
+     */
+    int32_t limiter;
     /**
      * The limit or the capacity of the described limit, in units, 1 for a throttle; -1 when no limit
      * applies.
@@ -569,7 +580,7 @@ typedef struct pg_decision {
      * The id with which any process can correct or release the grant; empty unless the call has an
      * estimate or the limiter has a concurrency limit.
      */
-    char permit[200];
+    char permit[600];
     /**
      * 1 when the store could not decide and the limiter has decided without it, otherwise 0.
      */
@@ -729,6 +740,10 @@ typedef struct pg_limiter_info {
      */
     char name[520];
     /**
+     * The group, see pg_limiter_with_group; empty without one, and in memory.
+     */
+    char group[520];
+    /**
      * The limits of all policies of the name, as they were last used.
      */
     struct pg_labelled_limit limits[32];
@@ -862,6 +877,10 @@ typedef struct pg_loaded_limiter {
      * The action for refused work: "raise", "ignore", "wait", "reschedule" or "drop".
      */
     char on_limit[16];
+    /**
+     * The group, see pg_limiter_with_group; empty without one.
+     */
+    char group[520];
 } pg_loaded_limiter;
 
 /**
@@ -1169,6 +1188,18 @@ pg_code pg_limiter_with_on_unavailable(const struct pg_limiter *limiter,
                                        struct pg_error *error);
 
 /**
+ * Creates another handle of the limiter, in a group of 1 to 512 bytes. In a cluster the limiters of
+ * a group are on one node, so that pg_together can join them.
+ *
+ * All processes must give a name the same group: with another one, or none, it has another state.
+ * In memory the group has no effect. The caller must close both handles.
+ */
+pg_code pg_limiter_with_group(const struct pg_limiter *limiter,
+                              const char *group,
+                              struct pg_limiter **other,
+                              struct pg_error *error);
+
+/**
  * Returns PG_OK when a plain yes or no is enough for this limiter, for languages with such a
  * method.
  *
@@ -1182,6 +1213,27 @@ pg_code pg_check_allow(const struct pg_limiter *limiter, struct pg_error *error)
  * complete.
  */
 pg_code pg_limiter_close(struct pg_limiter *limiter, struct pg_error *error);
+
+/**
+ * Creates a limiter of one to four limiters of a store that decide together: all are charged or
+ * none, in one call.
+ *
+ * Each keeps its own name, state, statistics and overrides; decision->limiter is the index of the
+ * one that the numbers are of. The functions that are of one name return PG_INVALID: those for
+ * statistics, reports, overrides, pauses and resets. A permit is for the same limiters in the same
+ * order. Each keeps its own queue: a call waits in the queue of the first limiter that refuses it,
+ * and while another then holds it up, it keeps its position there and stops nobody behind it.
+ *
+ * The limiters are of one group or none. In a cluster they need one, see pg_limiter_with_group;
+ * without it every call is PG_INVALID. While the store cannot decide, the strictest mode of
+ * pg_limiter_with_on_unavailable applies, and "local" refuses. The caller must close the handle
+ * with pg_limiter_close, and may close those of the limiters before.
+ */
+pg_code pg_together(const struct pg_store *store,
+                    struct pg_limiter *const *limiters,
+                    size_t count,
+                    struct pg_limiter **limiter,
+                    struct pg_error *error);
 
 /**
  * Returns the name of a reason, such as "window" or "too_large"; "?" for an unknown number. Do not

@@ -3,9 +3,9 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use paddlegate_core::{Action as CoreAction, Admission as CoreAdmission, Answer, Micros, OnLimit, Operation};
+use paddlegate_core::{Action as CoreAction, Admission as CoreAdmission, Limiter, Micros, OnLimit, Operation};
 
-use crate::call::{run, unexpected};
+use crate::call::decide;
 use crate::decision::{Decision, number};
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
@@ -58,14 +58,13 @@ pub struct Admission {
 
 impl Admission {
     pub(crate) const NONE: Self = Self { action: Action::Refuse, after_us: -1, decision: Decision::NONE };
-}
 
-impl From<CoreAdmission> for Admission {
-    fn from(core: CoreAdmission) -> Self {
+    /// Converts an admission of a limiter.
+    pub(crate) fn of(limiter: &Limiter, core: CoreAdmission) -> Self {
         Self {
             action: core.action.into(),
             after_us: number(core.after.map(|Micros(micros)| micros)),
-            decision: core.decision.into(),
+            decision: Decision::of(limiter, core.decision),
         }
     }
 }
@@ -100,10 +99,9 @@ pub unsafe extern "C" fn pg_admit(
             let on_limit = unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?;
             let on_limit = OnLimit::from_name(on_limit)?;
             let (request, wait) = (costs.request(), CoreAdmission::wait(on_limit));
-            match run(limiter, Operation::AcquireWithId { request, id, wait })? {
-                Answer::Decision(decision) => Ok(CoreAdmission::of(decision, on_limit).into()),
-                other => Err(unexpected(&other)),
-            }
+            decide(limiter, Operation::AcquireWithId { request, id, wait }, |limiter, decision| {
+                Admission::of(limiter, CoreAdmission::of(decision, on_limit))
+            })
         },
     )
 }

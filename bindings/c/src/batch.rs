@@ -48,11 +48,13 @@ pub unsafe extern "C" fn pg_admit_all(
         }
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let on_limit = OnLimit::from_name(unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?)?;
-        let admitted = LIMITERS.with(limiter, |limiter| limiter.batch(&ids, on_limit, partial != 0).run(ON_SIGNAL))?;
-        for (slot, admission) in buffer.iter_mut().zip(admitted) {
-            slot.write(admission.into());
-        }
-        Ok(())
+        LIMITERS.with(limiter, |limiter| {
+            let admitted = limiter.batch(&ids, on_limit, partial != 0).run(ON_SIGNAL)?;
+            for (slot, admission) in buffer.iter_mut().zip(admitted) {
+                slot.write(Admission::of(limiter, admission));
+            }
+            Ok(())
+        })
     });
     if code != Code::PgOk {
         for slot in buffer {

@@ -3,7 +3,9 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use paddlegate_core::{Answer, Error as CoreError, Micros, Operation, Result, SignalHandling};
+use paddlegate_core::{
+    Answer, Decision as CoreDecision, Error as CoreError, Limiter, Micros, Operation, Result, SignalHandling,
+};
 
 use crate::cost::{self, Units};
 use crate::decision::{Decision, Settlement};
@@ -32,10 +34,10 @@ pub unsafe extern "C" fn pg_acquire(
     decision: Option<&mut MaybeUninit<Decision>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    decide(decision, error, || {
+    decision_into(decision, error, || {
         // SAFETY: this function places the same requirements on its caller.
         let costs = unsafe { Costs::read(request) }?;
-        run(limiter, Operation::Acquire(costs.request()))
+        decide(limiter, Operation::Acquire(costs.request()), Decision::of)
     })
 }
 
@@ -48,10 +50,10 @@ pub unsafe extern "C" fn pg_peek(
     decision: Option<&mut MaybeUninit<Decision>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    decide(decision, error, || {
+    decision_into(decision, error, || {
         // SAFETY: this function places the same requirements on its caller.
         let costs = unsafe { Costs::read(request) }?;
-        run(limiter, Operation::Peek(costs.request()))
+        decide(limiter, Operation::Peek(costs.request()), Decision::of)
     })
 }
 
@@ -70,10 +72,10 @@ pub unsafe extern "C" fn pg_debit(
     decision: Option<&mut MaybeUninit<Decision>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    decide(decision, error, || {
+    decision_into(decision, error, || {
         // SAFETY: the caller passes NULL or an array of `cost_count` elements.
         let cost = unsafe { cost::read("cost", cost, cost_by_label, cost_count) }?;
-        run(limiter, Operation::Debit(cost.core()))
+        decide(limiter, Operation::Debit(cost.core()), Decision::of)
     })
 }
 
@@ -108,22 +110,25 @@ pub extern "C" fn pg_reset(limiter: *const LimiterHandle, error: Option<&mut May
     guard(error, || run(limiter, Operation::Reset).map(drop))
 }
 
-/// Runs an operation that returns a decision.
-pub(crate) fn decide(
+/// Runs the body of a function that returns a decision.
+pub(crate) fn decision_into(
     decision: Option<&mut MaybeUninit<Decision>>,
     error: Option<&mut MaybeUninit<Error>>,
-    operation: impl FnOnce() -> Result<Answer>,
+    body: impl FnOnce() -> Result<Decision>,
 ) -> Code {
-    guard_into(
-        "decision",
-        decision,
-        || Decision::NONE,
-        error,
-        || match operation()? {
-            Answer::Decision(decision) => Ok(decision.into()),
-            other => Err(unexpected(&other)),
-        },
-    )
+    guard_into("decision", decision, || Decision::NONE, error, body)
+}
+
+/// Runs an operation that returns a decision, and converts the decision.
+pub(crate) fn decide<R>(
+    limiter: *const LimiterHandle,
+    operation: Operation<'_>,
+    convert: impl FnOnce(&Limiter, CoreDecision) -> R,
+) -> Result<R> {
+    LIMITERS.with(limiter, |limiter| match limiter.run(operation, ON_SIGNAL)? {
+        Answer::Decision(decision) => Ok(convert(limiter, decision)),
+        other => Err(unexpected(&other)),
+    })
 }
 
 /// Runs an operation that returns a settlement; `settlement` may be absent.

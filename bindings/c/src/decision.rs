@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use paddlegate_core::{
-    Decision as CoreDecision, MAX_PERMIT_ID, Micros, Settlement as CoreSettlement, Status as CoreStatus,
+    Decision as CoreDecision, Limiter, MAX_PERMIT_ID, Micros, Settlement as CoreSettlement, Status as CoreStatus,
 };
 
 use crate::names;
@@ -11,7 +11,7 @@ use crate::reason::Reason;
 use crate::text;
 
 // The array for the id of a permit has a zero byte too.
-const _: () = assert!(MAX_PERMIT_ID < 200);
+const _: () = assert!(MAX_PERMIT_ID < 600);
 
 /// The status of a decision. The numbers never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,9 @@ pub struct Decision {
     /// The label of the described limit; empty for a runtime pause, see pg_pause, and when no limit
     /// applies.
     pub label: [c_char; 33],
+    /// For a limiter of pg_together, the index of the limiter that the numbers are of, as they were
+    /// given; -1 for a single limiter.
+    pub limiter: i32,
     /// The limit or the capacity of the described limit, in units, 1 for a throttle; -1 when no limit
     /// applies.
     pub limit: i64,
@@ -70,7 +73,7 @@ pub struct Decision {
     pub ready_after_us: i64,
     /// The id with which any process can correct or release the grant; empty unless the call has an
     /// estimate or the limiter has a concurrency limit.
-    pub permit: [c_char; 200],
+    pub permit: [c_char; 600],
     /// 1 when the store could not decide and the limiter has decided without it, otherwise 0.
     pub degraded: i32,
 }
@@ -81,6 +84,7 @@ impl Decision {
         status: Status::Refused,
         reason: Reason::None,
         label: [0; 33],
+        limiter: -1,
         limit: -1,
         remaining: -1,
         retry_after_us: -1,
@@ -91,13 +95,15 @@ impl Decision {
         ticket: -1,
         position: -1,
         ready_after_us: -1,
-        permit: [0; 200],
+        permit: [0; 600],
         degraded: 0,
     };
 }
 
-impl From<CoreDecision> for Decision {
-    fn from(decision: CoreDecision) -> Self {
+impl Decision {
+    /// Converts a decision of a limiter.
+    pub(crate) fn of(limiter: &Limiter, decision: CoreDecision) -> Self {
+        let index = |name: String| limiter.limiters().iter().position(|limiter| limiter.name() == name);
         Self {
             status: match decision.status {
                 CoreStatus::Refused => Status::Refused,
@@ -111,6 +117,7 @@ impl From<CoreDecision> for Decision {
                 None => Reason::None,
             },
             label: text::write(decision.label.as_deref().unwrap_or_default()),
+            limiter: decision.limiter.and_then(index).and_then(|index| index.try_into().ok()).unwrap_or(-1),
             limit: number(decision.limit),
             remaining: number(decision.remaining),
             retry_after_us: number(decision.retry_after.map(|Micros(micros)| micros)),
@@ -121,7 +128,7 @@ impl From<CoreDecision> for Decision {
             ticket: number(decision.ticket.map(|ticket| ticket.number)),
             position: number(decision.ticket.map(|ticket| ticket.position)),
             ready_after_us: number(decision.ticket.and_then(|ticket| ticket.ready_after).map(|Micros(micros)| micros)),
-            permit: decision.permit.map_or([0; 200], |id| text::write(&id)),
+            permit: decision.permit.map_or([0; 600], |id| text::write(&id)),
             degraded: decision.degraded.into(),
         }
     }

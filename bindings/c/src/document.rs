@@ -50,6 +50,8 @@ pub struct LoadedLimiter {
     pub wait_timeout_us: i64,
     /// The action for refused work: "raise", "ignore", "wait", "reschedule" or "drop".
     pub on_limit: [c_char; 16],
+    /// The group, see pg_limiter_with_group; empty without one.
+    pub group: [c_char; 520],
 }
 
 impl LoadedLimiter {
@@ -61,6 +63,7 @@ impl LoadedLimiter {
         ttl_us: 0,
         wait_timeout_us: -1,
         on_limit: [0; 16],
+        group: [0; 520],
     };
 
     pub(crate) fn open(core: &CoreLoadedLimiter) -> Result<Self> {
@@ -73,6 +76,7 @@ impl LoadedLimiter {
             ttl_us: number(Some(core.limiter.ttl().0)),
             wait_timeout_us: number(core.wait_timeout.map(|timeout| timeout.0)),
             on_limit: text::write(core.on_limit.name()),
+            group: text::write(core.limiter.group().unwrap_or_default()),
         })
     }
 }

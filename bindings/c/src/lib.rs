@@ -18,6 +18,8 @@ pub mod limit;
 
 pub mod limiter;
 
+pub mod together;
+
 pub mod cost;
 
 pub mod request;

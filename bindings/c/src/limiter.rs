@@ -201,6 +201,25 @@ pub unsafe extern "C" fn pg_limiter_with_on_unavailable(
     })
 }
 
+/// Creates another handle of the limiter, in a group of 1 to 512 bytes. In a cluster the limiters of
+/// a group are on one node, so that pg_together can join them.
+///
+/// All processes must give a name the same group: with another one, or none, it has another state.
+/// In memory the group has no effect. The caller must close both handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_limiter_with_group(
+    limiter: *const LimiterHandle,
+    group: *const c_char,
+    other: Option<&mut MaybeUninit<*mut LimiterHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("other", other, ptr::null_mut, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let group = unsafe { text::read("group", group) }?;
+        LIMITERS.open(LIMITERS.with(limiter, |limiter| limiter.with_group(group))?)
+    })
+}
+
 /// Returns PG_OK when a plain yes or no is enough for this limiter, for languages with such a
 /// method.
 ///

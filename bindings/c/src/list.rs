@@ -32,6 +32,8 @@ static LISTS: Table<List, ListHandle> = Table::new("list", 0b1100);
 pub struct LimiterInfo {
     /// The name; empty after the last limiter.
     pub name: [c_char; 520],
+    /// The group, see pg_limiter_with_group; empty without one, and in memory.
+    pub group: [c_char; 520],
     /// The limits of all policies of the name, as they were last used.
     pub limits: [LabelledLimit; 32],
     /// The number of limits, at most 32.
@@ -44,8 +46,14 @@ pub struct LimiterInfo {
 }
 
 impl LimiterInfo {
-    const NONE: Self =
-        Self { name: [0; 520], limits: [LabelledLimit::NONE; 32], count: 0, last_used_us: -1, ttl_us: 0 };
+    const NONE: Self = Self {
+        name: [0; 520],
+        group: [0; 520],
+        limits: [LabelledLimit::NONE; 32],
+        count: 0,
+        last_used_us: -1,
+        ttl_us: 0,
+    };
 }
 
 impl From<&CoreLimiterInfo> for LimiterInfo {
@@ -53,6 +61,7 @@ impl From<&CoreLimiterInfo> for LimiterInfo {
         let (limits, count) = LabelledLimit::array(&core.limits);
         Self {
             name: text::write(&core.name),
+            group: text::write(core.group.as_deref().unwrap_or_default()),
             limits,
             count,
             last_used_us: number(Some(core.last_used.0).filter(|at| *at > 0)),

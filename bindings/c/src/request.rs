@@ -13,7 +13,7 @@ pub const PG_COST_ZERO: i64 = -1;
 ///
 /// A struct of zeros, or a NULL pointer instead of it, is a cost of 1. A limiter with points
 /// requires a cost or an estimate. Each is a number, for every limit that counts units, or an array
-/// of units by label.
+/// of units by label, also by limiter for one of pg_together.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Request {
@@ -23,11 +23,11 @@ pub struct Request {
     pub estimate: i64,
     /// The cost by label; NULL when not given.
     pub cost_by_label: *const Units,
-    /// The number of elements of cost_by_label, at most 8.
+    /// The number of elements of cost_by_label, at most 32.
     pub cost_count: usize,
     /// The estimate by label; NULL when not given.
     pub estimate_by_label: *const Units,
-    /// The number of elements of estimate_by_label, at most 8.
+    /// The number of elements of estimate_by_label, at most 32.
     pub estimate_count: usize,
 }
 
@@ -57,7 +57,10 @@ impl Costs<'_> {
         Ok(unsafe {
             Self {
                 cost: cost::read_some("cost", cost, request.cost_by_label, request.cost_count)?,
-                estimate: cost::read_some("estimate", estimate, request.estimate_by_label, request.estimate_count)?,
+                estimate: {
+                    let (by_label, count) = (request.estimate_by_label, request.estimate_count);
+                    cost::read_some("estimate", estimate, by_label, count)?
+                },
             }
         })
     }

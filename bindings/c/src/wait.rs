@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 
 use paddlegate_core::{CLAIM_TIMEOUT, MAX_SPAN, Micros, Operation, QueuePosition, Result, Wait as CoreWait, new_id};
 
-use crate::call::{decide, run, settle};
+use crate::call::{decide, decision_into, settle};
 use crate::decision::{Decision, Settlement};
 use crate::error::{Code, Error};
-use crate::guard::{guard, guard_into};
+use crate::guard::guard;
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::{Costs, Request, not_negative};
 use crate::text;
@@ -82,14 +82,14 @@ pub unsafe extern "C" fn pg_acquire_with_id(
     decision: Option<&mut MaybeUninit<Decision>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    decide(decision, error, || {
+    decision_into(decision, error, || {
         // SAFETY: this function places the same requirements on its caller.
         let costs = unsafe { Costs::read(request) }?;
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let id = unsafe { text::read("id", id) }?;
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let wait = wait.map(|wait| unsafe { wait.core() }).transpose()?;
-        run(limiter, Operation::AcquireWithId { request: costs.request(), id, wait })
+        decide(limiter, Operation::AcquireWithId { request: costs.request(), id, wait }, Decision::of)
     })
 }
 
@@ -125,21 +125,14 @@ pub unsafe extern "C" fn pg_acquire_timeout(
     decision: Option<&mut MaybeUninit<Decision>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    guard_into(
-        "decision",
-        decision,
-        || Decision::NONE,
-        error,
-        || {
-            // SAFETY: this function places the same requirements on its caller.
-            let costs = unsafe { Costs::read(request) }?;
-            let wait_timeout = max_wait(wait_timeout_us)?.duration();
-            // A clone, so that the wait does not keep the entry of a handle that is closed
-            // meanwhile.
-            let limiter = LIMITERS.with(limiter, |limiter| Ok(limiter.clone()))?;
-            Ok(limiter.acquire_timeout(costs.request(), wait_timeout)?.into())
-        },
-    )
+    decision_into(decision, error, || {
+        // SAFETY: this function places the same requirements on its caller.
+        let costs = unsafe { Costs::read(request) }?;
+        let wait_timeout = max_wait(wait_timeout_us)?.duration();
+        // A clone, so that the wait does not keep the entry of a handle that is closed meanwhile.
+        let limiter = LIMITERS.with(limiter, |limiter| Ok(limiter.clone()))?;
+        Ok(Decision::of(&limiter, limiter.acquire_timeout(costs.request(), wait_timeout)?))
+    })
 }
 
 /// Writes a new id for a call, which no other call has: 32 hexadecimal digits and a zero byte.

@@ -12,6 +12,8 @@ use paddlegate::{
     RuntimeState, Wakeup, WakeupListener,
 };
 
+pub(crate) use begin::picked;
+
 use crate::convert::number;
 use crate::link::Link;
 use crate::multi_step::CallState;
@@ -36,6 +38,8 @@ pub(crate) struct Calls {
     /// Values that do not fit into the shared buffer, until the next call: permits and settlement names, and results of
     /// calls that ended without a reply.
     texts: HashMap<u64, String>,
+    /// The limiters that decisions of several limiters name.
+    limiters: HashMap<u64, String>,
     failures: HashMap<u64, paddlegate::Result<Answer>>,
     /// Parts of the list of limiters, until JavaScript reads them.
     lists: HashMap<u64, Vec<LimiterInfo>>,
@@ -80,6 +84,7 @@ impl Calls {
             held: HashMap::new(),
             settling: HashMap::new(),
             texts: HashMap::new(),
+            limiters: HashMap::new(),
             failures: HashMap::new(),
             lists: HashMap::new(),
             runtime_states: HashMap::new(),
@@ -203,6 +208,11 @@ impl Calls {
         self.texts.remove(&ticket)
     }
 
+    /// Returns the limiter that the decision in the last call's answer names.
+    pub(crate) fn limiter_of(&mut self, ticket: u64) -> Option<String> {
+        self.limiters.remove(&ticket)
+    }
+
     /// Returns the error of the last call, or writes the limiter's fallback answer to the first row.
     pub(crate) fn failure(&mut self, ticket: u64) -> paddlegate::Result<()> {
         let defect = || Err(Error::internal("a failed call left no error"));
@@ -269,7 +279,10 @@ impl Calls {
     fn answered(&mut self, row: usize, ticket: u64, answer: Answer) {
         self.buffer.answer(row, ticket, &answer);
         match answer {
-            Answer::Decision(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),
+            Answer::Decision(decision) => {
+                self.texts.extend(decision.permit.map(|permit| (ticket, permit)));
+                self.limiters.extend(decision.limiter.map(|limiter| (ticket, limiter)));
+            }
             Answer::Settlement(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
             Answer::List(page) => self.lists.extend([(ticket, page.listed)]),
             Answer::RuntimeState(runtime_state) => self.runtime_states.extend([(ticket, runtime_state)]),
@@ -313,6 +326,7 @@ impl Calls {
 
     fn clear_last_answers(&mut self) {
         self.texts.clear();
+        self.limiters.clear();
         self.failures.clear();
     }
 }

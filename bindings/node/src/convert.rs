@@ -2,7 +2,7 @@
 
 use napi::Either;
 use napi_derive::napi;
-use paddlegate::{Error, Kind, LOCK_TIMEOUT, Limit, LimiterInfo, Micros, OnUnavailable};
+use paddlegate::{Cost, Error, Kind, LOCK_TIMEOUT, Limit, LimiterInfo, LimiterUnits, Micros, OnUnavailable};
 
 /// The first integer that a float cannot distinguish from its neighbour.
 const TOO_LARGE: f64 = 9_007_199_254_740_992.0;
@@ -48,20 +48,43 @@ pub(crate) struct UnitsByLabel {
     pub units: Vec<f64>,
 }
 
-pub(crate) fn units_by_label<'a>(
-    argument: &'static str,
-    given: &'a UnitsByLabel,
-) -> paddlegate::Result<Vec<(&'a str, u64)>> {
-    let pairs = given.labels.iter().zip(&given.units);
-    let checked = pairs.map(|(label, units)| {
-        let checked = whole(argument, *units).map_err(|_| {
-            let shown: String = label.chars().take(40).collect();
-            let message = format!("must be whole numbers from 0 to 2^53 - 1: label={shown:?} units={units}");
-            Error::invalid(argument, message)
-        })?;
-        Ok((label.as_str(), checked))
-    });
-    checked.collect()
+/// The units of a cost, and the limiters that it names.
+pub(crate) struct GivenUnits {
+    pub by_label: UnitsByLabel,
+    /// For each label the name of its limiter, if it has one; `None` if there is none at all.
+    pub limiters: Option<Vec<Option<String>>>,
+}
+
+/// Checked units of a cost.
+pub(crate) enum Units<'a> {
+    ByLabel(Vec<(&'a str, u64)>),
+    ByLimiter(Vec<LimiterUnits<'a>>),
+}
+
+impl<'a> Units<'a> {
+    pub(crate) fn read(argument: &'static str, given: &'a GivenUnits) -> paddlegate::Result<Self> {
+        let pairs = given.by_label.labels.iter().zip(&given.by_label.units);
+        let checked = pairs.map(|(label, units)| {
+            let checked = whole(argument, *units).map_err(|_| {
+                let shown: String = label.chars().take(40).collect();
+                let message = format!("must be whole numbers from 0 to 2^53 - 1: label={shown:?} units={units}");
+                Error::invalid(argument, message)
+            })?;
+            Ok((label.as_str(), checked))
+        });
+        let by_label = checked.collect::<paddlegate::Result<Vec<_>>>()?;
+        let Some(limiters) = &given.limiters else { return Ok(Self::ByLabel(by_label)) };
+        let each = limiters.iter().map(Option::as_deref).zip(by_label);
+        let each = each.map(|(limiter, (label, units))| LimiterUnits { limiter, label: Some(label), units });
+        Ok(Self::ByLimiter(each.collect()))
+    }
+
+    pub(crate) fn cost(&self) -> Cost<'_> {
+        match self {
+            Self::ByLabel(units) => Cost::ByLabel(units),
+            Self::ByLimiter(units) => Cost::ByLimiter(units),
+        }
+    }
 }
 
 /// Builds limits in the given order.
@@ -105,6 +128,7 @@ pub struct LoadedLimiter {
     pub name: String,
     pub wait_timeout_ms: Option<f64>,
     pub on_limit: &'static str,
+    pub group: Option<String>,
 }
 
 impl From<&paddlegate::LoadedLimiter> for LoadedLimiter {
@@ -113,6 +137,7 @@ impl From<&paddlegate::LoadedLimiter> for LoadedLimiter {
             name: loaded.limiter.name().to_owned(),
             wait_timeout_ms: loaded.wait_timeout.map(to_millis),
             on_limit: loaded.on_limit.name(),
+            group: loaded.limiter.group().map(str::to_owned),
         }
     }
 }
@@ -121,6 +146,7 @@ impl From<&paddlegate::LoadedLimiter> for LoadedLimiter {
 #[napi(object, object_from_js = false)]
 pub struct ListedLimiter {
     pub name: String,
+    pub group: Option<String>,
     pub limits: Vec<ListedLimit>,
     /// `None` in memory, which does not record it.
     pub last_used: Option<f64>,
@@ -151,6 +177,7 @@ impl From<LimiterInfo> for ListedLimiter {
             last_used: (listed.last_used > Micros(0)).then(|| to_seconds(listed.last_used)),
             ttl: to_seconds(listed.ttl),
             name: listed.name,
+            group: listed.group,
         }
     }
 }

@@ -8,12 +8,12 @@ use paddlegate::{
     Statistics, Wait,
 };
 
-use crate::convert::{UnitsByLabel, millis, number, units_by_label, whole};
+use crate::convert::{GivenUnits, Units, millis, number, whole};
 
 /// Slots that JavaScript writes before a call.
 pub(crate) mod input {
     /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire with only the first field returned, 6 acquire with id, 7
-    /// release, 8 renew, 9 cancel, 10 statistics; 11 and 12 are not operations: see
+    /// release, 8 renew, 9 cancel, 10 statistics; 11, 12 and 25 are not operations: see
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
     /// [`AdminRequest`](crate::admin_request::AdminRequest); 20 admits a job; 24 debit.
     pub(crate) const OPERATION: usize = 0;
@@ -57,9 +57,11 @@ const DEBIT: usize = 24;
 /// The flag of a cost by label.
 const BY_LABEL: usize = 16;
 
-/// Added to the status of a decision that has a permit, which is the text of the ticket, and of a degraded decision.
+/// Added to the status of a decision that has a permit, which is the text of the ticket, of a degraded decision, and of one
+/// that names its limiter, which is the `limiter_of` of the ticket.
 const WITH_PERMIT: u8 = 4;
 const DEGRADED: u8 = 8;
+const WITH_LIMITER: u8 = 16;
 
 /// The type of a row; a decision's fields follow in the order of [`SharedBuffer::decision`].
 #[derive(Clone, Copy)]
@@ -103,12 +105,12 @@ impl SharedBuffer {
     }
 
     /// Reads the operation. `id` is the id of a permit or a request, `channel` the channel of a waiter, `by_label` the
-    /// units of a cost by label.
+    /// cost by label.
     pub(crate) fn operation<'a>(
         &self,
         id: &'a str,
         channel: &'a str,
-        by_label: &'a [(&'a str, u64)],
+        by_label: Cost<'a>,
     ) -> paddlegate::Result<Operation<'a>> {
         Ok(match self.small(input::OPERATION) {
             1 | ALLOW => Operation::Acquire(self.request(by_label)?),
@@ -128,7 +130,7 @@ impl SharedBuffer {
         })
     }
 
-    pub(crate) fn request<'a>(&self, by_label: &'a [(&'a str, u64)]) -> paddlegate::Result<Request<'a>> {
+    pub(crate) fn request<'a>(&self, by_label: Cost<'a>) -> paddlegate::Result<Request<'a>> {
         let given = self.small(input::FLAGS);
         if given == 0 {
             return Ok(Request::default());
@@ -139,26 +141,21 @@ impl SharedBuffer {
         })
     }
 
-    fn cost<'a>(
-        &self,
-        argument: &'static str,
-        slot: usize,
-        by_label: &'a [(&'a str, u64)],
-    ) -> paddlegate::Result<Cost<'a>> {
+    fn cost<'a>(&self, argument: &'static str, slot: usize, by_label: Cost<'a>) -> paddlegate::Result<Cost<'a>> {
         if self.small(input::FLAGS) & BY_LABEL != 0 {
-            return Ok(Cost::ByLabel(by_label));
+            return Ok(by_label);
         }
         whole(argument, self.get(slot)).map(Cost::Units)
     }
 
     /// Checks the units of a cost by label.
-    pub(crate) fn by_label<'a>(&self, given: &'a UnitsByLabel) -> paddlegate::Result<Vec<(&'a str, u64)>> {
+    pub(crate) fn units<'a>(&self, given: &'a GivenUnits) -> paddlegate::Result<Units<'a>> {
         let argument = match self.small(input::OPERATION) {
             CORRECT => "actual",
             _ if self.small(input::FLAGS) & 1 != 0 => "cost",
             _ => "estimate",
         };
-        units_by_label(argument, given)
+        Units::read(argument, given)
     }
 
     fn wait<'a>(&self, channel: &'a str) -> paddlegate::Result<Option<Wait<'a>>> {
@@ -221,8 +218,9 @@ impl SharedBuffer {
         let queued = decision.ticket;
         let with_permit = if decision.permit.is_some() { WITH_PERMIT } else { 0 };
         let degraded = if decision.degraded { DEGRADED } else { 0 };
+        let with_limiter = if decision.limiter.is_some() { WITH_LIMITER } else { 0 };
         let fields: [f64; ROW - 2] = [
-            f64::from(decision.status as u8 + with_permit + degraded),
+            f64::from(decision.status as u8 + with_permit + degraded + with_limiter),
             or_nan(decision.limit),
             or_nan(decision.remaining),
             micros(decision.retry_after),

@@ -11,10 +11,10 @@ use paddlegate::store::redis::{Address, Redis};
 use paddlegate::{Error, Limiter, LoadOptions, Micros, Paddlegate, Policy};
 
 use crate::admin_request::{AdminRequest, InForce, ReportAnswer};
-use crate::calls::Calls;
+use crate::calls::{Calls, picked};
 use crate::convert::{
-    Code, LimitSpec, ListedLimiter, LoadedLimiter, UnitsByLabel, limits as limits_of, millis, on_unavailable, span,
-    thrown, to_millis,
+    Code, GivenUnits, LimitSpec, ListedLimiter, LoadedLimiter, UnitsByLabel, limits as limits_of, millis,
+    on_unavailable, span, thrown, to_millis,
 };
 use crate::gate::Gate;
 use crate::multi_step::MultiStepCall;
@@ -29,7 +29,7 @@ type Result<T> = napi::Result<T, Code>;
 pub struct Store {
     paddlegate: Paddlegate,
     calls: Rc<RefCell<Calls>>,
-    /// The limiters of the last document.
+    /// The limiters of the last document, or the one of several limiters.
     loaded: Vec<Limiter>,
 }
 
@@ -83,14 +83,16 @@ impl Store {
 
     /// Returns a limiter as a function that runs the operation in the shared buffer. The function returns 0 when the
     /// operation is answered (in the first row), -1 when it failed (`raise(0)`), otherwise its ticket. It takes the id
-    /// of a permit or a call, a channel, and an admin request or the units of a cost by label.
+    /// of a permit or a call, a channel, and an admin request or the units of a cost by label and their limiters.
     #[napi(catch_unwind)]
+    #[allow(clippy::too_many_arguments)]
     pub fn limiter<'env>(
         &self,
         env: &'env Env,
         name: String,
         limits: Vec<LimitSpec>,
         ttl: Option<Either<f64, String>>,
+        group: Option<String>,
         mode: Option<String>,
         share: Option<f64>,
     ) -> Result<Function<'env, (), i32>> {
@@ -98,10 +100,24 @@ impl Store {
             let limiter = match ttl {
                 None => self.paddlegate.limiter(&name, policy),
                 Some(ttl) => self.paddlegate.limiter_with_ttl(&name, policy, span("ttl", &ttl)?.duration()),
+            }?;
+            let limiter = match group {
+                Some(group) => limiter.with_group(&group)?,
+                None => limiter,
             };
-            Ok(limiter?.with_on_unavailable(on_unavailable(mode.as_deref(), share)?))
+            Ok(limiter.with_on_unavailable(on_unavailable(mode.as_deref(), share)?))
         });
         self.function(env, limiter.map_err(|error| thrown(&error))?)
+    }
+
+    /// Creates a limiter of the limiters that were picked, and returns its name; `loaded(0)` returns its function.
+    #[napi(catch_unwind)]
+    pub fn together(&mut self) -> Result<String> {
+        let limiters = picked();
+        let limiter = self.paddlegate.together(&limiters.iter().collect::<Vec<_>>()).map_err(|error| thrown(&error))?;
+        let name = limiter.name().to_owned();
+        self.loaded = vec![limiter];
+        Ok(name)
     }
 
     /// Returns the limiters of a document; `loaded` returns their functions.
@@ -304,6 +320,12 @@ impl Store {
         self.calls.borrow_mut().text(ticket.into())
     }
 
+    /// Returns the limiter that the decision in the answer to a call names; undefined if it names none.
+    #[napi(catch_unwind)]
+    pub fn limiter_of(&self, ticket: u32) -> Option<String> {
+        self.calls.borrow_mut().limiter_of(ticket.into())
+    }
+
     /// Throws the error of a call, unless its limiter's fallback answered: then the answer is in the first row.
     #[napi(catch_unwind)]
     pub fn raise(&self, ticket: u32) -> Result<()> {
@@ -320,8 +342,13 @@ impl Store {
             }
             let id = if given > 0 { Some(context.get::<String>(0)?) } else { None };
             let channel = if given > 1 { Some(context.get::<String>(1)?) } else { None };
-            let by_label = if given > 3 { Some(context.get::<UnitsByLabel>(3)?) } else { None };
-            Ok(calls.borrow_mut().prepare(&limiter, id.as_deref(), channel.as_deref(), by_label.as_ref()))
+            let units = if given > 3 {
+                let limiters = if given > 4 { Some(context.get(4)?) } else { None };
+                Some(GivenUnits { by_label: context.get::<UnitsByLabel>(3)?, limiters })
+            } else {
+                None
+            };
+            Ok(calls.borrow_mut().prepare(&limiter, id.as_deref(), channel.as_deref(), units.as_ref()))
         });
         run.map_err(|error| defect(&error))
     }

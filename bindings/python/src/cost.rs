@@ -1,16 +1,25 @@
 //! Conversion of costs. Which labels a cost must name, and how much it may be, are rules of the core.
 
-use paddlegate::{Cost, Error, Request};
+use paddlegate::{Cost, Error, LimiterUnits, Request};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 
 use crate::argument::{OptionalArg, mapping, refused, shown, text, whole};
 use crate::error::Result;
 
-/// A cost as its caller gave it: a whole number, or a mapping from labels to whole numbers.
+/// A cost as its caller gave it: a whole number, or a mapping from labels and names of limiters to whole numbers, in which
+/// a limiter may have a mapping of its own.
 pub(crate) enum Units {
     Number(u64),
     ByLabel(Vec<(String, u64)>),
+    ByLimiter(Vec<UnitsOfLimiter>),
+}
+
+/// What `LimiterUnits` borrows.
+pub(crate) struct UnitsOfLimiter {
+    limiter: Option<String>,
+    label: Option<String>,
+    units: u64,
 }
 
 /// The cost or the estimate of a call.
@@ -22,7 +31,7 @@ pub(crate) struct RequestUnits {
 impl Units {
     fn new(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<Self> {
         match mapping(value) {
-            Some(labels) => by_label(argument, labels),
+            Some(units) => by_key(argument, units),
             None => whole(argument, value).map(Self::Number),
         }
     }
@@ -35,7 +44,17 @@ impl Units {
                 let units: Vec<(&str, u64)> = units.iter().map(|(label, units)| (label.as_str(), *units)).collect();
                 run(Cost::ByLabel(&units))
             }
+            Self::ByLimiter(units) => {
+                let units: Vec<LimiterUnits<'_>> = units.iter().map(UnitsOfLimiter::borrowed).collect();
+                run(Cost::ByLimiter(&units))
+            }
         }
+    }
+}
+
+impl UnitsOfLimiter {
+    fn borrowed(&self) -> LimiterUnits<'_> {
+        LimiterUnits { limiter: self.limiter.as_deref(), label: self.label.as_deref(), units: self.units }
     }
 }
 
@@ -80,20 +99,42 @@ fn with_optional<T>(units: Option<&Units>, run: impl FnOnce(Option<Cost<'_>>) ->
     }
 }
 
-fn by_label(argument: &'static str, labels: &Bound<'_, PyMapping>) -> Result<Units> {
-    let mut units = Vec::new();
-    for item in labels.items()? {
-        let (label, of_label): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
-        let label = match text(argument, &label) {
-            Ok(label) => label.to_owned(),
-            Err(_) => return Err(refused(argument, "must have labels that are text", &label)),
+fn by_key(argument: &'static str, given: &Bound<'_, PyMapping>) -> Result<Units> {
+    let mut flat = Vec::new();
+    let mut nested = Vec::new();
+    let mut is_nested = false;
+    for item in given.items()? {
+        let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+        let key = key_text(argument, &key)?;
+        let Some(labels) = mapping(&value) else {
+            let units = units(argument, &key, &value)?;
+            flat.push((key, units));
+            continue;
         };
-        let Ok(of_label) = whole(argument, &of_label) else {
-            let rule = "must have whole numbers that are not negative or huge";
-            let message = format!("{rule}: label={label:.40} {argument}={}", shown(&of_label));
-            return Err(Error::invalid(argument, message).into());
-        };
-        units.push((label, of_label));
+        is_nested = true;
+        for item in labels.items()? {
+            let (label, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+            let label = key_text(argument, &label)?;
+            let units = units(argument, &label, &value)?;
+            nested.push(UnitsOfLimiter { limiter: Some(key.clone()), label: Some(label), units });
+        }
     }
-    Ok(Units::ByLabel(units))
+    if !is_nested {
+        return Ok(Units::ByLabel(flat));
+    }
+    // The core knows which of these keys are names of limiters.
+    nested.extend(flat.into_iter().map(|(key, units)| UnitsOfLimiter { limiter: None, label: Some(key), units }));
+    Ok(Units::ByLimiter(nested))
+}
+
+fn key_text(argument: &'static str, key: &Bound<'_, PyAny>) -> Result<String> {
+    let text = text(argument, key).map(str::to_owned);
+    text.map_err(|_| refused(argument, "must have labels that are text", key))
+}
+
+fn units(argument: &'static str, key: &str, value: &Bound<'_, PyAny>) -> Result<u64> {
+    whole(argument, value).map_err(|_| {
+        let rule = "must have whole numbers that are not negative or huge";
+        Error::invalid(argument, format!("{rule}: label={key:.40} {argument}={}", shown(value))).into()
+    })
 }

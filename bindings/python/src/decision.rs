@@ -20,7 +20,7 @@ type Fields = (
     Option<u64>,
     Option<u64>,
     Option<String>,
-    Option<String>,
+    (Option<String>, Option<String>),
     u64,
     Option<String>,
     (Option<u64>, Option<u64>),
@@ -82,6 +82,12 @@ impl Decision {
         self.0.label.as_deref()
     }
 
+    /// The limiter of several that decide together which is described; None for a single one.
+    #[getter]
+    fn limiter(&self) -> Option<&str> {
+        self.0.limiter.as_deref()
+    }
+
     /// The store's time of the decision in microseconds; 0 when no store was called.
     #[getter]
     fn at_us(&self) -> u64 {
@@ -136,7 +142,8 @@ impl Decision {
 
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.0.at, &self.0.label, self.0.remaining, self.0.retry_after, &self.0.permit).hash(&mut hasher);
+        (self.0.at, &self.0.label, &self.0.limiter, self.0.remaining, self.0.retry_after, &self.0.permit)
+            .hash(&mut hasher);
         hasher.finish()
     }
 
@@ -150,7 +157,7 @@ impl Decision {
             micros(it.retry_after),
             micros(it.reset_after),
             it.reason.map(|reason| reason.name().to_owned()),
-            it.label.as_deref().map(str::to_owned),
+            (it.label.as_deref().map(str::to_owned), it.limiter.clone()),
             it.at.0,
             it.permit.clone(),
             (micros(it.lease), it.fencing_token),
@@ -167,11 +174,12 @@ impl Decision {
         const QUEUED: [&str; 3] = ["ticket", "position", "ready_after"];
         let Self(it) = slf.get();
         let degraded = it.degraded.then_some("degraded");
+        let of_several = it.limiter.as_ref().map(|_| "limiter");
         let leased = it.lease.iter().flat_map(|_| LEASED);
         let queued = it.ticket.iter().flat_map(|_| QUEUED);
         let show = |name: &str| Ok(format!("{name}={}", slf.getattr(name)?.repr()?));
-        let shown: PyResult<Vec<_>> =
-            ALWAYS.into_iter().chain(leased).chain(queued).chain(degraded).map(show).collect();
+        let shown = ALWAYS.into_iter().chain(of_several).chain(leased).chain(queued).chain(degraded);
+        let shown: PyResult<Vec<_>> = shown.map(show).collect();
         Ok(format!("Decision({})", shown?.join(", ")))
     }
 }
@@ -183,7 +191,7 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
     const ALL: [Status; 4] = [Status::Refused, Status::Granted, Status::Queued, Status::NoTicket];
     let (status, limit, remaining, retry_after, reset_after, reason, label, at, permit, lease, ticket, degraded) =
         fields;
-    let (lease, fencing_token) = lease;
+    let ((label, limiter), (lease, fencing_token)) = (label, lease);
     let known = ALL.into_iter().find(|known| word(*known) == status);
     Ok(Decision(paddlegate::Decision {
         status: known.ok_or_else(|| Error::data(format!("no decision has this status: status={status:?}")))?,
@@ -193,6 +201,7 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
         reset_after: reset_after.map(Micros),
         reason: reason.map(|reason| Reason::from_name(&reason)).transpose()?,
         label: label.map(|label| Label::new(&label)).transpose()?,
+        limiter,
         at: Micros(at),
         permit,
         lease: lease.map(Micros),

@@ -42,7 +42,6 @@ fn spelled(argument: &str) -> &str {
     match argument {
         "now" => "now_us",
         "for" => "seconds",
-        "override" => "limits",
         other => other,
     }
 }

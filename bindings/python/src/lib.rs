@@ -41,7 +41,7 @@ mod _native {
     #[pymodule_export]
     use crate::multi_step::MultiStepCall;
     #[pymodule_export]
-    use crate::paddlegate::{LoadedLimiter, Paddlegate, graphql_cost, sort_listed};
+    use crate::paddlegate::{LoadedLimiter, Paddlegate, Together, graphql_cost, sort_listed};
     #[pymodule_export]
     use crate::test_clock::TestClock;
     #[pymodule_export]

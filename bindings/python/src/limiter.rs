@@ -18,7 +18,7 @@ use crate::decision::{Decision, seconds};
 use crate::error::{Failure, Result};
 use crate::live::AdminRequest;
 use crate::operation::{acquire, admit, correct, debit, enter, given, peek};
-use crate::paddlegate::{LoadedLimiter, Paddlegate};
+use crate::paddlegate::{LoadedLimiter, Paddlegate, Together};
 use crate::signals::interruptible;
 use crate::waiter::Waiter;
 use crate::wakeup_listener::WakeupListener;
@@ -39,7 +39,7 @@ impl Limiter {
     #[new]
     #[pyo3(signature = (
         paddlegate, name, limits, wait_timeout=None,
-        *, lock_timeout=None, on_limit=None, ttl=None, on_unavailable=None, local_share_percent=None,
+        *, lock_timeout=None, on_limit=None, ttl=None, group=None, on_unavailable=None, local_share_percent=None,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -50,33 +50,45 @@ impl Limiter {
         lock_timeout: OptionalArg,
         on_limit: OptionalArg,
         ttl: OptionalArg,
+        group: OptionalArg,
         on_unavailable: OptionalArg,
         local_share_percent: OptionalArg,
     ) -> Result<Self> {
         let Paddlegate(store) = paddlegate;
         let on_unavailable = crate::argument::on_unavailable(on_unavailable, local_share_percent)?;
+        let with_options = |limiter: paddlegate::Limiter| -> Result<paddlegate::Limiter> {
+            let limiter = limiter.with_on_unavailable(on_unavailable);
+            Ok(match group {
+                Some(group) => limiter.with_group(text("group", group)?)?,
+                None => limiter,
+            })
+        };
         if let Ok(loaded) = limits.cast::<LoadedLimiter>() {
             let LoadedLimiter(loaded) = loaded.get();
             return Ok(Self {
-                inner: loaded.limiter.with_on_unavailable(on_unavailable),
+                inner: with_options(loaded.limiter.clone())?,
                 redis: store.redis().cloned(),
                 wait_timeout: loaded.wait_timeout.unwrap_or(paddlegate::WAIT_TIMEOUT),
                 on_limit: loaded.on_limit,
                 on_jobs: loaded.on_limit,
             });
         }
-        let name = text("name", name)?;
-        let lease = given("lock_timeout", lock_timeout, LOCK_TIMEOUT)?;
-        let policy = Policy::new(crate::argument::limits(limits, lease)?)?;
-        if lock_timeout.is_some() && policy.concurrency().is_none() {
-            return Err(Error::invalid("lock_timeout", "there is no concurrency limit").into());
-        }
-        let inner = match ttl {
-            Some(ttl) => store.limiter_with_ttl(name, policy, span("ttl", ttl)?.duration())?,
-            None => store.limiter(name, policy)?,
+        let inner = if let Ok(together) = limits.cast::<Together>() {
+            together.get().0.clone()
+        } else {
+            let name = text("name", name)?;
+            let lease = given("lock_timeout", lock_timeout, LOCK_TIMEOUT)?;
+            let policy = Policy::new(crate::argument::limits(limits, lease)?)?;
+            if lock_timeout.is_some() && policy.concurrency().is_none() {
+                return Err(Error::invalid("lock_timeout", "there is no concurrency limit").into());
+            }
+            with_options(match ttl {
+                Some(ttl) => store.limiter_with_ttl(name, policy, span("ttl", ttl)?.duration())?,
+                None => store.limiter(name, policy)?,
+            })?
         };
         Ok(Self {
-            inner: inner.with_on_unavailable(on_unavailable),
+            inner,
             redis: store.redis().cloned(),
             wait_timeout: given("wait_timeout", wait_timeout, paddlegate::WAIT_TIMEOUT)?,
             on_limit: on_limit.map_or(Ok(OnLimit::Raise), crate::argument::on_limit)?,
@@ -123,6 +135,12 @@ impl Limiter {
         seconds(self.inner.ttl())
     }
 
+    /// The group, whose limiters can decide together in a cluster; None without one.
+    #[getter]
+    fn group(&self) -> Option<&str> {
+        self.inner.group()
+    }
+
     /// Charge the call if every limit allows it; return whether it was granted.
     ///
     /// Raises `InvalidError` for a concurrency limit, whose lease could not be released.
@@ -145,7 +163,7 @@ impl Limiter {
         id: OptionalArg,
     ) -> Result<Decision> {
         let (py, it) = (slf.py(), slf.get());
-        if id.is_some() || it.inner.policy().concurrency().is_none() {
+        if id.is_some() || !it.inner.grants_leases() {
             return acquire(cost, estimate, id, |operation| decision(it.run(py, operation)?));
         }
         // An exception from a signal handler withholds the decision from the caller, who then cannot release the lease.
@@ -343,7 +361,7 @@ impl Limiter {
     // Whether grants of this limiter are leases.
     #[getter]
     fn _grants_leases(&self) -> bool {
-        self.inner.policy().concurrency().is_some()
+        self.inner.grants_leases()
     }
 
     fn _check_allow(&self) -> Result<()> {

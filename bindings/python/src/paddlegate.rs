@@ -3,12 +3,14 @@
 use paddlegate::{CostRules, Error, Kind, Limit, LimiterInfo, LoadOptions, Micros, Prepared};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::answer;
-use crate::argument::{OptionalArg, span, text};
+use crate::argument::{OptionalArg, refused, span, text};
 use crate::call::{Call, OnComplete};
 use crate::decision::seconds;
 use crate::error::Result;
+use crate::limiter::Limiter;
 use crate::test_clock;
 
 /// Creates limiters that share one store.
@@ -28,6 +30,19 @@ impl LoadedLimiter {
     }
 }
 
+/// Several limiters that decide together, from which a `Limiter` is created.
+#[pyclass(frozen, module = "paddlegate._native")]
+pub(crate) struct Together(pub(crate) paddlegate::Limiter);
+
+#[pymethods]
+impl Together {
+    /// The names of the limiters.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
 /// Estimate the cost of a GraphQL query in points; `variables` is JSON text or empty.
 #[pyfunction]
 pub(crate) fn graphql_cost(
@@ -41,9 +56,9 @@ pub(crate) fn graphql_cost(
     Ok(paddlegate::graphql_cost(text("query", query)?, text("variables", variables)?, operation, rules)?)
 }
 
-/// An entry of the limiter list: name, limits as label, kind, amount, interval and offset, last use, time to live; times
-/// in microseconds.
-type Entry = (String, Vec<(String, String, u64, u64, u64)>, u64, u64);
+/// An entry of the limiter list: name, limits as label, kind, amount, interval and offset, last use, time to live, group;
+/// times in microseconds.
+type Entry = (String, Vec<(String, String, u64, u64, u64)>, u64, u64, Option<String>);
 
 #[pymethods]
 impl Paddlegate {
@@ -82,6 +97,17 @@ impl Paddlegate {
     ) -> Result<LoadedLimiter> {
         let lock_timeout = lock_timeout.map(|timeout| span("lock_timeout", timeout)).transpose()?;
         Ok(LoadedLimiter(self.0.conductor_limiter(text("definition", definition)?, text("run", run)?, lock_timeout)?))
+    }
+
+    fn _together(&self, limiters: &Bound<'_, PyTuple>) -> Result<Together> {
+        let each: Vec<paddlegate::Limiter> = limiters
+            .iter()
+            .map(|limiter| match limiter.cast::<Limiter>() {
+                Ok(limiter) => Ok(limiter.get().inner.clone()),
+                Err(_) => Err(refused("limiters", "must be limiters", &limiter)),
+            })
+            .collect::<Result<_>>()?;
+        Ok(Together(self.0.together(&each.iter().collect::<Vec<_>>())?))
     }
 
     // The time-out of a call in seconds; None in memory, where there is nothing to close.
@@ -126,12 +152,12 @@ pub(crate) fn sort_listed(entries: Vec<Entry>) -> Result<Vec<Entry>> {
     Ok(shown(LimiterInfo::sorted(listed?)))
 }
 
-fn listed((name, limits, last_used, ttl): Entry) -> Result<LimiterInfo> {
+fn listed((name, limits, last_used, ttl, group): Entry) -> Result<LimiterInfo> {
     let limits = limits.into_iter().map(|(label, kind, amount, interval, offset)| {
         Limit::of_kind(Kind::from_name(&kind)?, amount, Micros(interval), Micros(offset))?.labelled(&label)
     });
     let limits = limits.collect::<std::result::Result<_, Error>>()?;
-    Ok(LimiterInfo { name, limits, last_used: Micros(last_used), ttl: Micros(ttl) })
+    Ok(LimiterInfo { name, group, limits, last_used: Micros(last_used), ttl: Micros(ttl) })
 }
 
 pub(crate) fn shown(listed: Vec<LimiterInfo>) -> Vec<Entry> {
@@ -139,6 +165,6 @@ pub(crate) fn shown(listed: Vec<LimiterInfo>) -> Vec<Entry> {
         let (label, kind) = (it.label().to_string(), it.kind().name().to_owned());
         (label, kind, it.amount(), it.interval().0, it.offset().0)
     };
-    let entry = |it: LimiterInfo| (it.name, it.limits.iter().map(limit).collect(), it.last_used.0, it.ttl.0);
+    let entry = |it: LimiterInfo| (it.name, it.limits.iter().map(limit).collect(), it.last_used.0, it.ttl.0, it.group);
     listed.into_iter().map(entry).collect()
 }

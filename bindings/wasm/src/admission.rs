@@ -4,7 +4,7 @@ use paddlegate::formats::invantive::{self, Level, RequestAttributes};
 use paddlegate::{Admission, Answer, MultiStep, OnLimit, Operation, Reason, Result, SignalHandling};
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{Asked, optional, text};
+use crate::argument::{optional, text, with_request};
 use crate::clock::StoreClock;
 use crate::host::{Host, Thrown, number};
 use crate::limiter::Limiter;
@@ -32,9 +32,9 @@ impl Limiter {
     pub fn admit(&self, job: &JsValue, cost: &JsValue, estimate: &JsValue, on_limit: &JsValue) -> Thrown<JsValue> {
         let admitted = || {
             let (job, on_limit) = (text("id", job)?, action(on_limit)?);
-            let asked = Asked::read(cost, estimate)?;
-            let (request, wait) = (asked.request(), Admission::wait(on_limit));
-            let answer = self.run(Operation::AcquireWithId { request, id: &job, wait })?;
+            let wait = Admission::wait(on_limit);
+            let answer =
+                with_request(cost, estimate, |request| self.run(Operation::AcquireWithId { request, id: &job, wait }))?;
             let Answer::Decision(decision) = answer else { return Err(crate::limiter::unexpected()) };
             Ok(Admission::of(decision, on_limit))
         };

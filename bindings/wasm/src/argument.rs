@@ -1,6 +1,6 @@
 //! Conversion of JavaScript arguments: numbers, costs, times, intervals and names.
 
-use paddlegate::{Cost, Deadline, Error, Kind, LOCK_TIMEOUT, Label, Limit, Micros, Request, Result};
+use paddlegate::{Cost, Deadline, Error, Kind, LOCK_TIMEOUT, Limit, LimiterUnits, Micros, Request, Result};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -28,10 +28,18 @@ fn whole_of(argument: &'static str, name: &str, value: &JsValue) -> Result<u64> 
     }
 }
 
-/// The units of a call as JavaScript gives them: a number, or a list of labels and units alternately.
+/// The units of a call as JavaScript gives them: a number, or a list of keys and units alternately. The key of a limiter has
+/// such a list in the place of units.
 pub(crate) enum Units {
     All(u64),
-    ByLabel(Vec<(Label, u64)>),
+    Each(Vec<Leaf>),
+}
+
+/// The units of a label, maybe of one limiter.
+pub(crate) struct Leaf {
+    limiter: Option<String>,
+    label: String,
+    units: u64,
 }
 
 impl Units {
@@ -39,40 +47,70 @@ impl Units {
         if !value.is_array() {
             return whole(argument, value).map(Self::All);
         }
-        let of_label = |[label, units]: &[JsValue; 2]| {
-            let label = text(argument, label)?;
-            let units = whole_of(argument, &label, units)?;
-            let label = Label::new(&label).map_err(|error| Error::invalid(argument, error.message()))?;
-            Ok((label, units))
-        };
-        members(value).as_chunks().0.iter().map(of_label).collect::<Result<_>>().map(Self::ByLabel)
+        let mut each = Vec::new();
+        for [key, units] in members(value).as_chunks().0 {
+            if units.is_array() {
+                for [label, units] in members(units).as_chunks().0 {
+                    each.push(Leaf::read(argument, Some(key), label, units)?);
+                }
+            } else {
+                each.push(Leaf::read(argument, None, key, units)?);
+            }
+        }
+        Ok(Self::Each(each))
     }
 
-    pub(crate) fn cost(&self) -> Cost<'_> {
+    pub(crate) fn borrowed(&self) -> Borrowed<'_> {
         match self {
-            Self::All(units) => Cost::Units(*units),
-            Self::ByLabel(units) => Cost::Labelled(units),
+            Self::All(units) => Borrowed::All(*units),
+            Self::Each(each) if each.iter().all(|leaf| leaf.limiter.is_none()) => {
+                Borrowed::ByLabel(each.iter().map(|leaf| (leaf.label.as_str(), leaf.units)).collect())
+            }
+            Self::Each(each) => Borrowed::ByLimiter(each.iter().map(Leaf::borrowed).collect()),
         }
     }
 }
 
-/// The cost or the estimate of a call.
-pub(crate) struct Asked {
-    cost: Option<Units>,
-    estimate: Option<Units>,
+impl Leaf {
+    fn read(argument: &'static str, limiter: Option<&JsValue>, label: &JsValue, units: &JsValue) -> Result<Self> {
+        let limiter = limiter.map(|limiter| text(argument, limiter)).transpose()?;
+        let label = text(argument, label)?;
+        let units = whole_of(argument, &label, units)?;
+        Ok(Self { limiter, label, units })
+    }
+
+    fn borrowed(&self) -> LimiterUnits<'_> {
+        LimiterUnits { limiter: self.limiter.as_deref(), label: Some(&self.label), units: self.units }
+    }
 }
 
-impl Asked {
-    pub(crate) fn read(cost: &JsValue, estimate: &JsValue) -> Result<Self> {
-        Ok(Self {
-            cost: optional(cost, |value| Units::read("cost", value))?,
-            estimate: optional(estimate, |value| Units::read("estimate", value))?,
-        })
-    }
+/// [`Units`] in the form of core.
+pub(crate) enum Borrowed<'a> {
+    All(u64),
+    ByLabel(Vec<(&'a str, u64)>),
+    ByLimiter(Vec<LimiterUnits<'a>>),
+}
 
-    pub(crate) fn request(&self) -> Request<'_> {
-        Request { cost: self.cost.as_ref().map(Units::cost), estimate: self.estimate.as_ref().map(Units::cost) }
+impl Borrowed<'_> {
+    pub(crate) fn cost(&self) -> Cost<'_> {
+        match self {
+            Self::All(units) => Cost::Units(*units),
+            Self::ByLabel(units) => Cost::ByLabel(units),
+            Self::ByLimiter(units) => Cost::ByLimiter(units),
+        }
     }
+}
+
+/// Reads the cost and the estimate of a call, and calls `run` with them.
+pub(crate) fn with_request<T>(
+    cost: &JsValue,
+    estimate: &JsValue,
+    run: impl FnOnce(Request<'_>) -> Result<T>,
+) -> Result<T> {
+    let cost = optional(cost, |value| Units::read("cost", value))?;
+    let estimate = optional(estimate, |value| Units::read("estimate", value))?;
+    let (cost, estimate) = (cost.as_ref().map(Units::borrowed), estimate.as_ref().map(Units::borrowed));
+    run(Request { cost: cost.as_ref().map(Borrowed::cost), estimate: estimate.as_ref().map(Borrowed::cost) })
 }
 
 /// Reads an optional argument; `undefined` and `null` count as absent.

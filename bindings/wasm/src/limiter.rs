@@ -1,12 +1,12 @@
 //! `Limiter`: the operations, each one call into core. The memory store answers at once.
 
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Result,
+    Answer, CLAIM_TIMEOUT, Decision, Error, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Request, Result,
     SignalHandling, Statistics, Wait, WakeupListener,
 };
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{Asked, Units, millis, optional, text, whole};
+use crate::argument::{Units, millis, optional, text, whole, with_request};
 use crate::clock::StoreClock;
 use crate::host::{Host, Thrown, number};
 
@@ -20,24 +20,25 @@ pub struct Limiter {
 
 impl Limiter {
     fn acquired(&self, cost: &JsValue, estimate: &JsValue) -> Result<Decision> {
-        self.decided(Operation::Acquire(Asked::read(cost, estimate)?.request()))
+        with_request(cost, estimate, |request| self.decided(Operation::Acquire(request)))
     }
 
     fn peeked(&self, cost: &JsValue, estimate: &JsValue) -> Result<Decision> {
-        self.decided(Operation::Peek(Asked::read(cost, estimate)?.request()))
+        with_request(cost, estimate, |request| self.decided(Operation::Peek(request)))
     }
 
-    fn entered(&self, id: &JsValue, asked: &Asked, wait: Option<Wait<'_>>) -> Result<Decision> {
-        self.decided(Operation::AcquireWithId { request: asked.request(), id: &text("id", id)?, wait })
+    fn entered(&self, id: &JsValue, request: Request<'_>, wait: Option<Wait<'_>>) -> Result<Decision> {
+        self.decided(Operation::AcquireWithId { request, id: &text("id", id)?, wait })
     }
 
     fn corrected(&self, permit: &JsValue, actual: &JsValue) -> Result<&'static str> {
         let permit = text("permit", permit)?;
-        self.settled(Operation::Correct { permit: &permit, actual: Units::read("actual", actual)?.cost() })
+        let actual = Units::read("actual", actual)?;
+        self.settled(Operation::Correct { permit: &permit, actual: actual.borrowed().cost() })
     }
 
     fn debited(&self, cost: &JsValue) -> Result<Decision> {
-        self.decided(Operation::Debit(Units::read("cost", cost)?.cost()))
+        self.decided(Operation::Debit(Units::read("cost", cost)?.borrowed().cost()))
     }
 
     fn renewed(&self, permit: &JsValue) -> Result<Option<f64>> {
@@ -86,6 +87,18 @@ impl Limiter {
         self.inner.name().to_owned()
     }
 
+    /// Returns the group of the limiter.
+    #[wasm_bindgen(getter)]
+    pub fn group(&self) -> Option<String> {
+        self.inner.group().map(str::to_owned)
+    }
+
+    /// Returns the same limiter once more, for one of several limiters to take over.
+    #[must_use]
+    pub fn share(&self) -> Self {
+        Self { inner: self.inner.clone(), host: self.host.clone(), clock: self.clock.clone() }
+    }
+
     /// Takes the cost if every limit allows it. Returns the decision.
     pub fn acquire(&self, cost: &JsValue, estimate: &JsValue) -> Thrown<JsValue> {
         self.thrown(self.acquired(cost, estimate)).map(|decision| self.host.decided(&decision))
@@ -93,7 +106,7 @@ impl Limiter {
 
     /// Acquires with an id.
     pub fn enter(&self, id: &JsValue, cost: &JsValue, estimate: &JsValue) -> Thrown<JsValue> {
-        let decision = Asked::read(cost, estimate).and_then(|asked| self.entered(id, &asked, None));
+        let decision = with_request(cost, estimate, |request| self.entered(id, request, None));
         self.thrown(decision).map(|decision| self.host.decided(&decision))
     }
 
@@ -112,7 +125,7 @@ impl Limiter {
     ) -> Thrown<JsValue> {
         // Only waiters have a channel.
         let default_claim_timeout = if channel.is_empty() { JOB_CLAIM_TIMEOUT } else { CLAIM_TIMEOUT };
-        let decision = Asked::read(cost, estimate).and_then(|asked| {
+        let decision = with_request(cost, estimate, |request| {
             let wait = Wait {
                 max_wait: optional(max_wait, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN),
                 claim_timeout: optional(claim_timeout, |value| millis("claim_timeout", value))?
@@ -124,7 +137,7 @@ impl Limiter {
                     Some(_) => QueuePosition::Number(whole("ticket", queue_position)?),
                 },
             };
-            self.entered(id, &asked, Some(wait))
+            self.entered(id, request, Some(wait))
         });
         self.thrown(decision).map(|decision| self.host.decided(&decision))
     }

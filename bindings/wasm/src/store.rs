@@ -41,8 +41,17 @@ impl Store {
     }
 
     /// Creates a limiter with these limits.
-    pub fn limiter(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue) -> Thrown<Limiter> {
-        self.made(name, limits, ttl).map(|limiter| self.limiter_of(limiter)).map_err(|error| self.host.error(error))
+    pub fn limiter(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue, group: &JsValue) -> Thrown<Limiter> {
+        let made = self.made(name, limits, ttl, group);
+        made.map(|limiter| self.limiter_of(limiter)).map_err(|error| self.host.error(error))
+    }
+
+    /// Creates a limiter of several limiters, which decide together.
+    #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
+    pub fn together(&self, limiters: Vec<Limiter>) -> Thrown<Limiter> {
+        let limiters: Vec<&paddlegate::Limiter> = limiters.iter().map(|limiter| &limiter.inner).collect();
+        let made = self.paddlegate.together(&limiters);
+        made.map(|limiter| self.limiter_of(limiter)).map_err(|error| self.host.error(error))
     }
 
     /// Returns the limiters that were used.
@@ -70,11 +79,15 @@ impl Store {
         Limiter { inner: limiter, host: self.host.clone(), clock: self.clock.clone() }
     }
 
-    fn made(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue) -> Result<paddlegate::Limiter> {
+    fn made(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue, group: &JsValue) -> Result<paddlegate::Limiter> {
         let (name, policy) = (argument::text("name", name)?, Policy::new(limits.into_iter().map(|limit| limit.0))?);
-        match argument::optional(ttl, |value| argument::interval("ttl", value))? {
+        let limiter = match argument::optional(ttl, |value| argument::interval("ttl", value))? {
             None => self.paddlegate.limiter(&name, policy),
             Some(ttl) => self.paddlegate.limiter_with_ttl(&name, policy, ttl.duration()),
+        }?;
+        match argument::optional(group, |value| argument::text("group", value))? {
+            None => Ok(limiter),
+            Some(group) => limiter.with_group(&group),
         }
     }
 }

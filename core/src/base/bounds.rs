@@ -11,3 +11,6 @@ pub const JOB_CLAIM_TIMEOUT: Micros = Micros(60_000_000);
 /// The maximum number of ended leases, ended permits or forgotten limiters that one call removes; later calls remove
 /// the rest.
 pub(crate) const MAX_REMOVALS: usize = 1_000;
+
+/// The maximum number of lapsed tickets that one call removes.
+pub(crate) const MAX_EXPIRED: usize = 500;

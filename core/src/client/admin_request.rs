@@ -132,7 +132,7 @@ impl AdminRequest {
             Self::Resume => run(admin(AdminCommand::Resume)),
             Self::Override { label, numbers, expires } => {
                 let label = label.as_deref();
-                let interval = numbers.interval(limiter.policy().limit(label)?)?;
+                let interval = numbers.interval(limiter.single_policy("override")?.limit(label)?)?;
                 let changes = limiter.override_changes(label, numbers.amount, interval)?;
                 run(admin(AdminCommand::Override { changes: &changes, expires: *expires }))
             }
@@ -147,7 +147,7 @@ impl AdminRequest {
             }
             Self::ReportBudget { label, remaining, numbers, reset, permit } => {
                 let label = label.as_deref();
-                let interval = numbers.interval(limiter.policy().limit(label)?)?;
+                let interval = numbers.interval(limiter.single_policy("learn")?.limit(label)?)?;
                 let budgets = limiter.budget_updates(label, *remaining, numbers.amount, interval, *reset)?;
                 let permit = permit.as_deref();
                 let report = UpstreamReport { permit, budgets: &budgets, ..UpstreamReport::default() };

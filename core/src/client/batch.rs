@@ -9,7 +9,7 @@ use crate::model::decision::{Decision, Status};
 use crate::model::limit::Kind;
 use crate::model::on_limit::OnLimit;
 use crate::model::operation::{Answer, Operation};
-use crate::model::permit::Permit;
+use crate::model::permit::{JointPermit, Permit};
 use crate::model::request::Request;
 use crate::store::signal_handling::SignalHandling;
 
@@ -129,7 +129,18 @@ impl MultiStep for Batch {
 
 impl Batch {
     fn is_throttled(&self) -> bool {
-        self.jobs.len() > 1 && self.limiter.policy().limits().iter().any(|limit| limit.kind() == Kind::Throttle)
+        let throttles =
+            |limiter: &Limiter| limiter.policy().limits().iter().any(|limit| limit.kind() == Kind::Throttle);
+        self.jobs.len() > 1 && (throttles(&self.limiter) || self.limiter.limiters().iter().any(throttles))
+    }
+
+    /// Returns whether a permit is of a grant of this time.
+    fn is_of(&self, at: u64, permit: &str) -> bool {
+        match self.limiter.limiters().len() {
+            0 => Permit::parse(permit).is_none_or(|permit| permit.granted_at == at),
+            limiters => JointPermit::parse(permit, limiters)
+                .is_none_or(|joint| joint.permits.iter().flatten().all(|permit| permit.granted_at == at)),
+        }
     }
 
     fn take(&mut self, decision: Decision) {
@@ -152,10 +163,11 @@ impl Batch {
         if self.partial {
             return;
         }
-        let new = self.admitted.iter().map(|admission| &admission.decision).filter(|decision| {
-            let permit = decision.permit.as_deref().and_then(Permit::parse);
-            permit.is_none_or(|permit| permit.granted_at == decision.at.0)
-        });
+        let new = self
+            .admitted
+            .iter()
+            .map(|admission| &admission.decision)
+            .filter(|decision| decision.permit.as_deref().is_none_or(|permit| self.is_of(decision.at.0, permit)));
         self.returned = new.rev().filter_map(|decision| decision.permit.clone()).collect();
     }
 

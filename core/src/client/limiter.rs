@@ -10,6 +10,8 @@ mod run;
 mod run_async;
 #[cfg(feature = "redis-rs")]
 mod run_on;
+mod settle_together;
+mod together;
 mod wakeups;
 
 use std::fmt;
@@ -65,6 +67,10 @@ struct Inner {
     location: StateLocation,
     ttl: Micros,
     on_unavailable: OnUnavailable,
+    /// The limiters of one group have the same hash tag in Redis.
+    group: Option<Box<str>>,
+    /// The limiters that decide together in the place of this one; empty for a limiter with a state of its own.
+    together: Box<[Limiter]>,
     /// The limiter of this process alone, used while the store cannot decide.
     local: OnceLock<Option<Limiter>>,
     last_known: LastKnown,
@@ -90,22 +96,43 @@ enum StateLocation {
 }
 
 impl StateLocation {
-    fn new(store: &Store, name: &str, policy: &Policy) -> Self {
+    fn new(store: &Store, name: &str, group: Option<&str>, policy: &Policy) -> Self {
         if policy.limits().is_empty() || policy.paused().is_some() {
             Self::Stateless
         } else {
-            Self::of(store, name, policy)
+            Self::of(store, name, group, policy)
         }
     }
 
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
-    fn of(store: &Store, name: &str, policy: &Policy) -> Self {
+    fn of(store: &Store, name: &str, group: Option<&str>, policy: &Policy) -> Self {
         match &store.backend {
             Backend::Memory(memory) => {
                 Self::Memory { store: memory.clone(), name: name.to_owned(), cell: OnceLock::new() }
             }
             #[cfg(feature = "redis")]
-            Backend::Redis(redis) => Self::Redis { store: redis.clone(), keys: Arc::new(Keys::new(name, policy)) },
+            Backend::Redis(redis) => {
+                Self::Redis { store: redis.clone(), keys: Arc::new(Keys::new(name, group, policy)) }
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn new(location: StateLocation, store: &Store, name: &str, policy: &Arc<Policy>, ttl: Micros) -> Self {
+        Self {
+            name: name.to_owned(),
+            policy: policy.clone(),
+            store: store.clone(),
+            location,
+            ttl,
+            on_unavailable: OnUnavailable::Raise,
+            group: None,
+            together: Box::default(),
+            local: OnceLock::new(),
+            last_known: LastKnown::default(),
+            #[cfg(feature = "redis")]
+            listed_at: AtomicU64::new(0),
         }
     }
 }
@@ -119,34 +146,12 @@ impl Limiter {
         if ttl < Micros(1_000_000) || ttl > MAX_SPAN {
             return Err(Error::invalid("ttl", format!("must be from one second to ten years: ttl_us={}", ttl.0)));
         }
-        Ok(Self::made(store, name, &Arc::new(policy), ttl, OnUnavailable::Raise))
+        let policy = Arc::new(policy);
+        let location = StateLocation::new(store, name, None, &policy);
+        Ok(Self::made(Inner::new(location, store, name, &policy, ttl)))
     }
 
-    fn made(store: &Store, name: &str, policy: &Arc<Policy>, ttl: Micros, on_unavailable: OnUnavailable) -> Self {
-        let location = StateLocation::new(store, name, policy);
-        Self::at(location, store, name, policy, ttl, on_unavailable)
-    }
-
-    fn at(
-        location: StateLocation,
-        store: &Store,
-        name: &str,
-        policy: &Arc<Policy>,
-        ttl: Micros,
-        on_unavailable: OnUnavailable,
-    ) -> Self {
-        let inner = Inner {
-            name: name.to_owned(),
-            policy: policy.clone(),
-            store: store.clone(),
-            location,
-            ttl,
-            on_unavailable,
-            local: OnceLock::new(),
-            last_known: LastKnown::default(),
-            #[cfg(feature = "redis")]
-            listed_at: AtomicU64::new(0),
-        };
+    fn made(inner: Inner) -> Self {
         Self { inner: Arc::new(inner) }
     }
 
@@ -167,16 +172,60 @@ impl Limiter {
     /// ```
     #[must_use]
     pub fn with_on_unavailable(&self, on_unavailable: OnUnavailable) -> Self {
-        let Inner { store, name, policy, ttl, .. } = &*self.inner;
-        Self::made(store, name, policy, *ttl, on_unavailable)
+        let Inner { store, name, policy, ttl, group, together, .. } = &*self.inner;
+        let location = StateLocation::new(store, name, group.as_deref(), policy);
+        let on_unavailable = if together.is_empty() { on_unavailable } else { on_unavailable.together() };
+        Self::made(Inner {
+            on_unavailable,
+            group: group.clone(),
+            together: together.clone(),
+            ..Inner::new(location, store, name, policy, *ttl)
+        })
+    }
+
+    /// Returns a copy in a group, of 1 to 512 bytes. In a cluster the limiters of a group are on one node, so that they can
+    /// decide [together](crate::Paddlegate::together).
+    ///
+    /// All processes must give a name the same group: with another one, or none, it has another state. In memory the group
+    /// has no effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
+    /// let user = pg.window("user-7", 100, Duration::from_secs(60))?.with_group("acme")?;
+    /// assert_eq!(user.group(), Some("acme"));
+    /// assert_eq!(user.with_group("").unwrap_err().argument(), Some("group"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn with_group(&self, group: &str) -> Result<Self> {
+        check_group(group)?;
+        let Inner { store, name, policy, ttl, on_unavailable, together, .. } = &*self.inner;
+        if !together.is_empty() {
+            return Err(Error::invalid("group", "belongs to each limiter; give it to those that decide together"));
+        }
+        let location = StateLocation::new(store, name, Some(group), policy);
+        let group = Some(group.into());
+        Ok(Self::made(Inner {
+            on_unavailable: *on_unavailable,
+            group,
+            ..Inner::new(location, store, name, policy, *ttl)
+        }))
+    }
+
+    /// Returns the group, whose limiters can decide together in a cluster.
+    pub fn group(&self) -> Option<&str> {
+        self.inner.group.as_deref()
     }
 
     /// Returns a limiter of the same name without limits, whose commands reach the state of the name.
     fn named(&self) -> Self {
-        let Inner { store, name, ttl, .. } = &*self.inner;
+        let Inner { store, name, ttl, group, .. } = &*self.inner;
         let policy = Arc::new(Policy::without_limits());
-        let location = StateLocation::of(store, name, &policy);
-        Self::at(location, store, name, &policy, *ttl, OnUnavailable::Raise)
+        let location = StateLocation::of(store, name, group.as_deref(), &policy);
+        Self::made(Inner { group: group.clone(), ..Inner::new(location, store, name, &policy, *ttl) })
     }
 
     /// Returns the behaviour when the store is unavailable.
@@ -217,6 +266,16 @@ impl Limiter {
         self.local().filter(|_| permit.starts_with(permit::LOCAL))
     }
 
+    /// Returns the location of the state; of limiters that decide together, that of the first with a state.
+    #[inline]
+    fn location(&self) -> &StateLocation {
+        if self.inner.together.is_empty() {
+            return &self.inner.location;
+        }
+        let mut each = self.inner.together.iter().map(|limiter| &limiter.inner.location);
+        each.find(|location| !matches!(location, StateLocation::Stateless)).unwrap_or(&self.inner.location)
+    }
+
     /// Returns the server of the store.
     #[cfg(feature = "redis")]
     fn server(&self) -> Result<&Arc<Redis>> {
@@ -228,7 +287,7 @@ impl Limiter {
 
     /// Returns the circuit breaker of the limiter's node; `None` where it has no effect.
     pub(crate) fn circuit(&self) -> Option<Arc<CircuitBreaker>> {
-        match &self.inner.location {
+        match self.location() {
             #[cfg(feature = "redis")]
             StateLocation::Redis { store, keys } if self.inner.on_unavailable != OnUnavailable::Raise => {
                 Some(self.inner.store.circuit(store, keys.slot()))
@@ -250,7 +309,7 @@ impl Limiter {
     /// Returns an error once the store is closed.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
     fn check_open(&self) -> Result<()> {
-        match &self.inner.location {
+        match self.location() {
             #[cfg(feature = "redis")]
             StateLocation::Redis { store, .. } => store.check_open(),
             _ => Ok(()),
@@ -261,6 +320,14 @@ impl Limiter {
     pub fn ttl(&self) -> Micros {
         self.inner.ttl
     }
+}
+
+/// Checks the name of a group.
+pub(crate) fn check_group(group: &str) -> Result<()> {
+    if group.is_empty() || group.len() > MAX_NAME {
+        return Err(Error::invalid("group", format!("must have 1 to {MAX_NAME} bytes: bytes={}", group.len())));
+    }
+    Ok(())
 }
 
 impl fmt::Debug for Limiter {

@@ -60,7 +60,7 @@ impl Fallback {
             OnUnavailable::Raise => Err(Error::unavailable("the store cannot decide")),
             OnUnavailable::FailClosed => Ok(degraded_refusal(self.limiter.policy(), wait)),
             OnUnavailable::FailOpen => {
-                let keeps = self.is_estimate || self.limiter.policy().concurrency().is_some();
+                let keeps = self.is_estimate || self.limiter.grants_leases();
                 let permit = (keeps && !self.is_peek).then(|| UNLIMITED.to_owned());
                 Ok(Decision { degraded: true, ..Decision::unlimited(permit) })
             }
@@ -134,7 +134,12 @@ impl Limiter {
             Operation::Peek(request) => (request, None, true),
             _ => return None,
         };
-        let charge = if is_peek { self.peeked(request) } else { request.charge(self.policy()) };
+        let charge = match self.limiters() {
+            [] if is_peek => self.peeked(request),
+            [] => request.charge(self.policy()),
+            // Several limiters have no local fallback, which alone needs the charge.
+            _ => Ok((Charge::default(), request.estimate.is_some())),
+        };
         let (charge, is_estimate) = charge.ok()?;
         Some(Fallback { limiter: self.clone(), circuit, charge, is_estimate, id, is_peek })
     }

@@ -216,6 +216,43 @@ impl Paddlegate {
         Limiter::new(&self.store, name, policy, Some(Micros::from_duration("ttl", ttl)?))
     }
 
+    /// Creates a limiter of one to four limiters of this store that decide together: all are charged or none, in one call.
+    ///
+    /// Each keeps its own name, state, statistics and overrides; [`Decision::limiter`](crate::Decision::limiter) names the
+    /// one that the numbers are of. It has the verbs of a limiter, but statistics, reports, overrides, pauses and resets,
+    /// which are of one name. A cost is a number for all, or [by limiter](crate::Cost::ByLimiter).
+    ///
+    /// Each keeps its own queue. A call waits in the queue of the first limiter that refuses it; while another then holds it
+    /// up, it keeps its position there and stops nobody behind it. So under load on several limiters a call may wait for
+    /// long: nothing is kept free for it. A limiter that holds a live lease of the id of a repeated call is not charged
+    /// again; the others are.
+    ///
+    /// While the store cannot decide, the strictest [`OnUnavailable`](crate::OnUnavailable) of the limiters applies, and
+    /// `Local` refuses. A permit is for the same limiters in the same order.
+    ///
+    /// `Invalid` for more than four, two of one name, those of another store or that are several themselves, argument
+    /// `limiters`; for different groups, argument `group`. In a cluster they need one
+    /// [group](crate::Limiter::with_group); without it every call is `Invalid`, argument `group`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let (pg, minute) = (Paddlegate::memory(), Duration::from_secs(60));
+    /// let org = pg.window("org-acme", 1_000, minute)?;
+    /// let user = pg.window("user-7", 2, minute)?;
+    /// let both = pg.together(&[&org, &user])?;
+    /// assert!(both.acquire(Request::cost(2))?.allowed());
+    /// let refused = both.acquire(Request::cost(1))?;
+    /// assert_eq!((refused.allowed(), refused.limiter.as_deref()), (false, Some("user-7")));
+    /// assert_eq!(org.peek(Request::cost(1))?.remaining, Some(998), "the refused call has not charged it");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn together(&self, limiters: &[&Limiter]) -> Result<Limiter> {
+        Limiter::of_several(&self.store, limiters)
+    }
+
     /// Creates a limiter of at most `limit` leases at once, each at most `lock_timeout` long. See
     /// [`Limit::concurrency`].
     ///

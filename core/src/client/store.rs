@@ -65,6 +65,17 @@ impl Store {
         }
     }
 
+    /// Returns whether two limiters have one store.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&self.backend, &other.backend) {
+            (Backend::Memory(memory), Backend::Memory(other)) => Arc::ptr_eq(memory, other),
+            #[cfg(feature = "redis")]
+            (Backend::Redis(redis), Backend::Redis(other)) => Arc::ptr_eq(redis, other),
+            #[cfg(feature = "redis")]
+            _ => false,
+        }
+    }
+
     /// Closes the connections of this process and ends its waits.
     #[cfg(feature = "redis")]
     pub(crate) fn close(&self) {

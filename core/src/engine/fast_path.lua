@@ -2,13 +2,13 @@
 -- whose records are those of the call's limits, in their order. The same decision as in limits.lua, in one pass and without
 -- a table or a function, which the script would make anew for every call: that halves the time.
 --
--- REQUIRES: bucket leaky window push MAX DAMAGED call attempt format find min max limit_count verb_at verb units costs id
+-- REQUIRES: dry_run bucket leaky window push MAX DAMAGED call attempt format find min max limit_count verb_at verb units costs id
 -- REQUIRES: expire_statistics register_limiter raw last skew levels_at tickets queued queued_until now skew_changed
 -- REQUIRES: overrides
 -- PROVIDES: nothing
 
 if not id and (verb == 'acquire' or verb == 'peek') then
-  local is_decided = true
+  local is_decided, writes = true, verb == 'acquire' and not dry_run
   local ahead = nil
   if tickets > 0 and now < queued_until and units > 0 then
     ahead = {}
@@ -126,7 +126,7 @@ if not id and (verb == 'acquire' or verb == 'peek') then
     if damaged then
       return redis.error_reply(DAMAGED)
     end
-    if wait == 0 and units > 0 and verb == 'acquire' then
+    if wait == 0 and units > 0 and writes then
       if attempt('HINCRBY', KEYS[2], 'granted', 1) == 1 then
         expire_statistics()
       end
@@ -151,7 +151,7 @@ if not id and (verb == 'acquire' or verb == 'peek') then
         call('PEXPIRE', log, math.ceil(window_limit[2] / 1000) + 10000)
       end
       call('SET', KEYS[1], state .. levels .. ' .', 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))
-    elseif verb == 'acquire' then
+    elseif writes then
       if wait > 0 and attempt('HINCRBY', KEYS[2], 'refused', 1) == 1 then
         expire_statistics()
       end

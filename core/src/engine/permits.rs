@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::base::bounds::MAX_REMOVALS;
 use crate::base::ranked::Ranked;
 use crate::model::permit::{MAX_PERMITS, Permit};
 use crate::model::policy::Policy;
@@ -30,10 +29,10 @@ impl Permits {
         self.by_mark.insert((mark, id));
     }
 
-    /// Removes ended permits and those above [`MAX_PERMITS`], at most [`MAX_REMOVALS`] at a time.
-    pub(crate) fn forget(&mut self, now: u64) {
+    /// Removes ended permits and those above [`MAX_PERMITS`], at most `most` at a time.
+    pub(crate) fn forget(&mut self, now: u64, most: usize) {
         let ended = self.by_mark.rank(|(mark, _)| *mark <= now * 2 + 1);
-        let excess = ended.max(self.by_mark.len().saturating_sub(MAX_PERMITS)).min(MAX_REMOVALS);
+        let excess = ended.max(self.by_mark.len().saturating_sub(MAX_PERMITS)).min(most);
         let forgotten: Vec<_> = self.by_mark.from(0).take(excess).cloned().collect();
         for permit in &forgotten {
             self.by_mark.remove(permit);

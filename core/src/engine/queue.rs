@@ -21,7 +21,8 @@ pub(crate) const MAX_CHECKED_TICKETS: u64 = 64;
 pub(crate) struct Ticket {
     pub(crate) id: String,
     pub(crate) number: u64,
-    /// For each tag, the units that were queued before it, and its own; one of a limit that counts calls.
+    /// For each tag, the units that were queued before it, and its own; one of a limit that counts calls. The own units of a
+    /// suspended ticket are zero.
     pub(crate) units_before: Box<[u64]>,
     pub(crate) units: Box<[u64]>,
     /// When the ticket joined the queue.
@@ -37,6 +38,11 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
+    /// Returns whether another limiter holds the call up: the ticket keeps its position and stops nobody.
+    pub(crate) fn is_suspended(&self) -> bool {
+        self.units.iter().all(|units| *units == 0)
+    }
+
     /// Returns each tag with its units.
     pub(crate) fn loads(&self) -> impl Iterator<Item = (&str, u64)> {
         self.tags.split(',').zip(self.units.iter().copied())

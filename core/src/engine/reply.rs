@@ -68,6 +68,7 @@ impl Reply {
             reason: matches!(reply.status, Status::Refused | Status::Queued)
                 .then(|| limit.map_or(Reason::Paused, |limit| reason(limit, amount, charge.of(reply.index)))),
             label: limit.map(|limit| limit.label().clone()),
+            limiter: None,
             at: Micros(reply.at),
             permit: permit.filter(|_| granted).map(|id| {
                 // A repeated call with the id of a live lease gets the permit of that lease.

@@ -1,9 +1,13 @@
 //! The Lua script: the rules of every kind, the parsing of a call and the handlers, joined at compile time.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
+
+use crate::engine::together;
 
 /// The text that `EVAL` sends.
 pub const SCRIPT: &str = concat!(
+    include_str!("one_limiter.lua"),
     include_str!("../limits/bucket.lua"),
     include_str!("../limits/concurrency.lua"),
     include_str!("../limits/leaky.lua"),
@@ -16,14 +20,45 @@ pub const SCRIPT: &str = concat!(
     include_str!("transaction/queue.lua"),
     include_str!("transaction/permit.lua"),
     include_str!("transaction/enter.lua"),
+    include_str!("transaction/held_up.lua"),
     include_str!("transaction/log.lua"),
     include_str!("transaction/admin.lua"),
     include_str!("transaction/upstream.lua"),
     include_str!("dispatch.lua"),
 );
 
-/// Returns the digest that `EVALSHA` sends.
-pub(crate) fn digest() -> &'static str {
-    static DIGEST: OnceLock<String> = OnceLock::new();
-    DIGEST.get_or_init(|| sha1_smol::Sha1::from(SCRIPT).hexdigest())
+/// Returns the text that `EVAL` sends for a call to several limiters.
+pub fn script_of_several() -> &'static str {
+    &Script::of_several().text
+}
+
+/// The head of the function that is the script of one limiter.
+const DECIDE: &str = "local function decide(KEYS, ARGV, dry_run, MAX_REMOVALS, MAX_EXPIRED)";
+
+/// A script and the digest that `EVALSHA` sends.
+pub(crate) struct Script {
+    pub(crate) text: Cow<'static, str>,
+    pub(crate) digest: String,
+}
+
+impl Script {
+    /// Returns the script of calls to one limiter.
+    pub(crate) fn of_one() -> &'static Self {
+        static SCRIPT_OF_ONE: OnceLock<Script> = OnceLock::new();
+        SCRIPT_OF_ONE.get_or_init(|| Self::new(SCRIPT.into()))
+    }
+
+    /// Returns the script of calls to several limiters, in which that of one limiter is a function.
+    pub(crate) fn of_several() -> &'static Self {
+        static SCRIPT_OF_SEVERAL: OnceLock<Script> = OnceLock::new();
+        SCRIPT_OF_SEVERAL.get_or_init(|| {
+            let (_, body) = SCRIPT.split_once("= false, 1000, 500\n").unwrap_or_default();
+            Self::new(format!("{}\n{body}end\n{}", DECIDE, together::SCRIPT).into())
+        })
+    }
+
+    fn new(text: Cow<'static, str>) -> Self {
+        let digest = sha1_smol::Sha1::from(&*text).hexdigest();
+        Self { text, digest }
+    }
 }

@@ -42,7 +42,7 @@
 --       control      pause ('': unchanged, '0': none, us from now, or '@' and a time), expiry of the overrides (as pause;
 --                    '': never), overrides (with commas between: "tag=a/b/c", "-label" removes those of a label, "-" all;
 --                    '': all unchanged)
---       cancel       '1' when it waited until its time was up
+--       cancel       '1' when it waited until its time was up, 'here' when it waited here or for another limiter
 -- REPLY status (0 refused, 1 granted, 2 queued, 3 no ticket, 4 call again with an id, which reads the queue, 5 exceeds the
 --       capacity, which stands in remaining), index of the limit described (from 0; the number of limits in a pause),
 --       remaining, retry_after_us, reset_after_us, time_us; to acquire with an id also lease_us, fencing token, ticket
@@ -66,14 +66,14 @@
 --   KEYS pg2:{8b}:s:erp pg2:{8b}:m:erp   ARGV 1 l 2 1 500000 acquire 1 5000000
 --   reply 1 0 1 0 500000 5000000, and the state is "5000000 0 l 500000 2 500000 ."
 --
--- REQUIRES: nothing
--- PROVIDES: MAX DAMAGED STATISTICS_EXPIRY MAX_REMOVALS call attempt format find min max limit_count verb_at verb units
+-- REQUIRES: MAX_REMOVALS
+-- PROVIDES: MAX DAMAGED STATISTICS_EXPIRY call attempt format find min max limit_count verb_at verb units
 -- PROVIDES: costs server_time id expire_statistics register_limiter raw last skew levels_at tickets queued queued_until
 -- PROVIDES: overrides_text now skew_changed
 
 local MAX = 4503599627370496
 local DAMAGED = 'PGDATA a stored value was not written by this library; reset the limiter or use another database'
-local STATISTICS_EXPIRY, MAX_REMOVALS = 120000, 1000
+local STATISTICS_EXPIRY = 120000
 local call, attempt, format, find, min, max = redis.call, redis.pcall, string.format, string.find, math.min, math.max
 
 -- Arithmetic turns text into numbers; it is faster than tonumber, and fails on anything else.

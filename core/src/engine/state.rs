@@ -335,11 +335,11 @@ impl State {
         })
     }
 
-    pub(crate) fn open_permit(&mut self, policy: &Policy, permit: &Permit<'_>, now: u64) {
+    pub(crate) fn open_permit(&mut self, policy: &Policy, permit: &Permit<'_>, now: u64, max_removals: usize) {
         self.permits.keep(permits::key(policy, permit), (permit.granted_at + PERMIT_TIMEOUT.0) * 2);
         // Each removal is bounded, but happens often enough that ended permits do not pile up.
         if now / 10_000 != self.last / 10_000 {
-            self.permits.forget(now);
+            self.permits.forget(now, max_removals);
         }
     }
 }

@@ -2,12 +2,14 @@
 
 mod acquire;
 mod enter;
+mod held_up;
 mod permit;
 mod queue;
 mod upstream;
 
 use std::borrow::Cow;
 
+use crate::base::bounds::{MAX_EXPIRED, MAX_REMOVALS};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::engine::loads::Loads;
@@ -74,6 +76,12 @@ pub(crate) struct Transaction<'a> {
     pub(crate) removed: usize,
     /// Whether this is an admin command.
     pub(crate) is_admin: bool,
+    /// The maximum number of ended leases and permits that this removes.
+    pub(crate) max_removals: usize,
+    /// The number of removed tickets after which this removes no more lapsed ones; later calls remove the rest.
+    pub(crate) max_expired: usize,
+    /// Whether this only decides and takes nothing: several limiters must pass a call before one takes.
+    pub(crate) dry_run: bool,
 }
 
 impl<'a> Transaction<'a> {
@@ -104,7 +112,17 @@ impl<'a> Transaction<'a> {
             queue_changed: false,
             removed: 0,
             is_admin: false,
+            max_removals: MAX_REMOVALS,
+            max_expired: MAX_EXPIRED,
+            dry_run: false,
         })
+    }
+
+    /// Returns the part of a call to so many limiters: each decides at most twice, and all remove at most as many ended entries
+    /// as one alone, and half as many lapsed tickets.
+    pub(crate) fn of_several(self, limiters: usize) -> Self {
+        let limiters = limiters.max(1);
+        Self { max_removals: MAX_REMOVALS / limiters, max_expired: MAX_EXPIRED / 4 / limiters, ..self }
     }
 
     /// Evaluates a charge of this call behind the units of the tickets ahead.
@@ -120,10 +138,10 @@ impl<'a> Transaction<'a> {
         self.state.decide(&self.policy, self.now, ask)
     }
 
-    /// Returns the units that a ticket takes of the limits of this call.
+    /// Returns the units that a ticket takes of the limits of this call; a suspended ticket has none of them.
     pub(crate) fn units_of(&self, ticket: &Ticket) -> TicketUnits {
         let (mut units, mut has) = (Units::default(), [false; MAX_LIMITS]);
-        for (tag, of_tag) in ticket.loads() {
+        for (tag, of_tag) in ticket.loads().filter(|_| !ticket.is_suspended()) {
             if let Some(i) = (0..self.own.limits().len()).find(|i| self.own.record_tag(*i) == tag) {
                 (units[i], has[i]) = (of_tag, true);
             }

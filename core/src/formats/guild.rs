@@ -94,6 +94,7 @@ impl Reservoir {
             policy: Policy::new([Limit::bucket(self.reservoir, self.interval.duration())?])?,
             wait_timeout: None,
             ttl: None,
+            group: None,
             on_limit: OnLimit::Reschedule,
         }])
     }

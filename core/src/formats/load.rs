@@ -54,8 +54,12 @@ impl Paddlegate {
     pub fn load_with(&self, document: &str, options: &LoadOptions<'_>) -> Result<Vec<LoadedLimiter>> {
         let definitions = Document::parse(document)?.definitions_with(options)?;
         let loaded = definitions.into_iter().map(|definition| {
+            let limiter = self.limiter_with(&definition.name, definition.policy, definition.ttl)?;
             Ok(LoadedLimiter {
-                limiter: self.limiter_with(&definition.name, definition.policy, definition.ttl)?,
+                limiter: match definition.group {
+                    Some(group) => limiter.with_group(&group)?,
+                    None => limiter,
+                },
                 wait_timeout: definition.wait_timeout,
                 on_limit: definition.on_limit,
             })

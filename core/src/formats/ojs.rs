@@ -189,6 +189,7 @@ impl RateLimit {
             policy: self.policy(lock_timeout.or(self.lease).unwrap_or(LOCK_TIMEOUT))?,
             wait_timeout: None,
             ttl: None,
+            group: None,
             on_limit: self.on_limit,
         })
     }

@@ -6,7 +6,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 
 use super::check::LimitCheck;
-use crate::base::bounds::MAX_REMOVALS;
 use crate::base::charge::Charge;
 use crate::base::ranked::Ranked;
 
@@ -99,10 +98,10 @@ impl Leases {
         }
     }
 
-    /// Reclaims ended leases, at most [`MAX_REMOVALS`] at a time, and returns their number.
-    pub(crate) fn reclaim(&mut self, now: u64) -> u64 {
+    /// Reclaims at most `most` ended leases and returns their number.
+    pub(crate) fn reclaim(&mut self, now: u64, most: usize) -> u64 {
         let ended: Vec<(u64, String)> =
-            self.by_end.from(0).take_while(|(end, _)| *end <= now).take(MAX_REMOVALS).cloned().collect();
+            self.by_end.from(0).take_while(|(end, _)| *end <= now).take(most).cloned().collect();
         for lease in &ended {
             self.by_end.remove(lease);
             self.reclaimed.insert((Reverse(lease.0), lease.1.clone()));

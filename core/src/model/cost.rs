@@ -33,6 +33,22 @@ pub enum Cost<'a> {
     ByLabel(&'a [(&'a str, u64)]),
     /// As `ByLabel`, with labels of limits.
     Labelled(&'a [(Label, u64)]),
+    /// For several limiters that decide together, from 0 to 10^12 units of each limiter or of its labels.
+    ///
+    /// Without the name of a limiter the label is that of every limiter which has it, or itself the name of a limiter. A limiter
+    /// that is not named counts one.
+    ByLimiter(&'a [LimiterUnits<'a>]),
+}
+
+/// Units of one limiter of several that decide together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimiterUnits<'a> {
+    /// The name of the limiter; `None` for every limiter that has the label.
+    pub limiter: Option<&'a str>,
+    /// The label of a limit; `None` for every limit of the limiter that counts units.
+    pub label: Option<&'a str>,
+    /// From 0 to 10^12 units.
+    pub units: u64,
 }
 
 impl From<u64> for Cost<'_> {
@@ -53,7 +69,13 @@ impl<'a, const N: usize> From<&'a [(&'a str, u64); N]> for Cost<'a> {
     }
 }
 
-impl Cost<'_> {
+impl<'a> From<&'a [LimiterUnits<'a>]> for Cost<'a> {
+    fn from(units: &'a [LimiterUnits<'a>]) -> Self {
+        Self::ByLimiter(units)
+    }
+}
+
+impl<'a> Cost<'a> {
     /// Returns the units of each limit of the policy. Errors name the argument of the caller.
     #[inline]
     pub(crate) fn charge(&self, argument: &'static str, policy: &Policy) -> Result<Charge> {
@@ -64,8 +86,68 @@ impl Cost<'_> {
             }
             Cost::ByLabel(units) => by_label(argument, &units.iter().copied(), policy),
             Cost::Labelled(units) => by_label(argument, &units.iter().map(|(label, units)| (&**label, *units)), policy),
+            Cost::ByLimiter(_) => {
+                Err(Error::invalid(argument, "names limiters, but only one decides; give a number or labels"))
+            }
         }
     }
+
+    /// Returns the units of each limit of several limiters, which are given by name.
+    pub(crate) fn charges(&self, argument: &'static str, limiters: &[(&str, &Policy)]) -> Result<Vec<Charge>> {
+        let has = |name: &str| limiters.iter().any(|(other, _)| *other == name);
+        // A key is the name of a limiter before it is a label.
+        let keyed = |key: &'a str, units| {
+            if has(key) {
+                LimiterUnits { limiter: Some(key), label: None, units }
+            } else {
+                LimiterUnits { limiter: None, label: Some(key), units }
+            }
+        };
+        let each: Vec<LimiterUnits<'a>> = match *self {
+            Cost::Units(_) => return limiters.iter().map(|(_, policy)| self.charge(argument, policy)).collect(),
+            Cost::ByLabel(units) => units.iter().map(|(key, units)| keyed(key, *units)).collect(),
+            Cost::Labelled(units) => units.iter().map(|(key, units)| keyed(key, *units)).collect(),
+            Cost::ByLimiter(units) => {
+                let named = |units: &LimiterUnits<'a>| match (units.limiter, units.label) {
+                    (None, Some(key)) => keyed(key, units.units),
+                    _ => *units,
+                };
+                units.iter().map(named).collect()
+            }
+        };
+        let names = || limiters.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        for LimiterUnits { limiter, label, .. } in &each {
+            let is_known = match (limiter, label) {
+                (Some(limiter), _) => has(limiter),
+                (None, Some(label)) => limiters.iter().any(|(_, policy)| policy.limit(Some(label)).is_ok()),
+                (None, None) => false,
+            };
+            if !is_known {
+                let shown: String = limiter.or(*label).unwrap_or_default().chars().take(40).collect();
+                let message = format!("must name a limiter or a label of {}: name={shown:?}", names());
+                return Err(Error::invalid(argument, message));
+            }
+        }
+        limiters.iter().map(|(name, policy)| of_limiter(argument, &each, name, policy)).collect()
+    }
+}
+
+fn of_limiter(argument: &'static str, each: &[LimiterUnits<'_>], name: &str, policy: &Policy) -> Result<Charge> {
+    let own = each.iter().filter(|units| units.limiter == Some(name));
+    let whole: Vec<u64> = own.clone().filter(|units| units.label.is_none()).map(|units| units.units).collect();
+    let mut labels: Vec<(&str, u64)> = own.clone().filter_map(|units| Some((units.label?, units.units))).collect();
+    match whole[..] {
+        [] => {}
+        [units] if labels.is_empty() => return Cost::Units(units).charge(argument, policy),
+        _ => return Err(Error::invalid(argument, format!("names a limiter twice: limiter={name}"))),
+    }
+    for units in each.iter().filter(|units| units.limiter.is_none()) {
+        let Some(label) = units.label.filter(|label| policy.limit(Some(label)).is_ok()) else { continue };
+        if own.clone().all(|own| own.label != Some(label)) {
+            labels.push((label, units.units));
+        }
+    }
+    Cost::ByLabel(&labels).charge(argument, policy)
 }
 
 fn by_label<'a>(

@@ -70,6 +70,8 @@ pub struct Decision {
     pub reason: Option<Reason>,
     /// The label of the described limit; `None` for a pause, and when no limit applies.
     pub label: Option<Label>,
+    /// For several limiters that decide together, the name of the one that the numbers are of; otherwise `None`.
+    pub limiter: Option<String>,
     /// The store's time of the decision; zero when no store was called.
     pub at: Micros,
     /// The id with which any process can correct or release the grant. Present for a grant with an estimate or a lease.
@@ -116,6 +118,7 @@ impl Decision {
             reset_after: Some(Micros(0)),
             reason: None,
             label: None,
+            limiter: None,
             at: Micros(0),
             permit,
             lease: None,
@@ -135,6 +138,7 @@ impl Decision {
             reset_after: None,
             reason: Some(Reason::Paused),
             label: label.cloned(),
+            limiter: None,
             at: Micros(0),
             permit: None,
             lease: None,

@@ -21,6 +21,8 @@ pub struct ListPage {
 pub struct LimiterInfo {
     /// The name of the limiter.
     pub name: String,
+    /// The group of the limiter, if it has one; always `None` in memory, where a group has no effect.
+    pub group: Option<String>,
     /// The limits of all policies of the name, each as last used.
     pub limits: Vec<Limit>,
     /// The store's time of the last use, to the minute; zero in memory, which does not record it.
@@ -30,20 +32,33 @@ pub struct LimiterInfo {
 }
 
 impl LimiterInfo {
-    /// Formats an entry: `ttl|tag amount interval offset,...|name`.
+    /// Formats an entry: `ttl|tag amount interval offset,...|name`; with a group
+    /// `ttl,bytes of the group|tag amount interval offset,...|group name`, without a space between group and name.
     #[cfg(feature = "redis")]
-    pub(crate) fn entry(name: &str, policy: &Policy, ttl: Micros) -> String {
+    pub(crate) fn entry(name: &str, group: Option<&str>, policy: &Policy, ttl: Micros) -> String {
         let limit =
             |limit: &Limit| format!("{} {} {} {}", tag(limit), limit.amount(), limit.interval().0, limit.offset().0);
         let limits: Vec<String> = policy.limits().iter().map(limit).collect();
-        format!("{}|{}|{}", ttl.0, limits.join(","), name)
+        let (ttl, limits) = (ttl.0, limits.join(","));
+        match group {
+            Some(group) => format!("{ttl},{}|{limits}|{group}{name}", group.len()),
+            None => format!("{ttl}|{limits}|{name}"),
+        }
     }
 
     /// Parses an entry that is forgotten at `forgotten_at`; `None` when it is malformed.
     #[cfg(feature = "redis")]
     pub(crate) fn parse(entry: &str, forgotten_at: u64) -> Option<Self> {
         let mut parts = entry.splitn(3, '|');
-        let (ttl, limits, name) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?);
+        let (ttl, limits, name) = (parts.next()?, parts.next()?, parts.next()?);
+        let (ttl, group, name) = match ttl.split_once(',') {
+            Some((ttl, bytes)) => {
+                let (group, name) = name.split_at_checked(bytes.parse().ok()?)?;
+                (ttl, Some(group.to_owned()), name)
+            }
+            None => (ttl, None, name),
+        };
+        let ttl = ttl.parse().ok()?;
         let limit = |words: &str| {
             let mut words = words.split(' ');
             let (kind, label) = parse_tag(words.next()?)?;
@@ -53,6 +68,7 @@ impl LimiterInfo {
         };
         Some(Self {
             name: name.to_owned(),
+            group,
             limits: limits.split(',').map(limit).collect::<Option<_>>()?,
             last_used: Micros(forgotten_at.checked_sub(ttl)?),
             ttl: Micros(ttl),
@@ -60,10 +76,10 @@ impl LimiterInfo {
     }
 
     pub(crate) fn of_memory(name: String, limits: Vec<Limit>) -> Self {
-        Self { name, limits, last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
+        Self { name, group: None, limits, last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
     }
 
-    /// Sorts by name, and merges the entries of one name: it has every limit as last used.
+    /// Sorts by name and group, and merges the entries of one name in one group: it has every limit as last used.
     ///
     /// # Examples
     ///
@@ -72,6 +88,7 @@ impl LimiterInfo {
     /// # use paddlegate::{Limit, LimiterInfo, Micros};
     /// let info = |name: &str, limit: u64, last_used| LimiterInfo {
     ///     name: name.to_owned(),
+    ///     group: None,
     ///     limits: vec![Limit::window(limit, Duration::from_secs(1)).unwrap()],
     ///     last_used: Micros(last_used),
     ///     ttl: Micros(300_000_000),
@@ -83,9 +100,11 @@ impl LimiterInfo {
         // A page may repeat an entry; equal times need an order too.
         let order =
             |it: &Self| it.limits.iter().map(|limit| (limit.label().to_string(), limit.amount())).collect::<Vec<_>>();
-        listed.sort_by(|a, b| (&a.name, b.last_used, order(a)).cmp(&(&b.name, a.last_used, order(b))));
+        listed.sort_by(|a, b| {
+            (&a.name, &a.group, b.last_used, order(a)).cmp(&(&b.name, &b.group, a.last_used, order(b)))
+        });
         listed.dedup_by(|older, newer| {
-            let is_same = older.name == newer.name;
+            let is_same = (&older.name, &older.group) == (&newer.name, &newer.group);
             if is_same {
                 newer.limits = merged(&newer.limits, &older.limits);
                 newer.ttl = newer.ttl.max(older.ttl);

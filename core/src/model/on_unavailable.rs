@@ -28,6 +28,18 @@ pub enum OnUnavailable {
 }
 
 impl OnUnavailable {
+    /// Returns the mode of limiters that decide together: the strictest of theirs.
+    pub(crate) fn strictest(each: impl Iterator<Item = Self>) -> Self {
+        let modes: Vec<Self> = each.map(Self::together).collect();
+        let ordered = [Self::Raise, Self::FailClosed];
+        ordered.into_iter().find(|mode| modes.contains(mode)).unwrap_or(Self::FailOpen)
+    }
+
+    /// Returns the mode for limiters that decide together, which this process does not do alone.
+    pub(crate) fn together(self) -> Self {
+        if matches!(self, Self::Local { .. }) { Self::FailClosed } else { self }
+    }
+
     /// Returns the mode with this name. `share_percent` belongs to `local` and defaults to 100.
     ///
     /// # Examples

@@ -123,6 +123,19 @@ pub struct RuntimeState {
 }
 
 impl AdminCommand<'_> {
+    /// Returns the verb of the packages.
+    pub(crate) fn verb(&self) -> &'static str {
+        match self {
+            Self::Get => "runtime_state",
+            Self::Pause(_) => "pause",
+            Self::Resume => "resume",
+            Self::Override { changes, .. } if changes.iter().all(|change| !matches!(change, LimitOverride::Set(_))) => {
+                "restore"
+            }
+            Self::Override { .. } => "override",
+        }
+    }
+
     pub(crate) fn check(&self, policy: &Policy) -> Result<()> {
         match self {
             Self::Get | Self::Resume => Ok(()),

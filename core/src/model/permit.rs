@@ -17,11 +17,15 @@ pub const SETTLED_MEMORY: Micros = Micros(60_000_000);
 /// remain charged.
 pub const MAX_PERMITS: usize = 10_000;
 
+/// The maximum number of limiters that decide together.
+pub const MAX_TOGETHER: usize = 4;
+
 /// The maximum length of an id that a caller chooses for a call, in bytes.
 pub const MAX_ID: usize = 64;
 
-/// The maximum length of a permit id in bytes: the id of the call, the time of the grant and the charge of each limit.
-pub const MAX_PERMIT_ID: usize = MAX_ID + 1 + 16 + MAX_LIMITS * (1 + 13);
+/// The maximum length of a permit id in bytes: the id of the call and, for each limiter that decided, the time of the grant and
+/// the charge of each limit.
+pub const MAX_PERMIT_ID: usize = MAX_ID + MAX_TOGETHER * (1 + 16 + MAX_LIMITS * (1 + 13));
 
 /// The prefix of the ids of permits that this process granted alone, while its store could not decide.
 pub(crate) const LOCAL: char = '~';
@@ -89,6 +93,42 @@ impl<'a> Permit<'a> {
 impl fmt::Display for Permit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.id, self.granted_at, self.charged)
+    }
+}
+
+/// The parts of the permit id of several limiters: `<id of the call>` and `+<time of the grant>:<charge>` of each limiter,
+/// or `+` of a limiter without a permit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JointPermit<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) permits: Vec<Option<Permit<'a>>>,
+}
+
+impl<'a> JointPermit<'a> {
+    /// Parses the permit id of so many limiters; `None` when this library cannot have issued it.
+    pub(crate) fn parse(text: &'a str, limiters: usize) -> Option<Self> {
+        let mut words: Vec<&str> = text.rsplitn(limiters + 1, '+').collect();
+        let id = words.pop().filter(|id| !id.is_empty() && id.len() <= MAX_ID && words.len() == limiters)?;
+        let permit = |word: &&'a str| {
+            if word.is_empty() {
+                return Some(None);
+            }
+            let (granted_at, charged) = word.split_once(':')?;
+            let granted_at = number(granted_at).filter(|at| *at <= crate::base::micros::MAX_TIME.0)?;
+            Some(Some(Permit { id, granted_at, charged: Charge::parse(charged)? }))
+        };
+        let permits = words.iter().rev().map(permit).collect::<Option<Vec<_>>>()?;
+        Some(Self { id, permits })
+    }
+}
+
+impl fmt::Display for JointPermit<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id)?;
+        self.permits.iter().try_for_each(|permit| match permit {
+            Some(permit) => write!(f, "+{}:{}", permit.granted_at, permit.charged),
+            None => f.write_str("+"),
+        })
     }
 }
 

@@ -110,21 +110,42 @@ impl<'a> Request<'a> {
     /// Returns the units to take of each limit, and whether the grant needs a permit.
     #[inline]
     pub(crate) fn charge(&self, policy: &Policy) -> Result<(Charge, bool)> {
+        let of_cost = |cost: Cost<'_>, argument| cost.charge(argument, policy);
+        self.resolved(policy.is_estimated(), of_cost, |charge| charge.most() > 0, || Charge::All(1))
+    }
+
+    /// Returns the units to take of each limit of several limiters, which are given by name, and whether the grant needs a
+    /// permit.
+    pub(crate) fn charges(&self, limiters: &[(&str, &Policy)]) -> Result<(Vec<Charge>, bool)> {
+        let is_estimated = limiters.iter().any(|(_, policy)| policy.is_estimated());
+        let of_cost = |cost: Cost<'_>, argument| cost.charges(argument, limiters);
+        let takes = |charges: &Vec<Charge>| charges.iter().any(|charge| charge.most() > 0);
+        self.resolved(is_estimated, of_cost, takes, || vec![Charge::All(1); limiters.len()])
+    }
+
+    #[inline]
+    fn resolved<T>(
+        &self,
+        is_estimated: bool,
+        of_cost: impl Fn(Cost<'a>, &'static str) -> Result<T>,
+        takes: impl Fn(&T) -> bool,
+        one: impl Fn() -> T,
+    ) -> Result<(T, bool)> {
         match (self.cost, self.estimate) {
             (Some(_), Some(_)) => Err(Error::invalid("estimate", "give a cost or an estimate, not both")),
-            (Some(cost), None) => Ok((cost.charge("cost", policy)?, false)),
+            (Some(cost), None) => Ok((of_cost(cost, "cost")?, false)),
             (None, Some(estimate)) => {
-                let charge = estimate.charge("estimate", policy)?;
-                if charge.most() == 0 {
+                let charge = of_cost(estimate, "estimate")?;
+                if !takes(&charge) {
                     let message = "must be at least 1, or give a cost of 0 to check without taking: estimate=0";
                     return Err(Error::invalid("estimate", message));
                 }
                 Ok((charge, true))
             }
-            (None, None) if policy.is_estimated() => {
+            (None, None) if is_estimated => {
                 Err(Error::invalid("estimate", "give the points that the call is expected to cost, or a cost"))
             }
-            (None, None) => Ok((Charge::All(1), false)),
+            (None, None) => Ok((one(), false)),
         }
     }
 }

@@ -178,7 +178,7 @@ mod tests {
         let (memory, policy) = (Memory::default(), policy());
         let now = 1_000_000;
         let busy = memory.cell("busy", &policy, now).unwrap();
-        busy.lock(State::default).acquire(&policy, now, &Charge::All(1)).unwrap();
+        busy.lock(State::default).acquire(&policy, now, &Charge::All(1), false).unwrap();
         drop(busy);
         let held = memory.cell("held", &policy, now).unwrap();
         for i in 0..10_000 {
@@ -201,8 +201,18 @@ mod tests {
         let short = Policy::new([bucket(1)]).unwrap();
         let long = Policy::new([bucket(86_400).labelled("day").unwrap()]).unwrap();
         let now = 1_000_000;
-        memory.cell("name", &long, now).unwrap().lock(State::default).acquire(&long, now, &Charge::All(1)).unwrap();
-        memory.cell("name", &short, now).unwrap().lock(State::default).acquire(&short, now, &Charge::All(1)).unwrap();
+        memory
+            .cell("name", &long, now)
+            .unwrap()
+            .lock(State::default)
+            .acquire(&long, now, &Charge::All(1), false)
+            .unwrap();
+        memory
+            .cell("name", &short, now)
+            .unwrap()
+            .lock(State::default)
+            .acquire(&short, now, &Charge::All(1), false)
+            .unwrap();
         memory.entries.lock(Entries::default).forget_idle(now + 10_000_000);
         assert!(memory.find("name").is_some());
         let labels: Vec<String> = memory.list()[0].1.iter().map(|limit| limit.label().to_string()).collect();

@@ -16,10 +16,11 @@ mod session;
 mod socket;
 #[cfg(feature = "tls")]
 mod tls;
+mod together;
 mod wire;
 
 #[doc(hidden)]
-pub use crate::engine::script::SCRIPT;
+pub use crate::engine::script::{SCRIPT, script_of_several};
 pub use blocking::DEFAULT_TIMEOUT;
 pub use call::{Call, CallOutcome};
 pub use config::{Address, RedisConfig};
@@ -31,6 +32,7 @@ pub use socket::Socket;
 
 pub(crate) use blocking::check_timeout;
 pub(crate) use keys::{Keys, TAGS};
+pub(crate) use together::{Listed, Settled};
 
 use crate::base::per_process::PerProcess;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -15,6 +15,7 @@ mod sequences;
 mod server;
 #[path = "../support/mod.rs"]
 mod support;
+mod together;
 mod workloads;
 
 use std::env;

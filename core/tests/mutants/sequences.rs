@@ -6,7 +6,7 @@ use crate::check::value;
 use crate::support::sequence::{COUNTING_KINDS, Cost, Operation, Sequence, Spec, Wait, composite, sequence};
 
 /// Each of these seeds is the first to detect some mutant.
-pub const SELECTED_SEEDS: &[u64] = &[0, 3, 5, 6, 11, 13, 18, 40, 98, 135, 17, 28, 39, 69, 70];
+pub const SELECTED_SEEDS: &[u64] = &[0, 3, 5, 6, 11, 13, 18, 40, 98, 135, 17, 28, 39, 69, 70, 7];
 
 pub fn random(seed: u64) -> Sequence {
     let kinds = usize::try_from(seed % 10).expect("a few");

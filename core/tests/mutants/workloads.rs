@@ -15,7 +15,7 @@ pub const SELECTED_SEEDS: &[u64] = &[
 ];
 
 /// The same of workloads with several policies.
-pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47];
+pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47, 97];
 
 const KINDS: [&[Kind]; 6] = [
     &[Kind::Concurrency],

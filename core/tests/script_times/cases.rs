@@ -17,6 +17,7 @@ pub(crate) fn all(times: &mut Times) {
     times.on(1_000, states::queue, &queue());
     times.on(1_000, states::leases_and_queue, &leases_and_queue());
     times.on(1_000, states::meter_and_queue, &meter_and_queue());
+    times.on(1_000, states::four_together, &four_together());
     times.on(1_000, states::window, &window());
     times.on(1_000, states::permits, &permits());
     times.on(8, states::labels, &labels());
@@ -39,6 +40,13 @@ pub(crate) fn all(times: &mut Times) {
         states::queue,
         &[removal("all tickets have lapsed: enter", |run| {
             enter(run.limiter, &format!("new{}", run.number), 1, Some(wait()), late());
+        })],
+    );
+    times.on(
+        MAX_REMOVED,
+        states::four_together,
+        &[removal("four together, all has ended: enter", |run| {
+            assert!(enter(run.limiter, &format!("new{}", run.number), 1, Some(wait()), late()).allowed());
         })],
     );
     times.on_new_states(
@@ -259,6 +267,37 @@ pub(crate) fn leases_and_queue() -> Vec<Case> {
         }),
         case("leases and queue: renew", |run| {
             renew(run.limiter, &lease(80), NOW + 1).expect("a lease");
+        }),
+    ]
+}
+
+pub(crate) fn four_together() -> Vec<Case> {
+    vec![
+        case("four together: acquire, refused", |run| {
+            assert!(!acquire(run.limiter, Request::cost(1), NOW + 1).allowed());
+        }),
+        case("four together: enter", |run| {
+            enter(run.limiter, &format!("new{}", run.number), 1, Some(wait()), NOW + 1);
+        }),
+        case("four together: look from the middle, suspended in three", |run| {
+            enter(run.limiter, &format!("ticket{}", run.size / 2 + run.number), 1, Some(wait()), NOW + 1);
+        }),
+        case("four together: refused from the middle", |run| {
+            let wait = Some(Wait { max_wait: Micros(0), ..wait() });
+            assert!(!enter(run.limiter, &format!("ticket{}", run.size / 3 + run.number), 1, wait, NOW + 1).allowed());
+        }),
+        Case {
+            before: |run| {
+                for limiter in run.limiter.limiters() {
+                    release(limiter, &lease(1 + run.number), NOW + 1);
+                }
+            },
+            ..case("four together: claim, granted", |run| {
+                assert!(enter(run.limiter, &queued(run.number), 1, Some(wait()), NOW + 1).allowed());
+            })
+        },
+        case("four together: cancel", |run| {
+            cancel(run.limiter, &format!("ticket{}", run.size / 4 + run.number), NOW + 1);
         }),
     ]
 }

@@ -142,7 +142,7 @@ impl Times {
                 let time = times.min().expect("runs");
                 self.record(case, is_large, time);
             }
-            limiter.reset().expect("a reset");
+            reset(&limiter);
         }
     }
 
@@ -157,7 +157,7 @@ impl Times {
             let times = (0..RUNS).map(|number| {
                 let limiter = build(&self.store, &mut self.raw, &unique("times"), size);
                 let time = self.time(case, &limiter, size, number);
-                limiter.reset().expect("a reset");
+                reset(&limiter);
                 time
             });
             let time = times.min().expect("runs");
@@ -182,16 +182,25 @@ impl Times {
         self.raw.command("SLOWLOG RESET");
         (case.run)(&run);
         let Reply::Array(entries) = self.raw.command("SLOWLOG GET 128") else { panic!("no slow log") };
+        // The slow log has the first words, which have the keys of the first limiter.
+        let name = limiter.limiters().first().unwrap_or(limiter).name();
         let times = entries.iter().filter_map(|entry| {
             let Reply::Array(entry) = entry else { return None };
             let (Reply::Integer(time), Reply::Array(words)) = (&entry[2], &entry[3]) else { return None };
             let is_ours = words.iter().any(|word| match word {
-                Reply::Text(word) => String::from_utf8_lossy(word).contains(limiter.name()),
+                Reply::Text(word) => String::from_utf8_lossy(word).contains(name),
                 _ => false,
             });
             is_ours.then_some(*time)
         });
         times.max().unwrap_or_else(|| panic!("{} sent no command", case.verb))
+    }
+}
+
+fn reset(limiter: &Limiter) {
+    let each = if limiter.limiters().is_empty() { std::slice::from_ref(limiter) } else { limiter.limiters() };
+    for limiter in each {
+        limiter.reset().expect("a reset");
     }
 }
 

@@ -48,6 +48,13 @@ fn queued(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64, limit: u64, 
     limiter
 }
 
+/// Builds four limiters with leases up to their limits and tickets of the same ids, which decide together.
+pub(crate) fn four_together(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
+    let mut each = (1..=4).map(|number| leases_and_queue(store, raw, &format!("{name}-{number}"), size));
+    let each: [Limiter; 4] = std::array::from_fn(|_| each.next().expect("four"));
+    store.together(&each.each_ref()).expect("one limiter")
+}
+
 /// Builds a full meter, and `size` tickets that wait for it.
 pub(crate) fn meter_and_queue(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
     let limiter = store.leaky(name, 1, HOUR).expect("a limiter");

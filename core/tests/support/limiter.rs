@@ -25,6 +25,13 @@ impl Named {
     }
 }
 
+impl Named {
+    /// Replays steps on a limiter that was made before.
+    pub fn of(store: &Paddlegate, limiter: Limiter) -> Self {
+        Self { store: store.clone(), name: limiter.name().to_owned(), limiter }
+    }
+}
+
 impl Subject for Named {
     fn limits(&mut self, limits: &[Value]) {
         *self = Self::new(&self.store, self.name.clone(), limits);
@@ -228,14 +235,20 @@ fn argument(error: &Error) -> String {
 
 /// Returns a decision in the form that the vectors compare.
 pub fn text(decision: &Decision) -> String {
-    format!(r#"{{"allowed":{},{}}}"#, decision.allowed(), numbers(decision))
+    format!(r#"{{"allowed":{},{}{}}}"#, decision.allowed(), numbers(decision), limiter(decision))
+}
+
+/// Returns the name of the limiter that a decision of several describes, which begins behind the last dot.
+fn limiter(decision: &Decision) -> String {
+    let name = decision.limiter.as_deref().and_then(|name| name.rsplit('.').next());
+    name.map_or_else(String::new, |name| format!(r#","limiter":"{name}""#))
 }
 
 /// Returns the decision on a call with an id in the form that the vectors compare.
 fn entered(decision: &Decision) -> String {
     let ticket = decision.ticket;
     format!(
-        r#"{{"status":"{}",{},"lease_us":{},"fence":{},"number":{},"position":{},"ready_after_us":{}}}"#,
+        r#"{{"status":"{}",{},"lease_us":{},"fence":{},"number":{},"position":{},"ready_after_us":{}{}}}"#,
         if decision.status == Status::NoTicket { "gone" } else { decision.status.name() },
         numbers(decision),
         number(decision.lease.map(|micros| micros.0)),
@@ -243,6 +256,7 @@ fn entered(decision: &Decision) -> String {
         number(ticket.map(|ticket| ticket.number)),
         number(ticket.map(|ticket| ticket.position)),
         number(ticket.and_then(|ticket| ticket.ready_after).map(|micros| micros.0)),
+        limiter(decision),
     )
 }
 

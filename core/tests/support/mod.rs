@@ -10,6 +10,7 @@ pub mod oracle;
 pub mod raw;
 pub mod script_client;
 pub mod sequence;
+pub mod together;
 pub mod units;
 pub mod vectors;
 pub mod workload;

@@ -1,6 +1,6 @@
 //! `Units`: the units of a call that a test makes, for every limit or by label.
 
-use paddlegate::{Cost, MAX_UNITS};
+use paddlegate::{Cost, LimiterUnits, MAX_UNITS};
 use serde_json::Value;
 
 /// The units of a call.
@@ -8,6 +8,8 @@ use serde_json::Value;
 pub enum Units {
     All(u64),
     ByLabel(Vec<(String, u64)>),
+    /// A key with its units, or with those of each label.
+    ByLimiter(Vec<(String, Units)>),
 }
 
 impl Units {
@@ -18,6 +20,11 @@ impl Units {
             value => value.as_u64(),
         };
         match value {
+            Value::Object(map) if map.values().any(Value::is_object) => map
+                .iter()
+                .map(|(key, units)| Some((key.clone(), Self::read(units)?)))
+                .collect::<Option<_>>()
+                .map(Self::ByLimiter),
             Value::Object(map) => {
                 let each = map.iter().map(|(label, units)| Some((label.clone(), number(units)?)));
                 each.collect::<Option<_>>().map(Self::ByLabel)
@@ -34,6 +41,21 @@ impl Units {
                 let units: Vec<(&str, u64)> = units.iter().map(|(label, units)| (label.as_str(), *units)).collect();
                 run(Cost::ByLabel(&units))
             }
+            Self::ByLimiter(units) => {
+                let mut each = Vec::new();
+                for (key, units) in units {
+                    match units {
+                        Self::All(units) => each.push(LimiterUnits { limiter: None, label: Some(key), units: *units }),
+                        Self::ByLabel(labels) => each.extend(labels.iter().map(|(label, units)| LimiterUnits {
+                            limiter: Some(key),
+                            label: Some(label),
+                            units: *units,
+                        })),
+                        Self::ByLimiter(_) => panic!("a cost has at most two levels"),
+                    }
+                }
+                run(Cost::ByLimiter(&each))
+            }
         }
     }
 
@@ -43,6 +65,7 @@ impl Units {
         match self {
             Self::All(units) => Self::All(of(units)),
             Self::ByLabel(units) => Self::ByLabel(units.into_iter().map(|(label, units)| (label, of(units))).collect()),
+            Self::ByLimiter(_) => panic!("of one limiter"),
         }
     }
 
@@ -51,6 +74,7 @@ impl Units {
         match self {
             Self::All(units) => *units,
             Self::ByLabel(units) => units.iter().find(|(other, _)| other == label).map_or(1, |(_, units)| *units),
+            Self::ByLimiter(_) => panic!("of one limiter"),
         }
     }
 }

@@ -75,90 +75,99 @@ pub fn cases(file: &str) -> Vec<Value> {
 }
 
 pub fn replay(case: &Value, subject: &mut impl Subject) {
-    let mut permits: HashMap<&str, String> = HashMap::new();
+    let mut permits = Permits::new();
     for (number, step) in case["steps"].as_array().expect("steps").iter().enumerate() {
-        let label = step["permit"].as_str();
-        let got = match step["do"].as_str().expect("do") {
-            "limits" => {
-                subject.limits(step["limits"].as_array().expect("limits"));
-                continue;
-            }
-            "reset" => {
-                subject.reset();
-                continue;
-            }
-            "correct" => {
-                let label = label.expect("permit");
-                let permit = permits.get(label).map_or(label, String::as_str);
-                let actual = Units::read(&step["actual"]).expect("actual");
-                subject.correct(permit, &actual, integer(&step["at_us"]))
-            }
-            "release" | "renew" => {
-                let label = label.expect("permit");
-                let (permit, at) = (permits.get(label).map_or(label, String::as_str), integer(&step["at_us"]));
-                Ok(if step["do"] == "release" { subject.release(permit, at) } else { subject.renew(permit, at) })
-            }
-            "cancel" => Ok(subject.cancel(
-                step["id"].as_str().expect("id"),
-                step["gave_up"].as_bool().unwrap_or(false),
-                integer(&step["at_us"]),
-            )),
-            "pause" | "resume" | "override" | "overrides" | "restore" | "controls" => {
-                let runtime_state = subject.admin(step, integer(&step["at_us"]));
-                if runtime_state.is_ok() && step["error"].is_null() && step["expect"].is_null() {
-                    continue;
-                }
-                runtime_state
-            }
-            "sync" | "learn" => {
-                let permit = label.map(|label| permits.get(label).map_or(label, String::as_str));
-                Ok(subject.report(step, permit, integer(&step["at_us"])))
-            }
-            "statistics" => Ok(subject.statistics(integer(&step["at_us"]))),
-            "enter" => {
-                let answer = subject.enter(&Entry {
-                    id: step["id"].as_str().expect("id"),
-                    step: parse(step),
-                    max_wait: step["patience_us"].as_u64(),
-                    claim_timeout: step["grace_us"].as_u64(),
-                    position: match &step["place"] {
-                        Value::Number(_) => QueuePosition::Number(integer(&step["place"])),
-                        Value::String(text) if text == "kept" => QueuePosition::Existing,
-                        _ => QueuePosition::End,
-                    },
-                });
-                keep(&mut permits, label, answer)
-            }
-            verb => {
-                let parsed = parse(step);
-                let mut answer = None;
-                for _ in 0..step["times"].as_u64().unwrap_or(1) {
-                    answer = Some(match verb {
-                        "peek" => subject.peek(&parsed),
-                        "debit" => subject.debit(&parsed),
-                        _ => subject.acquire(&parsed),
-                    });
-                }
-                keep(&mut permits, label, answer.expect("times of at least 1"))
-            }
-        };
-        let expected = match step["error"].as_str() {
-            Some(argument) => Err(argument.to_owned()),
-            None => Ok(canonical(&step["expect"])),
-        };
-        assert_eq!(got, expected, "step {number} of {}", case["title"]);
+        let Some(got) = perform(step, subject, &mut permits) else { continue };
+        assert_eq!(got, expected(step), "step {number} of {}", case["title"]);
     }
 }
 
+/// The permits that steps keep under their labels.
+pub type Permits = HashMap<String, String>;
+
+/// Returns what a step expects.
+pub fn expected(step: &Value) -> Result<String, String> {
+    match step["error"].as_str() {
+        Some(argument) => Err(argument.to_owned()),
+        None => Ok(canonical(&step["expect"])),
+    }
+}
+
+/// Runs a step and returns its result; `None` when nothing is compared.
+pub fn perform(step: &Value, subject: &mut impl Subject, permits: &mut Permits) -> Option<Result<String, String>> {
+    let label = step["permit"].as_str();
+    let got = match step["do"].as_str().expect("do") {
+        "limits" => {
+            subject.limits(step["limits"].as_array().expect("limits"));
+            return None;
+        }
+        "reset" => {
+            subject.reset();
+            return None;
+        }
+        "correct" => {
+            let label = label.expect("permit");
+            let permit = permits.get(label).map_or(label, String::as_str);
+            let actual = Units::read(&step["actual"]).expect("actual");
+            subject.correct(permit, &actual, integer(&step["at_us"]))
+        }
+        "release" | "renew" => {
+            let label = label.expect("permit");
+            let (permit, at) = (permits.get(label).map_or(label, String::as_str), integer(&step["at_us"]));
+            Ok(if step["do"] == "release" { subject.release(permit, at) } else { subject.renew(permit, at) })
+        }
+        "cancel" => Ok(subject.cancel(
+            step["id"].as_str().expect("id"),
+            step["gave_up"].as_bool().unwrap_or(false),
+            integer(&step["at_us"]),
+        )),
+        "pause" | "resume" | "override" | "overrides" | "restore" | "controls" => {
+            let runtime_state = subject.admin(step, integer(&step["at_us"]));
+            if runtime_state.is_ok() && step["error"].is_null() && step["expect"].is_null() {
+                return None;
+            }
+            runtime_state
+        }
+        "sync" | "learn" => {
+            let permit = label.map(|label| permits.get(label).map_or(label, String::as_str));
+            Ok(subject.report(step, permit, integer(&step["at_us"])))
+        }
+        "statistics" => Ok(subject.statistics(integer(&step["at_us"]))),
+        "enter" => {
+            let answer = subject.enter(&Entry {
+                id: step["id"].as_str().expect("id"),
+                step: parse(step),
+                max_wait: step["patience_us"].as_u64(),
+                claim_timeout: step["grace_us"].as_u64(),
+                position: match &step["place"] {
+                    Value::Number(_) => QueuePosition::Number(integer(&step["place"])),
+                    Value::String(text) if text == "kept" => QueuePosition::Existing,
+                    _ => QueuePosition::End,
+                },
+            });
+            keep(permits, label, answer)
+        }
+        verb => {
+            let parsed = parse(step);
+            let mut answer = None;
+            for _ in 0..step["times"].as_u64().unwrap_or(1) {
+                answer = Some(match verb {
+                    "peek" => subject.peek(&parsed),
+                    "debit" => subject.debit(&parsed),
+                    _ => subject.acquire(&parsed),
+                });
+            }
+            keep(permits, label, answer.expect("times of at least 1"))
+        }
+    };
+    Some(got)
+}
+
 /// Keeps the permit of an answer under its label, and returns the text.
-fn keep<'a>(
-    permits: &mut HashMap<&'a str, String>,
-    label: Option<&'a str>,
-    answer: Result<Answer, String>,
-) -> Result<String, String> {
+fn keep(permits: &mut Permits, label: Option<&str>, answer: Result<Answer, String>) -> Result<String, String> {
     let answer = answer?;
     if let (Some(label), Some(permit)) = (label, answer.permit) {
-        permits.insert(label, permit);
+        permits.insert(label.to_owned(), permit);
     }
     Ok(answer.text)
 }

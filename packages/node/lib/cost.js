@@ -4,15 +4,17 @@ const { InvalidError } = require("./errors.js");
 
 /** The units of a cost by label, in the form that the addon takes. */
 class UnitsByLabel {
-  constructor(labels, units) {
+  /** `limiters`: the name of the limiter for each label, or null; null if there is none at all. */
+  constructor(labels, units, limiters) {
     this.labels = labels;
     this.units = units;
+    this.limiters = limiters;
   }
 }
 
 /**
- * Converts a cost by label, such as `{ tpm: 900 }`. Other objects, such as a `Map`, would seem to name no limit. The
- * addon checks labels and numbers.
+ * Converts a cost by label, such as `{ tpm: 900 }`, or by limiter and label. Other objects, such as a `Map`, would seem
+ * to name no limit. The addon checks names and numbers.
  */
 function unitsByLabel(argument, value) {
   if (value instanceof UnitsByLabel) return value;
@@ -21,9 +23,28 @@ function unitsByLabel(argument, value) {
     const message = `must be a whole number or an object such as { tpm: 900 }: ${argument}=${found}`;
     throw new InvalidError(argument, message);
   }
-  const units = Object.values(value).map((of) => (typeof of === "number" ? of : Number.NaN));
-  return new UnitsByLabel(Object.keys(value), units);
+  // Read once: a getter may return something else each time.
+  const values = Object.values(value);
+  if (values.some(isPlain)) return unitsByLimiter(Object.keys(value), values);
+  return new UnitsByLabel(Object.keys(value), values.map(numeric), null);
 }
+
+/** Converts a cost by limiter and label, such as `{ "openai:gpt-5": { tpm: 900 }, team: 3 }`. */
+function unitsByLimiter(keys, values) {
+  const leaves = keys.flatMap((key, i) =>
+    isPlain(values[i])
+      ? Object.entries(values[i]).map(([label, units]) => [key, label, units])
+      : [[null, key, values[i]]],
+  );
+  return new UnitsByLabel(
+    leaves.map(([, label]) => label),
+    leaves.map(([, , units]) => numeric(units)),
+    leaves.map(([limiter]) => limiter),
+  );
+}
+
+/** Replaces a value that is not a number with NaN, which the addon rejects. */
+const numeric = (value) => (typeof value === "number" ? value : Number.NaN);
 
 /** Returns whether a value is an object literal, also one of another realm. */
 function isPlain(value) {

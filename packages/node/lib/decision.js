@@ -1,6 +1,6 @@
 "use strict";
 
-const { slots, STATUS, WITH_PERMIT, DEGRADED } = require("./shared-buffer.js");
+const { slots, STATUS, WITH_PERMIT, DEGRADED, WITH_LIMITER } = require("./shared-buffer.js");
 const native = require("./native.js");
 
 const REASONS = [null, ...native.reasons()];
@@ -10,7 +10,7 @@ const STATUSES = ["refused", "granted", "queued", "no_ticket"];
 
 /** The decision about one call, with the values of the tightest limit. */
 class Decision {
-  /** Reads the row of the shared buffer that begins at `row`; the permit is a text of the store. */
+  /** Reads the row of the shared buffer that begins at `row`; permit and limiter are texts of the store. */
   constructor(row, ticket, store) {
     const code = slots[row + 2];
     this.status = STATUSES[code & STATUS];
@@ -23,6 +23,7 @@ class Decision {
     const reason = REASONS[slots[row + 7]];
     this.reason = reason ?? (this.degraded && !this.allowed ? "unavailable" : null);
     this.label = labelOf(slots[row + 8]);
+    this.limiter = code & WITH_LIMITER ? store.limiterOf(ticket) : null;
     this.atUs = slots[row + 9];
     this.permit = code & WITH_PERMIT ? store.text(ticket) : null;
     this.leaseMs = orNull(slots[row + 10] / 1000);

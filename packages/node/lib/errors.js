@@ -12,8 +12,10 @@ class PaddlegateError extends Error {
 
 /** The call was refused by a limit; retry after `retryAfterMs`. */
 class OverLimitError extends PaddlegateError {
-  constructor(limiter, decision) {
+  constructor(name, decision) {
     const { reason, retryAfterMs: wait } = decision;
+    // That of several limiters which refused.
+    const limiter = decision.limiter ?? name;
     super(
       "OverLimitError",
       "OVER_LIMIT",
@@ -72,6 +74,7 @@ const NAMES = {
   reset_at: "resetAt",
   reset_in: "resetInMs",
   restore_rate: "restoreRate",
+  runtime_state: "runtimeState",
   timeout: "timeoutMs",
   wait_timeout: "waitTimeoutMs",
 };

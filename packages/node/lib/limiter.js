@@ -19,6 +19,7 @@ const {
   RENEW,
   CANCEL,
   STATISTICS,
+  PICK,
   PAUSE,
   RESUME,
   OVERRIDE,
@@ -83,17 +84,36 @@ class Limiter {
   #run;
   #waitTimeoutMs;
   #skips;
+  #members;
 
-  /** `run` is the addon's function; `onLimit` is the handling of refused work in a document, otherwise null. */
-  constructor({ store, redis, hub }, name, run, options, onLimit = null) {
+  /**
+   * `run` is the addon's function; `onLimit` is the handling of refused work in a document, otherwise null; `members` is
+   * the number of limiters that decide together, otherwise 0.
+   */
+  constructor({ store, redis, hub }, name, run, options, { onLimit = null, members = 0 } = {}) {
     this.#store = store;
     this.#redis = redis;
     this.#hub = hub;
     this.#run = run;
     this.#waitTimeoutMs = waiting(options.waitTimeoutMs) ?? waitTimeoutMs();
     this.#skips = skips(options.onLimit);
+    this.#members = members;
     Object.defineProperty(this, "name", { value: name, enumerable: true });
+    Object.defineProperty(this, "group", { value: options.group ?? null, enumerable: true });
     Object.defineProperty(this, "onLimit", { value: onLimit, enumerable: true });
+  }
+
+  /** Picks the limiters that decide together, for the addon. Returns a copy of the list. */
+  static pick(limiters) {
+    const members = Array.isArray(limiters) ? [...limiters] : [null];
+    if (!members.every((it) => typeof it === "object" && it !== null && #run in it)) {
+      throw new InvalidError("limiters", "must be a list of limiters");
+    }
+    for (const member of members) {
+      slots[OPERATION] = PICK;
+      member.#run();
+    }
+    return members;
   }
 
   allow(options) {
@@ -361,8 +381,13 @@ class Limiter {
   }
 
   #runPlain() {
-    const { units } = besides;
-    return units === null ? this.#run() : this.#run("", "", null, units);
+    return besides.units === null ? this.#run() : this.#runByLabel("", "", besides.units);
+  }
+
+  #runByLabel(name, channel, units) {
+    const { limiters } = units;
+    if (limiters === null) return this.#run(name, channel, null, units);
+    return this.#run(name, channel, null, units, limiters);
   }
 
   /** `more` has a command, or an `id` or a `permit` with further arguments; its `options` are for an error message. */
@@ -380,7 +405,7 @@ class Limiter {
       slots[QUEUE_POSITION] = queuePosition;
     }
     const { units } = besides;
-    if (units !== null) return this.#run(name, channel ?? "", null, units);
+    if (units !== null) return this.#runByLabel(name, channel ?? "", units);
     return channel === undefined ? this.#run(name) : this.#run(name, channel);
   }
 
@@ -394,7 +419,7 @@ class Limiter {
 
   /** Gives back the grant of a call that was aborted before its answer. Failures are ignored: the grant expires. */
   async [RELEASE_LATE](decision, { estimate }) {
-    if (!isNewGrant(decision)) return;
+    if (!isNewGrant(decision, this.#members)) return;
     const { permit, fencingToken } = decision;
     const parts = [];
     if (estimate !== undefined && estimate !== null) parts.push(this.correct(permit, 0));
@@ -415,8 +440,15 @@ const settlement = (_row, ticket, store) => store.text(ticket);
 const lease = (row) => (Number.isNaN(slots[row + 2]) ? null : slots[row + 2] / 1000);
 const nothing = () => undefined;
 
-/** Returns whether this call made the grant; a call with an id may return an earlier lease instead. */
-const isNewGrant = ({ permit, atUs }) => permit?.split(":").at(-2) === String(atUs);
+/**
+ * Returns whether this call made the grant; a call with an id may return an earlier lease instead, also of one of several
+ * limiters.
+ */
+function isNewGrant({ permit, atUs }, members) {
+  if (permit === null) return false;
+  const grants = members === 0 ? [permit] : permit.split("+").slice(-members);
+  return grants.every((grant) => grant === "" || grant.split(":").at(-2) === String(atUs));
+}
 
 /** Returns the wait timeout in milliseconds, if one was given. */
 function waiting(given) {

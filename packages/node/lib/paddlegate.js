@@ -77,7 +77,7 @@ class Paddlegate {
 
   limiter(name, limits, options) {
     const names = [...OPTIONS, "lockTimeoutMs"];
-    const { lockTimeoutMs, ttl, onUnavailable, localSharePercent, ...others } = only(
+    const { lockTimeoutMs, ttl, group, onUnavailable, localSharePercent, ...others } = only(
       names,
       options,
     );
@@ -85,12 +85,22 @@ class Paddlegate {
     const argumentNames = setLockTimeout(specs, lockTimeoutMs) ? NAMES : IN_LIMIT;
     const keptFor = optional(ttl);
     const given = text("name", name);
+    const inGroup = (group ?? null) === null ? undefined : text("group", group);
     const mode = onUnavailableArguments(onUnavailable, localSharePercent);
     const run = callNative(
-      () => this.#store.limiter(given, specs, keptFor, ...mode),
+      () => this.#store.limiter(given, specs, keptFor, inGroup, ...mode),
       argumentNames,
     );
-    return new Limiter(this.#parts, given, run, others);
+    return new Limiter(this.#parts, given, run, { ...others, group: inGroup });
+  }
+
+  together(limiters, options) {
+    const others = only(["waitTimeoutMs", "onLimit"], options);
+    const members = Limiter.pick(limiters);
+    const name = callNative(() => this.#store.together());
+    const { group } = members[0];
+    const run = this.#store.loaded(0);
+    return new Limiter(this.#parts, name, run, { ...others, group }, { members: members.length });
   }
 
   limitersFromDocument(document, options) {
@@ -107,10 +117,10 @@ class Paddlegate {
     ];
     const loaded = callNative(() => this.#store.load(written, ...beside, ...mode));
     return new Map(
-      loaded.map(({ name, waitTimeoutMs, onLimit }, i) => {
+      loaded.map(({ name, waitTimeoutMs, onLimit, group }, i) => {
         const action = onLimit === "ignore" ? "ignore" : "raise";
-        const options = { waitTimeoutMs, onLimit: action };
-        return [name, new Limiter(this.#parts, name, this.#store.loaded(i), options, onLimit)];
+        const options = { waitTimeoutMs, onLimit: action, group };
+        return [name, new Limiter(this.#parts, name, this.#store.loaded(i), options, { onLimit })];
       }),
     );
   }
@@ -152,7 +162,7 @@ class Paddlegate {
     const { name, onLimit } = callNative(() =>
       this.#store.conductorLimiter(...texts, lease, ...mode),
     );
-    return new Limiter(this.#parts, name, this.#store.loaded(0), {}, onLimit);
+    return new Limiter(this.#parts, name, this.#store.loaded(0), {}, { onLimit });
   }
 
   /** Ends the waits, completes the pending calls, and closes the connections. */
@@ -187,7 +197,13 @@ class Paddlegate {
     const limiters = this.#store.listed(tickets);
     const failed = read.find(({ status }) => status === "rejected");
     if (failed) throw failed.reason;
-    return limiters.map((limiter) => ({ ...limiter, lastUsed: limiter.lastUsed ?? null }));
+    return limiters.map(({ name, group, limits, lastUsed, ttl }) => ({
+      name,
+      group: group ?? null,
+      limits,
+      lastUsed: lastUsed ?? null,
+      ttl,
+    }));
   }
 
   async #close() {
@@ -220,7 +236,7 @@ if (Symbol.asyncDispose) {
 }
 
 /** The options of every limiter. */
-const OPTIONS = ["waitTimeoutMs", "onLimit", "ttl", "onUnavailable", "localSharePercent"];
+const OPTIONS = ["waitTimeoutMs", "onLimit", "ttl", "group", "onUnavailable", "localSharePercent"];
 
 /** Returns the behaviour of a limiter whose store is unavailable, as arguments of the addon. */
 const onUnavailableArguments = (mode, localSharePercent) => [

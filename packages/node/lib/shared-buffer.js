@@ -39,9 +39,13 @@ module.exports = {
   RENEW: 8,
   CANCEL: 9,
   STATISTICS: 10,
-  /** Not operations: these return the limiter's notification node and the wake-up channel of the memory store. */
+  /**
+   * Not operations: these return the limiter's notification node and the wake-up channel of the memory store, and pick
+   * the limiter as one of several that decide together.
+   */
   NOTIFICATION_NODE: 11,
   LISTEN: 12,
+  PICK: 25,
   /** With an admin command in addition to the buffer: see `commands.js`. */
   PAUSE: 13,
   RESUME: 14,
@@ -62,7 +66,7 @@ module.exports = {
   HAS_ESTIMATE: 2,
   WAITS: 4,
   GAVE_UP: 8,
-  /** The cost, the estimate or the actual cost is by label, in the fourth argument. */
+  /** The cost, the estimate or the actual cost is by label, in the fourth argument, with its limiters in the fifth. */
   BY_LABEL: 16,
 
   /** Values for `QUEUE_POSITION` other than the number of a ticket: the end of the queue, and the existing position. */
@@ -73,9 +77,13 @@ module.exports = {
   FAILED: 3,
   UNFINISHED: 4,
 
-  /** The first field of a decision is its status plus these flags: it has a permit; the store did not make it. */
+  /**
+   * The first field of a decision is its status plus these flags: it has a permit; the store did not make it; it names
+   * its limiter.
+   */
   GRANTED: 1,
   STATUS: 3,
   WITH_PERMIT: 4,
   DEGRADED: 8,
+  WITH_LIMITER: 16,
 };

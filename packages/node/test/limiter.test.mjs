@@ -44,6 +44,7 @@ for (const [store, pg] of Object.entries(stores)) {
         resetAfterMs: null,
         reason: "paused",
         label: "paused",
+        limiter: null,
         atUs: 0,
         permit: null,
         leaseMs: null,
@@ -251,7 +252,7 @@ test("what is wrong is refused by the name of the argument", async () => {
       () => limiter.acquire(),
       () => limiter.allow({ cost: 1, estimate: 1 }),
     ],
-    permit: [null, 5, "", "x".repeat(194)].flatMap((permit) => [
+    permit: [null, 5, "", "x".repeat(581)].flatMap((permit) => [
       () => limiter.correct(permit, 1),
       () => limiter.release(permit),
       () => limiter.renew(permit),

@@ -247,7 +247,7 @@ for (const [store, pg] of Object.entries(stores)) {
       maxPauseMs: [-1, "1", Number.NaN].map(
         (maxPauseMs) => () => limiter.learnFromResponse({}, { maxPauseMs }),
       ),
-      permit: ["", 5, "x".repeat(194)].flatMap((permit) => [
+      permit: ["", 5, "x".repeat(581)].flatMap((permit) => [
         () => limiter.learnFromResponse({}, { permit }),
         () => limiter.reportBudget({ remaining: 1, permit }),
       ]),

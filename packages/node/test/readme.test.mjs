@@ -15,6 +15,7 @@ const printed = [
   /^settled\ntrue$/,
   /^settled$/,
   /^tpm 0\npoints$/,
+  /^done\nfalse user-7\n998$/,
   /^5\n30000\npaused true\nnull true$/,
   /^settled\n2000 20000\npaused$/,
   /^reports shopify-44\nran$/,

@@ -131,6 +131,7 @@ test("memory: the limiters of this store", async () => {
   assert.deepEqual(await pg.limiters(), [
     {
       name: "a",
+      group: null,
       limits: [
         { label: "concurrency", kind: "concurrency", amount: 2, interval: 10, offset: 0 },
         { label: "throttle", kind: "throttle", amount: 1, interval: 0.1, offset: 0 },
@@ -140,6 +141,7 @@ test("memory: the limiters of this store", async () => {
     },
     {
       name: "b",
+      group: null,
       limits: [{ label: "bucket", kind: "bucket", amount: 5, interval: 86_400, offset: 7200 }],
       lastUsed: null,
       ttl: 90 * 86_400,
@@ -183,6 +185,7 @@ test("redis: the limiters of all processes, with their last use", async (t) => {
   const { lastUsed, ...erp } = listed[0];
   assert.deepEqual(erp, {
     name: "erp",
+    group: null,
     limits: [{ label: "concurrency", kind: "concurrency", amount: 5, interval: 30, offset: 0 }],
     ttl: 90 * 86_400,
   });

@@ -166,6 +166,19 @@ await shop.correct(held, 5);
 await shop.correct(held, { tpm: 5 });
 await shop.reportBudget({ remaining: 5, permit: held });
 same<typeof held.decision.retryAfterUs, number | null>(true);
+const grouped = pg.window("x", 1, 1, { group: "acme" });
+same<typeof grouped.group, string | null>(true);
+const both = pg.together([grouped, ignoring, erp]);
+same<typeof both, Limiter>(true);
+same<ReturnType<typeof pg.together<"ignore">>, Limiter<Skipped>>(true);
+const perLimiter: Cost = { "openai:gpt-5": { tpm: 900 }, team: 3 };
+const several = both.withinLimit({ estimate: perLimiter }, (permit) => permit.correct(perLimiter));
+same<typeof several, Promise<Settlement>>(true);
+both.tryAcquire({ cost: Object.freeze({ team: Object.freeze({ tpm: 1 }) }) });
+const named = (await both.debit(perLimiter)).limiter;
+same<typeof named, string | null>(true);
+const groups = (await pg.limiters()).map(({ group }) => group);
+same<typeof groups, (string | null)[]>(true);
 const clock = new TestClock();
 clock.nowUs += 5;
 clock.advance("minute");
@@ -211,6 +224,12 @@ shop.allow({ costs: 1 });
 shop.allow({ cost: { tpm: "5" } });
 // @ts-expect-error a cost by label is an object
 shop.allow({ cost: new Map([["tpm", 5]]) });
+// @ts-expect-error labels have no labels
+both.allow({ cost: { team: { tpm: { tpm: 5 } } } });
+// @ts-expect-error limiters, not their names
+pg.together(["x"]);
+// @ts-expect-error each limiter has its own
+pg.together([erp], { ttl: 5 });
 // @ts-expect-error a debit needs a cost
 shop.debit();
 // @ts-expect-error no such mode

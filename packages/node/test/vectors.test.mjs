@@ -33,13 +33,17 @@ for (const [store, url] of Object.entries(stores)) {
 }
 
 async function replay(pg, clock, example, name) {
-  let limiter = pg.limiter(name, policy(example.limits));
+  const several = example.limiters && new Several(pg, example.limiters, name);
+  let limiter = several ? undefined : pg.limiter(name, policy(example.limits));
   const permits = new Map();
-  for (const [i, step] of example.steps.entries()) {
-    const message = `${example.title}, step ${i}: ${JSON.stringify(step)}`;
+  for (const [i, written] of example.steps.entries()) {
+    const message = `${example.title}, step ${i}: ${JSON.stringify(written)}`;
+    const step = several?.renamed(written) ?? written;
     const asked = { cost: step.cost, estimate: step.estimate };
     if (step.at_us !== undefined) clock.nowUs = step.at_us;
+    if (several && step.do !== "together") limiter = several.of(step);
     const attempts = {
+      together: () => several.of(step),
       acquire: () => limiter.tryAcquire(asked),
       peek: () => limiter.peek(asked),
       debit: () => limiter.debit(step.cost),
@@ -133,6 +137,46 @@ async function replay(pg, clock, example, name) {
       default:
         assert.fail(`an unknown step: ${message}`);
     }
+  }
+}
+
+/** The limiters of a case, which decide together or alone. */
+class Several {
+  #pg;
+  #name;
+  #limits;
+
+  constructor(pg, limiters, name) {
+    this.#pg = pg;
+    this.#name = name;
+    this.#limits = new Map(limiters.map(({ name, limits }) => [name, policy(limits)]));
+  }
+
+  /** Returns the limiter of a step. */
+  of({ of = [...this.#limits.keys()], groups = {} }) {
+    const one = (name) =>
+      this.#pg.limiter(this.#real(name), this.#limits.get(name), { group: groups[name] });
+    return typeof of === "string" ? one(of) : this.#pg.together(of.map(one));
+  }
+
+  /** Returns a step whose costs have the real names. */
+  renamed(step) {
+    const real = (key) => (this.#limits.has(key) ? this.#real(key) : key);
+    const renamed = (cost) =>
+      typeof cost === "object"
+        ? Object.fromEntries(Object.entries(cost).map(([key, units]) => [real(key), units]))
+        : cost;
+    const { cost, estimate, actual } = step;
+    return {
+      ...step,
+      cost: renamed(cost),
+      estimate: renamed(estimate),
+      actual: renamed(actual),
+    };
+  }
+
+  #real(name) {
+    return `${this.#name}.${name}`;
   }
 }
 
@@ -254,7 +298,8 @@ function orders(step) {
   };
 }
 
-const shown = (decision) => JSON.stringify({ allowed: decision.allowed, ...numbers(decision) });
+const shown = (decision) =>
+  JSON.stringify({ allowed: decision.allowed, ...numbers(decision), ...limiterOf(decision) });
 
 const entered = (decision) =>
   JSON.stringify({
@@ -265,7 +310,12 @@ const entered = (decision) =>
     number: decision.ticket,
     position: decision.position,
     ready_after_us: decision.readyAfterUs,
+    ...limiterOf(decision),
   });
+
+/** The name of the limiter in a decision of several, as the case has it. */
+const limiterOf = ({ limiter }) =>
+  limiter === null ? {} : { limiter: limiter.slice(limiter.lastIndexOf(".") + 1) };
 
 function counted({ immediate, waitTimeMs, heldTimeMs, ...counts }) {
   assert.equal(immediate, counts.granted - counts.waited);

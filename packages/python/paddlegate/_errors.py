@@ -23,8 +23,8 @@ class OverLimit(PaddlegateError):  # noqa: N818 - the name in all languages
 
     def __init__(self, limiter: str, decision: Decision | GateDecision) -> None:
         super().__init__(limiter, decision)
-        self.limiter = limiter
-        """The name of the limiter, or of the slot of a gate."""
+        self.limiter: str = getattr(decision, "limiter", None) or limiter
+        """The name of the limiter that refused, or of the slot of a gate."""
         self.decision: Any = decision
         """The refusal: a `Decision`, or the `GateDecision` of a gate."""
 

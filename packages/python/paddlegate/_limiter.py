@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paddlegate._cost import Cost
     from paddlegate._guarded import Function
     from paddlegate._limits import Limits
-    from paddlegate._native import Decision, LoadedLimiter, _OnLimit, _OnUnavailable
+    from paddlegate._native import Decision, LoadedLimiter, Together, _OnLimit, _OnUnavailable
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Grant, Permit
     from paddlegate._statistics import Statistics
@@ -39,12 +39,13 @@ class Limiter(Jobs):
         self,
         paddlegate: Paddlegate,
         name: str,
-        limits: Limits | LoadedLimiter,
+        limits: Limits | LoadedLimiter | Together,
         wait_timeout: Span | None = None,
         *,
         lock_timeout: Span | None = None,
         on_limit: _OnLimit | None = None,
         ttl: Span | None = None,
+        group: str | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
     ) -> None:
@@ -64,7 +65,9 @@ class Limiter(Jobs):
         `cost` is final, in units from 0 to 10^12, by default 1. An `estimate`, from 1, is corrected
         with the permit; a `points` limit requires one of them. Each is a number for every limit
         that counts units, or a mapping from labels to numbers, `{"tpm": 900}`: a limit that is not
-        named counts one, and a `points` limit must be named. `wait_timeout` is by default that of
+        named counts one, and a `points` limit must be named. On several limiters that decide
+        together a key may be the name of a limiter, with a number or a mapping: `{"org": 2,
+        "openai": {"tpm": 900}}`. `wait_timeout` is by default that of
         the limiter. Raises `OverLimit` at once if the wait is known to be longer than
         `wait_timeout`, otherwise at its end.
 

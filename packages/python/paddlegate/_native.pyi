@@ -26,6 +26,7 @@ __all__ = [
     "MultiStepCall",
     "Paddlegate",
     "TestClock",
+    "Together",
     "Unfinished",
     "Waiter",
     "WakeupListener",
@@ -47,7 +48,7 @@ _OnUnavailable: TypeAlias = Literal["raise", "fail_closed", "fail_open", "local"
 _JobOnLimit: TypeAlias = Literal["raise", "ignore", "wait", "reschedule", "drop"]
 _Action: TypeAlias = Literal["run", "wait", "reschedule", "drop", "refuse"]
 _Level: TypeAlias = Literal["second", "minute", "hour"]
-_LimiterFields: TypeAlias = tuple[str, list[tuple[str, str, int, int, int]], int, int]
+_LimiterFields: TypeAlias = tuple[str, list[tuple[str, str, int, int, int]], int, int, str | None]
 _Provider: TypeAlias = Literal[
     "auto",
     "shopify",
@@ -113,6 +114,9 @@ class Decision:
     @property
     def label(self) -> str | None:
         """The label of the described limit; None for a runtime pause or when no limit applies."""
+    @property
+    def limiter(self) -> str | None:
+        """The limiter of several that decide together which is described; None for a single one."""
     @property
     def at_us(self) -> int:
         """The store's time of the decision in microseconds; 0 when no store was called."""
@@ -207,6 +211,7 @@ class Paddlegate:
         group: str | None,
     ) -> list[LoadedLimiter]: ...
     def _workflow(self, definition: str, run: str, lock_timeout: _Span | None) -> LoadedLimiter: ...
+    def _together(self, limiters: tuple[object, ...]) -> Together: ...
     @property
     def _timeout(self) -> float | None: ...
     def _close(self) -> None: ...
@@ -221,12 +226,13 @@ class Limiter:
         cls,
         paddlegate: Paddlegate,
         name: str,
-        limits: Limits | LoadedLimiter,
+        limits: Limits | LoadedLimiter | Together,
         wait_timeout: _Span | None = None,
         *,
         lock_timeout: _Span | None = None,
         on_limit: _OnLimit | None = None,
         ttl: _Span | None = None,
+        group: str | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
     ) -> Limiter: ...
@@ -248,6 +254,9 @@ class Limiter:
     @property
     def ttl(self) -> float:
         """Seconds for which the statistics are kept after the last use."""
+    @property
+    def group(self) -> str | None:
+        """The group, whose limiters can decide together in a cluster; None without one."""
     def allow(self, cost: Cost | None = None, estimate: Cost | None = None) -> bool:
         """Charge the call if every limit allows it; return whether it was granted.
 
@@ -349,6 +358,14 @@ class LoadedLimiter:
     @property
     def name(self) -> str:
         """The name in the document."""
+
+@final
+class Together:
+    """Several limiters that decide together, from which a `Limiter` is created."""
+
+    @property
+    def name(self) -> str:
+        """The names of the limiters."""
 
 @disjoint_base
 class Gate:

@@ -15,5 +15,6 @@ class LimiterOptions(TypedDict, total=False):
     wait_timeout: Span | None
     on_limit: _OnLimit | None
     ttl: Span | None
+    group: str | None
     on_unavailable: _OnUnavailable | None
     local_share_percent: int | None

@@ -47,8 +47,10 @@ class Paddlegate(_native.Paddlegate):
 
     The methods that create a limiter without a document take a `name` of 1 to 512 bytes;
     `wait_timeout`, by default 5 seconds; `on_limit`, by default "raise", with which a refused body
-    raises `OverLimit`, while "ignore" skips the body; and `ttl`, the time for which statistics are
-    kept after the last use, from one second to ten years, by default 90 days.
+    raises `OverLimit`, while "ignore" skips the body; `ttl`, the time for which statistics are
+    kept after the last use, from one second to ten years, by default 90 days; and `group`, of 1 to
+    512 bytes, whose limiters are on one node of a cluster, so that they can decide `together`. All
+    processes must give a name the same group; in memory it has no effect.
 
     All methods that create limiters take `on_unavailable`, the behaviour while the store cannot
     decide: "raise" an `UnavailableError`, the default; "fail_closed" refuses; "fail_open" grants
@@ -183,6 +185,7 @@ class Paddlegate(_native.Paddlegate):
         lock_timeout: Span | None = None,
         on_limit: _OnLimit | None = None,
         ttl: Span | None = None,
+        group: str | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
         **labels: LimitOfKind | tuple[object, ...] | Span,
@@ -207,9 +210,32 @@ class Paddlegate(_native.Paddlegate):
             lock_timeout=lock_timeout,
             on_limit=on_limit,
             ttl=ttl,
+            group=group,
             on_unavailable=on_unavailable,
             local_share_percent=local_share_percent,
         )
+
+    def together(
+        self,
+        *limiters: Limiter,
+        wait_timeout: Span | None = None,
+        on_limit: _OnLimit | None = None,
+    ) -> Limiter:
+        """Create a limiter of one to four limiters that decide together: all are charged or none.
+
+        It has the methods of a limiter, in one call to the store; only statistics, reports,
+        overrides, pauses and `reset` are of one limiter. Each limiter keeps its own name and state.
+        A call waits in the queue of the first that refuses it, and stops nobody there while another
+        holds it up. `decision.limiter` names the one that the decision describes. A permit is for
+        the same limiters in the same order. While the store cannot decide, the strictest
+        `on_unavailable` of the limiters applies, and "local" refuses.
+
+        Raises `InvalidError` for more than four limiters, two of one name, those of another store
+        and those that are several themselves, argument `limiters`; for different groups, argument
+        `group`. In a cluster they need one group.
+        """
+        joint = self._together(limiters)
+        return Limiter(self, joint.name, joint, wait_timeout, on_limit=on_limit)
 
     def limiters_from_document(
         self,
@@ -278,6 +304,7 @@ class Paddlegate(_native.Paddlegate):
         run: Json,
         *,
         lock_timeout: Span | None = None,
+        group: str | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
     ) -> Limiter:
@@ -287,7 +314,7 @@ class Paddlegate(_native.Paddlegate):
         an object with `input`, `correlationId` and `version` as far as the key needs them; a run
         without a key gets an unlimited limiter. A lease that is not renewed ends after
         `lock_timeout`, by default 30 seconds. The policy of the definition becomes its `on_limit`:
-        "wait" for `QUEUE`, "raise" for `REJECT`.
+        "wait" for `QUEUE`, "raise" for `REJECT`. `group` is as for other limiters.
         """
         loaded = self._workflow(
             json_text("definition", definition), json_text("run", run), lock_timeout
@@ -296,6 +323,7 @@ class Paddlegate(_native.Paddlegate):
             self,
             loaded.name,
             loaded,
+            group=group,
             on_unavailable=on_unavailable,
             local_share_percent=local_share_percent,
         )

@@ -70,11 +70,13 @@ class LimiterInfo:
     """The store's time of the last use, to the minute, in seconds since 1970; None in memory."""
     ttl: float
     """Seconds for which the statistics are kept after the last use."""
+    group: str | None = None
+    """The group of the limiter; None without one, and in memory, where it has no effect."""
 
 
 def to_limiter_info(entry: _LimiterFields) -> LimiterInfo:
     """Convert an entry of the native list."""
-    name, limits, last_used, ttl = entry
+    name, limits, last_used, ttl, group = entry
     return LimiterInfo(
         name,
         tuple(
@@ -83,4 +85,5 @@ def to_limiter_info(entry: _LimiterFields) -> LimiterInfo:
         ),
         last_used / 1e6 if last_used else None,
         ttl / 1e6,
+        group,
     )

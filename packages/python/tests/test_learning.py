@@ -272,7 +272,7 @@ def test_other_arguments_are_checked(name):
         refused("status", limiter.learn_from_response, {}, status=status)
     for provider in "", "Shopify", None, 5, "\ud800":
         refused("provider", limiter.learn_from_response, {}, provider=provider)
-    for permit in "", "x" * 194, 5, b"x", "\ud800", object():
+    for permit in "", "x" * 581, 5, b"x", "\ud800", object():
         refused("permit", limiter.learn_from_response, {}, permit=permit)
         refused("permit", limiter.report_budget, 5, permit=permit)
     assert limiter.runtime_state().version == 0

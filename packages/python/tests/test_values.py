@@ -21,6 +21,7 @@ from paddlegate import (
 FIELDS = ["status", "allowed", "limit", "remaining", "retry_after", "reset_after", "reason"]
 FIELDS += [
     "label",
+    "limiter",
     "at_us",
     "permit",
     "lease",
@@ -44,15 +45,16 @@ def decisions(name):
     unlimited, paused = pg.unlimited().try_acquire(estimate=3), pg.paused(name).try_acquire()
     points.override(5)
     too_large = points.try_acquire(7)
-    return [granted, refused, unlimited, paused, leased, queued, gone, too_large]
+    of_two = pg.together(points, both).try_acquire(2)
+    return [granted, refused, unlimited, paused, leased, queued, gone, too_large, of_two]
 
 
-def test_decisions(decisions):
-    granted, refused, unlimited, paused, leased, queued, gone, too_large = decisions
-    allowed = [True, False, True, False, True, False, False, False]
+def test_decisions(decisions, name):
+    granted, refused, unlimited, paused, leased, queued, gone, too_large, of_two = decisions
+    allowed = [True, False, True, False, True, False, False, False, False]
     assert [bool(decision) for decision in decisions] == allowed
     assert [decision.allowed for decision in decisions] == allowed
-    status = ["granted", "refused"] * 2 + ["granted", "queued", "no_ticket", "refused"]
+    status = ["granted", "refused"] * 2 + ["granted", "queued", "no_ticket"] + ["refused"] * 2
     assert [decision.status for decision in decisions] == status
     assert (granted.limit, granted.remaining, granted.retry_after) == (10, 3, 0.0)
     assert (granted.reset_after, granted.reason, granted.label) == (14.0, None, "points")
@@ -66,6 +68,8 @@ def test_decisions(decisions):
     assert (queued.ticket, queued.position, queued.retry_after) == (1, 0, 5.0)
     assert (queued.lease, queued.permit, queued.ready_after, gone.ticket) == (None,) * 4
     assert (too_large.reason, too_large.limit, too_large.retry_after) == ("too_large", 5, None)
+    assert (of_two.reason, of_two.limit, of_two.retry_after) == ("concurrency", 1, 9.0)
+    assert [decision.limiter for decision in decisions] == [None] * 8 + [f"{name}2"]
 
 
 def test_decisions_are_frozen(decisions):
@@ -83,10 +87,11 @@ def test_decisions_are_shown(decisions):
     )
 
 
-def test_decisions_show_leases_and_tickets(decisions):
+def test_decisions_show_leases_tickets_and_limiters(decisions, name):
     assert repr(decisions[4]).endswith("permit='a:1000000:1', lease=9.0, fencing_token=1000000)")
     assert repr(decisions[5]).endswith("permit=None, ticket=1, position=0, ready_after=None)")
     assert "retry_after=None, reset_after=None, reason='too_large'" in repr(decisions[7])
+    assert repr(decisions[8]).endswith(f"permit=None, limiter='{name}2')")
 
 
 def test_decisions_are_copied_and_compared(decisions):
@@ -158,3 +163,6 @@ def test_over_limit_says_when(decisions):
         "over the limit: limiter='shop' reason=points retry_after=8"
     )
     assert str(OverLimit("shop", decisions[3])) == "over the limit: limiter='shop' reason=paused"
+    assert str(OverLimit("shop + user", decisions[8])).startswith(
+        f"over the limit: limiter={decisions[8].limiter!r} reason=concurrency"
+    )

@@ -106,12 +106,19 @@ def shown(decision):
         "reason": decision.reason,
         "label": decision.label,
         "at_us": decision.at_us,
+        **described(decision),
     }
+
+
+def described(decision):
+    """Name the limiter of several that a decision describes, without the prefix."""
+    return {} if decision.limiter is None else {"limiter": decision.limiter.rpartition(".")[2]}
 
 
 def entered(decision):
     answer = {"status": STATUSES.get(decision.status, decision.status), **shown(decision)}
     del answer["allowed"]
+    answer.pop("limiter", None)
     return {
         **answer,
         "lease_us": micros(decision.lease),
@@ -119,6 +126,7 @@ def entered(decision):
         "number": decision.ticket,
         "position": decision.position,
         "ready_after_us": micros(decision.ready_after),
+        **described(decision),
     }
 
 
@@ -294,23 +302,77 @@ def step_answer(how, limiter, step, permits):
             raise AssertionError(f"unknown step: {unknown}")
 
 
+class OneLimiter:
+    """The limiter of a case."""
+
+    def __init__(self, store, prefix, number, case):
+        self.store = store
+        self.name = f"{prefix}{case.get('name', number)}"
+        self.limiter = store.limiter(self.name, policy(case["limits"]))
+
+    def of(self, step):
+        return self.limiter
+
+    def step(self, step):
+        return step
+
+    def set_limits(self, limits):
+        self.limiter = self.store.limiter(self.name, policy(limits))
+
+
+class SeveralLimiters:
+    """The limiters of a case, which decide together or alone."""
+
+    def __init__(self, store, prefix, number, case):
+        self.store = store
+        self.limits = {it["name"]: it["limits"] for it in case["limiters"]}
+        self.names = {name: f"{prefix}-{number}.{name}" for name in self.limits}
+        self.limiters = {name: self.one(name) for name in self.limits}
+
+    def one(self, name, group=None):
+        return self.store.limiter(self.names[name], policy(self.limits[name]), group=group)
+
+    def of(self, step):
+        groups, of = step.get("groups", {}), step.get("of", list(self.limiters))
+        if isinstance(of, str):
+            return self.limiters[of]
+        return self.store.together(
+            *(
+                self.one(name, groups[name]) if name in groups else self.limiters[name]
+                for name in of
+            )
+        )
+
+    def step(self, step):
+        """Write the real names for those of the case."""
+
+        def renamed(units):
+            if not isinstance(units, dict):
+                return units
+            return {self.names.get(key, key): value for key, value in units.items()}
+
+        costs = {key: renamed(step[key]) for key in ("cost", "estimate", "actual") if key in step}
+        return {**step, **costs}
+
+
 def replay(how, address, file, number, case, suffix):
     clock = TestClock()
     store = Paddlegate(address, timeout=60, clock=clock)
-    name = f"{PREFIXES[file]}{suffix}{case.get('name', number)}"
-    limiter = store.limiter(name, policy(case["limits"]))
+    made_by = SeveralLimiters if "limiters" in case else OneLimiter
+    limiters: Any = made_by(store, f"{PREFIXES[file]}{suffix}", number, case)
     permits: dict[str, str] = {}
-    for i, step in enumerate(case["steps"]):
+    for i, step in enumerate(map(limiters.step, case["steps"])):
         clock.now_us = step.get("at_us", clock.now_us)
         if step["do"] == "limits":
-            limiter = store.limiter(name, policy(step["limits"]))
+            limiters.set_limits(step["limits"])
             continue
         if "error" in step:
             with pytest.raises(InvalidError) as caught:
-                step_answer(how, limiter, step, permits)
+                step_answer(how, limiters.of(step), step, permits)
             assert caught.value.argument == step["error"], f"{case['title']}: step {i}"
             continue
-        answer = json.dumps(step_answer(how, limiter, step, permits), separators=(",", ":"))
+        answer = step_answer(how, limiters.of(step), step, permits)
+        answer = json.dumps(answer, separators=(",", ":"))
         if step["do"] in ORDERS and "expect" not in step:
             continue
         expected = json.dumps(step.get("expect"), separators=(",", ":"))

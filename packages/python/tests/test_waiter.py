@@ -27,7 +27,7 @@ def decision(step):
             step["retry_after_us"],
             None,
             None if granted else "concurrency",
-            "concurrency",
+            ("concurrency", None),
             0,
             None,
             (None, None),

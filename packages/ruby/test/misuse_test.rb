@@ -135,7 +135,7 @@ class MisuseTest < Minitest::Test
     (NOT_WHOLE + [nil]).each do |bad|
       refused("actual", bad) { limiter.correct("p", bad) }
     end
-    [nil, 5, :p, "", "p" * 194, BROKEN, "p\0"].each do |bad|
+    [nil, 5, :p, "", "p" * 581, BROKEN, "p\0"].each do |bad|
       refused("permit", bad) { limiter.correct(bad, 1) }
       refused("permit", bad) { limiter.release(bad) }
       refused("permit", bad) { limiter.renew(bad) }

@@ -259,7 +259,8 @@ class SidekiqTest < Minitest::Test
       make = ->(*list, **options) { Sidekiq::Limiter.public_send(kind, "n", *list, **options) }
       assert_raises(ArgumentError) { make.call(*numbers, wait_timout: 5) }
       assert_raises(ArgumentError) { make.call("5", *numbers.drop(1)) }
-      wrong = { wait_timeout: -1, policy: :raises, ttl: 0, reschedule: 1.5, backoff: 300 }
+      wrong = { wait_timeout: -1, policy: :raises, ttl: 0, reschedule: 1.5, backoff: 300,
+                group: "" }
       wrong.each do |option, bad|
         error = assert_raises(ArgumentError) { make.call(*numbers, option => bad) }
         assert_equal option.to_s, error.argument
@@ -279,6 +280,15 @@ class SidekiqTest < Minitest::Test
     assert_raises(ArgumentError) { Sidekiq::Limiter.bucket("n", 5, :day, lock_timeout: 5) }
     limiter = Sidekiq::Limiter.concurrent("n", 5)
     assert_raises(ArgumentError) { limiter.within_limit(used: 1) { flunk } }
+  end
+
+  def test_a_group_is_that_of_the_limiter
+    on_redis
+    name = unique
+    Sidekiq::Limiter.concurrent(name, 5, group: "acme").within_limit do
+      assert_equal 1, redis.concurrent(name, 5, group: "acme").stats.leases
+      assert_equal 0, redis.concurrent(name, 5).stats.leases
+    end
   end
 
   def test_an_error_of_a_limiter_inside_is_its_own

@@ -50,10 +50,18 @@ class VectorsTest < Minitest::Test
     end
 
     def run
-      @limiter = Replay.limiter(@store, @name, @vector["limits"])
-      @vector.fetch("steps").each.with_index(1) do |step, number|
+      if @vector.key?("limiters")
+        @each = Replay.limiters(@store, @name, @vector["limiters"])
+      else
+        @limiter = Replay.limiter(@store, @name, @vector["limits"])
+      end
+      @vector.fetch("steps").each.with_index(1) do |given, number|
+        step = with_real_names(given)
         CLOCK.now_us = step["at_us"] if step.key?("at_us")
-        answer = answer_or_error(step) { send("do_#{step.fetch("do")}", step) }
+        answer = answer_or_error(step) do
+          @limiter = together(step) if @each
+          send("do_#{step.fetch("do")}", step)
+        end
         next unless step.key?("expect")
 
         expected = step["expect"]
@@ -76,6 +84,12 @@ class VectorsTest < Minitest::Test
       store.public_send(kind, name, *numbers)
     end
 
+    def self.limiters(store, prefix, limiters)
+      limiters.to_h do |given|
+        [given["name"], limiter(store, "#{prefix}.#{given["name"]}", given["limits"])]
+      end
+    end
+
     def self.mapping(limits)
       limits.to_h do |limit|
         kind, *numbers = row(limit)
@@ -94,6 +108,33 @@ class VectorsTest < Minitest::Test
     end
 
     private
+
+    # The limiter that a step is of.
+    def together(step)
+      of = step.fetch("of", @each.keys)
+      return @each.fetch(of) if of.is_a?(String)
+
+      groups = step.fetch("groups", {})
+      limiters = of.map do |name|
+        next @each.fetch(name) unless groups.key?(name)
+
+        @store.window("#{@name}.#{name}", 5, 60, group: groups[name])
+      end
+      @store.together(*limiters)
+    end
+
+    def with_real_names(step)
+      return step unless @each
+
+      costs = step.slice("cost", "estimate", "actual").select { |_, cost| cost.is_a?(Hash) }
+      real = @each.transform_values(&:name)
+      step.merge(costs.transform_values { |cost| cost.transform_keys { real.fetch(_1, _1) } })
+    end
+
+    # The making of the limiter is all.
+    def do_together(_step)
+      nil
+    end
 
     def do_acquire(step)
       decision = nil
@@ -237,8 +278,14 @@ class VectorsTest < Minitest::Test
       JSON.generate(
         allowed: decision.allowed?, limit: decision.limit, remaining: decision.remaining,
         retry_after_us: micros(decision.retry_after), reset_after_us: micros(decision.reset_after),
-        reason: decision.reason, label: decision.label, at_us: decision.at_us
+        reason: decision.reason, label: decision.label, at_us: decision.at_us, **named(decision)
       )
+    end
+
+    # The key that only a decision of several limiters has.
+    def named(decision)
+      name = decision.limiter
+      name ? { limiter: name.delete_prefix("#{@name}.") } : {}
     end
 
     def json_of_enter(decision)
@@ -248,7 +295,7 @@ class VectorsTest < Minitest::Test
         retry_after_us: micros(decision.retry_after), reset_after_us: micros(decision.reset_after),
         reason: decision.reason, label: decision.label, at_us: decision.at_us,
         lease_us: micros(decision.lease), fence: decision.fencing_token, number: decision.ticket,
-        position: decision.position, ready_after_us: micros(decision.ready_after)
+        position: decision.position, ready_after_us: micros(decision.ready_after), **named(decision)
       )
     end
 

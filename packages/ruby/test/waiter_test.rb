@@ -43,7 +43,7 @@ class WaiterTest < Minitest::Test
     bytes[0, 4] = [status].pack("l")
     bytes[64, 8] = [step["retry_after_us"] || -1].pack("q")
     bytes[104, 8] = [step["ticket"] || -1].pack("q")
-    bytes[328, 4] = [step["degraded"] ? 1 : 0].pack("l")
+    bytes[728, 4] = [step["degraded"] ? 1 : 0].pack("l")
     waiter.on_decision(seconds(step["now_us"]), Paddlegate::Decision.new(bytes)) == 1
   end
 

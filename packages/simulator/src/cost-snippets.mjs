@@ -28,7 +28,12 @@ export const rust = (cost, grouped) =>
     : grouped(cost);
 
 const cList = (cost) =>
-  written(cost, ([label, units]) => `{${text(label)}, ${units}}`, "(const pg_units[]){", "}");
+  written(
+    cost,
+    ([label, units]) => `{.label = ${text(label)}, .units = ${units}}`,
+    "(const pg_units[]){",
+    "}",
+  );
 
 /** Returns the members of a `pg_request`; `name` is `cost` or `estimate`. */
 export const cRequest = (name, cost) =>

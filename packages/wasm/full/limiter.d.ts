@@ -16,6 +16,7 @@ import type {
   RuntimeState,
   Skipped,
   ThrottleOptions,
+  TogetherOptions,
   WaitingRequest,
 } from "../index.js";
 
@@ -258,6 +259,10 @@ export class Paddlegate extends small.Paddlegate {
     name: string,
     limits: (L & Labelled<L>) | readonly Limit[],
     options?: ConcurrencyOptions<P>,
+  ): Limiter<Refusal<P>>;
+  together<P extends Policy = "raise">(
+    limiters: readonly Limiter<Skipped>[],
+    options?: TogetherOptions<P>,
   ): Limiter<Refusal<P>>;
   /**
    * Returns the limiters of a document by name. The document is text or the value of `JSON.parse`, in Paddlegate's own

@@ -217,7 +217,7 @@ test("mistakes are named", async () => {
       () => limiter.acquire({ id }),
       () => limiter.tryAcquire({ id }),
     ]),
-    permit: [null, 5, "", "x".repeat(194)].flatMap((permit) => [
+    permit: [null, 5, "", "x".repeat(581)].flatMap((permit) => [
       () => limiter.release(permit),
       () => limiter.renew(permit),
     ]),

@@ -62,6 +62,7 @@ test("a decision is plain, frozen and complete", () => {
     resetAfterMs: 1000,
     reason: null,
     label: "window",
+    limiter: null,
     atUs: 5,
     permit: null,
     leaseMs: null,

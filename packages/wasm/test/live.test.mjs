@@ -190,7 +190,7 @@ test("mistakes are named and change nothing", () => {
     ],
     resetInMs: [() => limiter.reportBudget({ resetInMs: -1 })],
     resetAt: [() => limiter.reportBudget({ resetAt: "x" })],
-    permit: ["", 5, "x".repeat(194)].map(
+    permit: ["", 5, "x".repeat(581)].map(
       (permit) => () => limiter.reportBudget({ remaining: 1, permit }),
     ),
   };

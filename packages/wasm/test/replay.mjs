@@ -22,12 +22,17 @@ function clocked({ Paddlegate, TestClock }) {
 
 function steps({ pg, clock }, testCase, name) {
   const permits = new Map();
-  let limiter = pg.limiter(name, asLimits(testCase.limits));
-  testCase.steps.forEach((step, number) => {
+  const several = testCase.limiters && new Several(pg, testCase.limiters, name);
+  let limiter = several ? undefined : pg.limiter(name, asLimits(testCase.limits));
+  testCase.steps.forEach((written, number) => {
     let answer;
+    const step = several?.renamed(written) ?? written;
     if (step.at_us !== undefined) clock.nowUs = step.at_us;
+    if (several && step.do !== "together") limiter = several.of(step);
     if (step.error) {
-      const error = thrown(() => attempt(limiter, step, permits));
+      const error = thrown(() =>
+        step.do === "together" ? several.of(step) : attempt(limiter, step, permits),
+      );
       equal(
         error?.argument,
         IN_ORDER[step.error] ?? step.error,
@@ -96,6 +101,41 @@ function steps({ pg, clock }, testCase, name) {
     }
     equal(answer, JSON.stringify(step.expect), `${testCase.title}, step ${number}`);
   });
+}
+
+// The limiters of a case, which decide together or alone.
+class Several {
+  #pg;
+  #name;
+  #limits;
+
+  constructor(pg, limiters, name) {
+    this.#pg = pg;
+    this.#name = name;
+    this.#limits = new Map(limiters.map(({ name, limits }) => [name, asLimits(limits)]));
+  }
+
+  // Returns the limiter of a step.
+  of({ of = [...this.#limits.keys()], groups = {} }) {
+    const one = (name) =>
+      this.#pg.limiter(this.#real(name), this.#limits.get(name), { group: groups[name] });
+    return typeof of === "string" ? one(of) : this.#pg.together(of.map(one));
+  }
+
+  // Returns a step whose costs have the real names.
+  renamed(step) {
+    const real = (key) => (this.#limits.has(key) ? this.#real(key) : key);
+    const renamed = (cost) =>
+      typeof cost === "object"
+        ? Object.fromEntries(Object.entries(cost).map(([key, units]) => [real(key), units]))
+        : cost;
+    const { cost, estimate, actual } = step;
+    return { ...step, cost: renamed(cost), estimate: renamed(estimate), actual: renamed(actual) };
+  }
+
+  #real(name) {
+    return `${this.#name}.${name}`;
+  }
 }
 
 function misuse({ Paddlegate, TestClock, InvalidError }, testCase, name) {
@@ -265,7 +305,8 @@ function asControls({ version, pausedForMs, overrides, expiresInMs, learned }) {
   });
 }
 
-const asText = (decision) => JSON.stringify({ allowed: decision.allowed, ...numbers(decision) });
+const asText = (decision) =>
+  JSON.stringify({ allowed: decision.allowed, ...numbers(decision), ...limiterOf(decision) });
 
 const asAnswer = (decision) =>
   JSON.stringify({
@@ -276,7 +317,12 @@ const asAnswer = (decision) =>
     number: decision.ticket,
     position: decision.position,
     ready_after_us: decision.readyAfterUs,
+    ...limiterOf(decision),
   });
+
+// The name of the limiter in a decision of several, as the case has it.
+const limiterOf = ({ limiter }) =>
+  limiter === null ? {} : { limiter: limiter.slice(limiter.lastIndexOf(".") + 1) };
 
 function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
   const { granted, refused, waited, units, corrections, ...others } = counts;

@@ -48,6 +48,8 @@ const quiet = pg.concurrent("erp", 1, { onLimit: "ignore" });
 same<typeof quiet, Limiter<Skipped>>(true);
 const value = await quiet.withinLimit((held) => held.learnFromResponse(response));
 same<typeof value, Learned | Skipped>(true);
+same<ReturnType<typeof pg.together>, Limiter>(true);
+pg.together([shop, quiet], { waitTimeoutMs: 5 }).admit("job").permit?.learnFromResponse(response);
 const admission: Admission = quiet.admit("job", { onLimit: "drop", cost: 1 });
 quiet.admit("job", { estimate: { tpm: 900 } }).permit?.correct({ tpm: 500 });
 admission.permit?.release() satisfies string | undefined;

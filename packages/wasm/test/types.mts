@@ -82,6 +82,19 @@ shop.allow({ estimated: 5 });
 // @ts-expect-error: only memory here
 new Paddlegate("redis://localhost");
 
+const grouped = pg.window("x", 1, 1, { group: "acme" });
+grouped.group satisfies string | null;
+const both: Limiter = pg.together([grouped, llm], { waitTimeoutMs: 5 });
+const ignoring: Limiter<Skipped> = pg.together([both], { onLimit: "ignore" });
+ignoring.tryAcquire({ cost: { llm: { tpm: 900 }, x: 3 } }).limiter satisfies string | null;
+both.correct("id", { llm: { tpm: 900 } }) satisfies string;
+pg.limiters()[0]?.group satisfies null | undefined;
+// @ts-expect-error: labels have no labels
+both.allow({ cost: { llm: { tpm: { tpm: 5 } } } });
+// @ts-expect-error: limiters, not their names
+pg.together(["x"]);
+// @ts-expect-error: each limiter has its own
+pg.together([grouped], { ttl: 5 });
 const clock = new TestClock();
 clock.nowUs += 5;
 clock.advance("minute");

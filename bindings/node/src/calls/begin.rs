@@ -1,11 +1,13 @@
 //! The start of a call: either answered at once or submitted to a connection under a ticket.
 
+use std::cell::RefCell;
+
 use paddlegate::store::redis::Call;
-use paddlegate::{Admission, Answer, Error, Limiter, MultiStep, OnLimit, Operation, Paddlegate, Prepared};
+use paddlegate::{Admission, Answer, Cost, Error, Limiter, MultiStep, OnLimit, Operation, Paddlegate, Prepared};
 
 use super::{AT_ONCE, Calls, Settling};
 use crate::admin_request::AdminRequest;
-use crate::convert::UnitsByLabel;
+use crate::convert::{GivenUnits, Units};
 use crate::multi_step::CallState;
 use crate::shared_buffer::{ALLOW, input};
 
@@ -18,49 +20,65 @@ const FAILED: i32 = -1;
 /// Requests to a limiter that are not operations.
 const NOTIFICATION_NODE: usize = 11;
 const LISTEN: usize = 12;
+const PICK: usize = 25;
 
 /// An operation that returns more than the decision.
 const ADMIT: usize = 20;
+
+thread_local! {
+    /// The limiters that are to decide together, of whichever store.
+    static PICKED: RefCell<Vec<Limiter>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns the limiters that were picked since the last call.
+pub(crate) fn picked() -> Vec<Limiter> {
+    PICKED.take()
+}
 
 impl Calls {
     /// Starts the operation in the shared buffer. Returns 0 when it is answered, -1 when it failed, otherwise its
     /// ticket.
     ///
     /// Two requests that are not operations return a text: the notification node of a limiter, and the wake-up channel
-    /// of the memory store, created if needed.
+    /// of the memory store, created if needed. A third picks the limiter for [`picked`].
     pub(crate) fn prepare(
         &mut self,
         limiter: &Limiter,
         id: Option<&str>,
         channel: Option<&str>,
-        by_label: Option<&UnitsByLabel>,
+        units: Option<&GivenUnits>,
     ) -> i32 {
         self.clear_last_answers();
-        let by_label = match by_label.map_or(Ok(Vec::new()), |given| self.buffer.by_label(given)) {
-            Ok(by_label) => by_label,
+        let units = match units.map(|given| self.buffer.units(given)).transpose() {
+            Ok(units) => units,
             Err(error) => return self.failed(error),
         };
+        let by_label = units.as_ref().map_or(Cost::ByLabel(&[]), Units::cost);
         match self.buffer.small(input::OPERATION) {
             NOTIFICATION_NODE => self.answer_text(Ok(limiter.notification_node().unwrap_or_default())),
             LISTEN => {
                 let channel = self.listen(limiter);
                 self.answer_text(channel)
             }
-            ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default(), &by_label),
+            PICK => {
+                PICKED.with_borrow_mut(|picked| picked.push(limiter.clone()));
+                0
+            }
+            ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default(), by_label),
             operation => {
                 if operation == ALLOW
                     && let Err(error) = limiter.check_allow()
                 {
                     return self.failed(error);
                 }
-                let operation = self.buffer.operation(id.unwrap_or_default(), channel.unwrap_or_default(), &by_label);
+                let operation = self.buffer.operation(id.unwrap_or_default(), channel.unwrap_or_default(), by_label);
                 self.ask(limiter, operation, None)
             }
         }
     }
 
     /// Requests a decision about a job. The channel argument holds the name of the handling of refused jobs.
-    fn admit(&mut self, limiter: &Limiter, job: &str, on_limit: &str, by_label: &[(&str, u64)]) -> i32 {
+    fn admit(&mut self, limiter: &Limiter, job: &str, on_limit: &str, by_label: Cost<'_>) -> i32 {
         let asked = self.buffer.request(by_label).and_then(|request| Ok((request, OnLimit::from_name(on_limit)?)));
         match asked {
             Ok((request, on_limit)) => {

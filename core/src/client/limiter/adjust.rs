@@ -82,7 +82,7 @@ impl Limiter {
         amount: Option<u64>,
         interval: Option<Micros>,
     ) -> Result<Vec<LimitOverride>> {
-        let limit = self.policy().limit(label)?;
+        let limit = self.single_policy("override")?.limit(label)?;
         if (amount, interval) == (None, None) {
             return Err(Error::invalid("limit", "give another limit, another interval, or both"));
         }
@@ -113,7 +113,7 @@ impl Limiter {
         interval: Option<Micros>,
         reset: Option<Deadline>,
     ) -> Result<Vec<BudgetUpdate>> {
-        let known = self.policy().limit(label)?;
+        let known = self.single_policy("learn")?.limit(label)?;
         let numbers = (amount, interval) != (None, None);
         let limit = numbers.then(|| numbered(known, amount, interval)).transpose()?;
         Ok(vec![BudgetUpdate { label: known.label().clone(), remaining, limit, reset }])

@@ -52,13 +52,11 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn check_allow(&self) -> Result<()> {
-        match self.inner.policy.concurrency() {
-            None => Ok(()),
-            Some(_) => Err(Error::invalid(
-                "allow",
-                "returns no permit, so the lease of the concurrency limit could not be released; use acquire",
-            )),
+        if self.grants_leases() {
+            let message = "returns no permit, so the lease of the concurrency limit could not be released; use acquire";
+            return Err(Error::invalid("allow", message));
         }
+        Ok(())
     }
 
     /// Takes the cost as [`acquire`](Self::acquire) does, under an id of the caller. With `wait` the call may queue.

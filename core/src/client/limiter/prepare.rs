@@ -106,6 +106,9 @@ impl Limiter {
 
     fn start(&self, operation: Operation<'_>) -> Result<Prepared> {
         self.check_open()?;
+        if !self.inner.together.is_empty() {
+            return self.start_together(operation);
+        }
         match operation {
             Operation::Acquire(request) => self.prepare_acquire(request),
             Operation::AcquireWithId { request, id, wait } => {
@@ -147,7 +150,7 @@ impl Limiter {
             StateLocation::Memory { store, name, cell } => {
                 let now = self.now();
                 let cell = get_or_create_cell(store, name, cell, policy, now)?;
-                let reply = cell.lock(State::default).acquire(policy, now, &charge)?;
+                let reply = cell.lock(State::default).acquire(policy, now, &charge, false)?;
                 match reply {
                     Some(reply) => Ok(decided(reply.decision(policy, &charge, None))),
                     None => self.prepare_enter(&Entry { id: &permit::new_id()?, charge, permit, queue: None }),
@@ -337,13 +340,16 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => self.named().start(Operation::Admin { command: *command }),
             StateLocation::Memory { .. } => {
-                let runtime_state = self.transact_with(&policy, "", |transaction| transaction.admin(command))??;
+                let runtime_state =
+                    self.transact_with(&policy, self.now(), "", |transaction| transaction.admin(command))??;
                 Ok(Prepared::Answered(Answer::RuntimeState(Box::new(runtime_state))))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(match &policy {
                 Cow::Borrowed(_) => Call::admin(keys, command, self.test_time()),
-                Cow::Owned(policy) => Call::admin(&Keys::new(&self.inner.name, policy), command, self.test_time()),
+                Cow::Owned(policy) => {
+                    Call::admin(&Keys::new(&self.inner.name, self.group(), policy), command, self.test_time())
+                }
             })),
         }
     }
@@ -380,7 +386,7 @@ impl Limiter {
 
     /// Returns the time of the store's test clock, which the server takes instead of its own; `None` without one.
     #[cfg(feature = "redis")]
-    fn test_time(&self) -> Option<Micros> {
+    pub(super) fn test_time(&self) -> Option<Micros> {
         self.inner.store.clock.as_ref().map(TestClock::now)
     }
 
@@ -391,27 +397,37 @@ impl Limiter {
 
     /// Runs a transaction on a state in memory.
     pub(crate) fn transact<T>(&self, id: &str, run: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
-        self.transact_with(&self.inner.policy, id, run)
+        self.transact_at(self.now(), id, run)
     }
 
-    fn transact_with<T>(&self, policy: &Policy, id: &str, run: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
+    /// Runs a transaction at a time that was read before.
+    pub(super) fn transact_at<T>(&self, now: u64, id: &str, run: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
+        self.transact_with(&self.inner.policy, now, id, run)
+    }
+
+    fn transact_with<T>(
+        &self,
+        policy: &Policy,
+        now: u64,
+        id: &str,
+        run: impl FnOnce(Transaction<'_>) -> T,
+    ) -> Result<T> {
         let StateLocation::Memory { store, name, cell } = &self.inner.location else {
             return Err(Error::internal("the limiter has no state in memory"));
         };
-        let now = self.now();
         let mut state = get_or_create_cell(store, name, cell, &self.inner.policy, now)?.lock(State::default);
         Ok(run(Transaction::new(&mut state, policy, &**store, now, id)?))
     }
 
     /// Returns the entry for the list of limiters, once a minute or twice per `ttl`, whichever is more often.
     #[cfg(feature = "redis")]
-    fn due_list_entry(&self) -> Option<(Micros, String)> {
+    pub(super) fn due_list_entry(&self) -> Option<(Micros, String)> {
         let (now, before) = (self.now() / 1_000_000, self.inner.listed_at.load(Ordering::Relaxed));
         if now.abs_diff(before) < (self.inner.ttl.0 / 2_000_000).min(60) {
             return None;
         }
         self.inner.listed_at.store(now, Ordering::Relaxed);
-        Some((self.inner.ttl, LimiterInfo::entry(&self.inner.name, &self.inner.policy, self.inner.ttl)))
+        Some((self.inner.ttl, LimiterInfo::entry(&self.inner.name, self.group(), &self.inner.policy, self.inner.ttl)))
     }
 
     /// Returns the decision of a policy that needs no state.
@@ -425,11 +441,11 @@ impl Limiter {
     }
 }
 
-fn decided(decision: Decision) -> Prepared {
+pub(super) fn decided(decision: Decision) -> Prepared {
     Prepared::Answered(Answer::Decision(decision))
 }
 
-fn get_or_create_cell<'a>(
+pub(super) fn get_or_create_cell<'a>(
     store: &Memory,
     name: &str,
     cell: &'a OnceLock<Cell>,
@@ -444,7 +460,7 @@ fn get_or_create_cell<'a>(
 }
 
 /// Parses a permit id; `None` when this library cannot have issued it.
-fn parsed(permit: &str) -> Result<Option<Permit<'_>>> {
+pub(super) fn parsed(permit: &str) -> Result<Option<Permit<'_>>> {
     if permit.is_empty() || permit.len() > MAX_PERMIT_ID {
         return Err(Error::invalid("permit", format!("must have 1 to {MAX_PERMIT_ID} bytes: bytes={}", permit.len())));
     }

@@ -30,7 +30,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn notification_node(&self) -> Option<String> {
-        match &self.inner.location {
+        match self.location() {
             StateLocation::Stateless => None,
             StateLocation::Memory { .. } => Some("memory".to_owned()),
             #[cfg(feature = "redis")]
@@ -50,7 +50,7 @@ impl Limiter {
     pub(crate) fn listen_within(&self, limit: Duration) -> Result<WakeupListener> {
         self.check_open()?;
         let channel = format!("pg2:hints:{}", permit::new_id()?);
-        match &self.inner.location {
+        match self.location() {
             StateLocation::Stateless => Err(Error::internal("a limiter without limits has no wake-ups")),
             StateLocation::Memory { store, .. } => {
                 Ok(WakeupListener::of_memory(channel.clone(), store.listen(&channel)?))
@@ -66,7 +66,7 @@ impl Limiter {
     /// Returns the waiters of this process at [`notification_node`](Self::notification_node).
     #[cfg(feature = "redis")]
     pub(crate) fn hub(&self) -> Option<Arc<Hub>> {
-        match &self.inner.location {
+        match self.location() {
             StateLocation::Stateless => None,
             StateLocation::Memory { .. } | StateLocation::Redis { .. } => {
                 Some(self.inner.store.hub(self.notification_node()?))

@@ -2,7 +2,7 @@
 -- summary refuses, one above a limit, or one on a state with the records of other policies. They end here, before the
 -- functions of the queue and of the verbs are made.
 --
--- REQUIRES: DAMAGED min max limit_count verb units id register_limiter now overrides ctx evaluate own_units
+-- REQUIRES: dry_run DAMAGED min max limit_count verb units id register_limiter now overrides ctx evaluate own_units
 -- REQUIRES: limit_exceeded_by add_statistic write_state append_to_logs keep_skew
 -- PROVIDES: nothing
 
@@ -26,7 +26,13 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
   if ctx.damaged then
     return redis.error_reply(DAMAGED)
   end
-  if verb ~= 'peek' then
+  if verb == 'acquire' and wait > 0 and ahead then
+    local _, wait_alone = evaluate(own_units)
+    if wait_alone == 0 then
+      return {4, 0, 0, 0, 0, now}
+    end
+  end
+  if verb ~= 'peek' and not dry_run then
     if wait == 0 and units > 0 then
       if verb == 'debit' then
         -- A debt is at most one whole limit, also in a log.
@@ -41,17 +47,14 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
       append_to_logs(taken)
       write_state(ctx.longest_reset)
     else
-      if wait > 0 and ahead then
-        local _, wait_alone = evaluate(own_units)
-        if wait_alone == 0 then
-          return {4, 0, 0, 0, 0, now}
-        end
-      end
       if wait > 0 then
         add_statistic('refused', 1)
       end
       keep_skew()
     end
+  end
+  if verb ~= 'peek' then
+    -- Also when another limiter refuses the call: this process registers it again only after a while.
     register_limiter(now)
   end
   local is_overridden = overrides and overrides.own

@@ -14,9 +14,15 @@ impl State {
     /// Takes a charge from all limits or from none, behind the queue.
     ///
     /// Returns `None` when only the queue blocks the call, as far as its summary shows. Such a call must be repeated
-    /// with an id.
+    /// with an id. A dry run takes and counts nothing.
     #[inline]
-    pub(crate) fn acquire(&mut self, own: &Policy, server: u64, charge: &Charge) -> Result<Option<Reply>> {
+    pub(crate) fn acquire(
+        &mut self,
+        own: &Policy,
+        server: u64,
+        charge: &Charge,
+        dry_run: bool,
+    ) -> Result<Option<Reply>> {
         self.adopt(own, server)?;
         let (now, skew) = self.clock(server);
         let policy = &*self.effective_policy(own, now);
@@ -25,12 +31,13 @@ impl State {
         let alone = Demand { cost: Some(charge), change: Change::Cost, ..Demand::default() };
         let evaluation = self.decide(policy, now, Demand { ahead: ahead.as_ref(), ..alone });
         let granted = evaluation.wait == 0;
-        if granted && charge.most() > 0 {
+        if !granted && ahead.is_some() && self.decide(policy, now, alone).wait == 0 {
+            return Ok(None);
+        }
+        if granted && charge.most() > 0 && !dry_run {
             self.take(policy, &evaluation, now, skew, charge);
             self.queue_summary.write(now);
-        } else if !granted && ahead.is_some() && self.decide(policy, now, alone).wait == 0 {
-            return Ok(None);
-        } else {
+        } else if !dry_run {
             // Otherwise the clock of a full limiter would stand still until the server's clock catches up.
             self.skew = skew;
             self.statistics.refused += u64::from(!granted);

@@ -1,6 +1,6 @@
 -- Acquire with an id: grants, queues or refuses. Twin of enter.rs.
 --
--- REQUIRES: MAX DAMAGED MAX_REMOVALS call format find min max limit_count verb_at verb units costs id register_limiter
+-- REQUIRES: dry_run MAX_REMOVALS MAX DAMAGED call format find min max limit_count verb_at verb units costs id register_limiter
 -- REQUIRES: now overrides LATE_RELEASE unpack ctx handlers evaluate own_units limit_exceeded_by add_statistic expiry
 -- REQUIRES: load_list write_state append_to_logs keep_skew MAX_CHECKED_TICKETS LEASE permits_key queue_key records_key
 -- REQUIRES: read_ticket caller_ticket own_tags add_loads records_expiry write_ticket remove_ticket load_ahead
@@ -42,7 +42,7 @@ if verb == 'acquire' then
     end
     local exceeded = limit_exceeded_by(own_units, 'own')
     if exceeded then
-      if ticket then
+      if ticket and not dry_run then
         remove_ticket(ticket)
         advance_queue()
         write_queue_summary()
@@ -139,6 +139,14 @@ if verb == 'acquire' then
     -- While a limit is zero, a ticket keeps its position.
     local queues = may_queue and max_wait > 0 and not limit_exceeded_by(own_units, 'known')
       and (rate <= max_wait and (ticket or not is_full) or ticket and rate == MAX)
+    if dry_run then
+      if ctx.queue_changed then
+        -- Tickets that have expired left the queue, or others were notified.
+        write_queue_summary()
+      end
+      register_limiter(now)
+      return reply(wait == 0 and 1 or queues and 2 or 0, index, remaining, wait, reset)
+    end
     if wait > 0 and not queues then
       if ticket then
         remove_ticket(ticket)

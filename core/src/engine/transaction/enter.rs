@@ -21,6 +21,8 @@ impl Transaction<'_> {
         Ok(Reply { amount: Some(policy.capacity(reply.index)), ..reply })
     }
 
+    // Two callers would otherwise get a copy each, which a browser would have to load.
+    #[inline(never)]
     fn answer(mut self, entry: Entry<'_>) -> Result<Reply> {
         let Entry { id, charge, .. } = entry;
         // A call whose id has a live lease takes nothing.
@@ -41,7 +43,7 @@ impl Transaction<'_> {
         }
         let ticket = self.ticket_of(id);
         if let Err(error) = self.policy.check_fits(self.own, if entry.permit { "estimate" } else { "cost" }, &charge) {
-            if let Some(ticket) = ticket {
+            if let Some(ticket) = ticket.filter(|_| !self.dry_run) {
                 self.remove_ticket(&ticket);
                 self.advance();
                 self.write_queue_summary();
@@ -72,11 +74,27 @@ impl Transaction<'_> {
                 evaluation.rate <= waiting.max_wait && !evaluation.is_too_large && (ticket.is_some() || !is_full);
             waiting.max_wait > 0 && (in_time || is_closed)
         });
+        if self.dry_run {
+            return Ok(self.foresee(&evaluation, waiting.is_some()));
+        }
         Ok(match waiting {
             _ if evaluation.wait > 0 && waiting.is_none() => self.refuse(&evaluation, ticket),
             Some(waiting) if evaluation.wait > 0 => self.wait(entry, waiting, &evaluation, ticket),
             _ => self.grant(entry, &evaluation, ticket),
         })
+    }
+
+    /// Returns what the call would get. Tickets that have lapsed may have left the queue.
+    fn foresee(mut self, evaluation: &Evaluation, queues: bool) -> Reply {
+        if self.queue_changed {
+            self.write_queue_summary();
+        }
+        let status = match evaluation.wait {
+            0 => Status::Granted,
+            _ if queues => Status::Queued,
+            _ => Status::Refused,
+        };
+        Reply::new(status, evaluation, self.now)
     }
 
     /// Evaluates the call behind all tickets ahead of it.
@@ -264,7 +282,7 @@ impl Transaction<'_> {
     }
 
     fn grant(mut self, entry: Entry<'_>, evaluation: &Evaluation, ticket: Option<Ticket>) -> Reply {
-        let (now, mut lease_and_ticket) = (self.now, LeaseAndTicket::default());
+        let (now, max_removals, mut lease_and_ticket) = (self.now, self.max_removals, LeaseAndTicket::default());
         let charged = self.own.in_tag_order(&entry.charge);
         if let Some(Rule::Concurrency(concurrency)) = self.policy.concurrency().map(|limit| limit.rule)
             && let Some(leases) = self.leases()
@@ -274,11 +292,12 @@ impl Transaction<'_> {
             let lease = Lease { end: now + concurrency.timeout, granted_at: now, fencing_token, charged };
             leases.set(entry.id, lease);
             (lease_and_ticket.lease, lease_and_ticket.fencing_token) = (concurrency.timeout, fencing_token);
-            let reclaimed = leases.reclaim(now);
+            let reclaimed = leases.reclaim(now, max_removals);
             self.state.statistics.reclaimed += reclaimed;
         }
         if entry.permit {
-            self.state.open_permit(self.own, &Permit { id: entry.id, granted_at: now, charged }, now);
+            let permit = Permit { id: entry.id, granted_at: now, charged };
+            self.state.open_permit(self.own, &permit, now, max_removals);
         }
         self.state.take(&self.policy, evaluation, now, self.skew, &entry.charge);
         if let Some(ticket) = ticket {

@@ -154,7 +154,8 @@ if verb == 'cancel' then
     if ticket then
       remove_ticket(ticket)
     end
-    if ARGV[verb_at + 4] == '1' then
+    local gave_up = ARGV[verb_at + 4]
+    if gave_up == '1' or gave_up == 'here' and ticket and not ticket.is_suspended then
       add_statistic('refused', 1)
     end
     advance_queue()

@@ -11,12 +11,14 @@
 -- A ticket is notified by a message "delay_us id" on its channel when its turn has come, or comes before its next check.
 -- A message without a subscriber costs the ticket its position, which it gets back when it calls.
 --
--- REQUIRES: MAX call attempt format find min max limit_count verb id now LATE_RELEASE ctx key_count evaluate
+-- A ticket without units is suspended: another limiter holds its call up. It keeps its position and stops nobody.
+--
+-- REQUIRES: MAX_EXPIRED MAX call attempt format find min max limit_count verb id now LATE_RELEASE ctx key_count evaluate
 -- REQUIRES: limit_exceeded_by add_statistic expiry
--- PROVIDES: MAX_CHECKED_TICKETS MAX_EXPIRED LEASE permits_key queue_key records_key read_ticket caller_ticket own_tags
+-- PROVIDES: MAX_CHECKED_TICKETS LEASE permits_key queue_key records_key read_ticket caller_ticket own_tags
 -- PROVIDES: units_of add_loads records_expiry write_ticket remove_ticket ticket_at load_ahead advance_queue
 
-local MAX_CHECKED_TICKETS, MAX_EXPIRED = 64, 500
+local MAX_CHECKED_TICKETS = 64
 local LEASE = '\31'
 local permits_key, queue_key, records_key = KEYS[key_count + 1], KEYS[key_count + 2], KEYS[key_count + 3]
 if not queue_key then
@@ -61,7 +63,7 @@ local function read_ticket(name)
   return {
     id = name, number = number + 0, before = units_before, units = units, before_text = before, units_text = cost,
     queued_at = queued_at + 0, next_check = next_check + 0, expires_at = expires_at + 0, claim_timeout = claim_timeout + 0,
-    tags = tags, channel = channel,
+    tags = tags, channel = channel, is_suspended = not find(cost, '[1-9]'),
   }
 end
 
@@ -98,7 +100,7 @@ local function units_of(ticket)
     units[i] = ticket.units[ctx.limits[i].record_tag]
     is_shared = is_shared or units[i] ~= nil
   end
-  return units, is_shared
+  return units, is_shared and not ticket.is_suspended
 end
 
 -- Adds so many times the units of a ticket to those of all tickets.
@@ -197,7 +199,7 @@ local function advance_queue()
       return
     end
     local units, is_shared = units_of(ticket)
-    if (is_shared or verb == 'control') and not limit_exceeded_by(units) then
+    if (is_shared or verb == 'control' and not ticket.is_suspended) and not limit_exceeded_by(units) then
       local _, wait = evaluate(units, units_ahead)
       local check = wait == 0 and now or min(now + wait, first_expiry)
       local is_present = true

@@ -10,9 +10,6 @@ use crate::model::policy::is_exceeded;
 /// A ticket gets no wake-up for a change below this, in microseconds.
 const NOTIFY_SLACK: u64 = 1_000;
 
-/// The number of removed tickets after which a call removes no more lapsed ones; later calls remove the rest.
-const MAX_EXPIRED: usize = 500;
-
 impl Transaction<'_> {
     pub(crate) fn ticket_of(&self, id: &str) -> Option<Ticket> {
         self.state.queue.as_ref()?.get(id).cloned()
@@ -49,7 +46,7 @@ impl Transaction<'_> {
         loop {
             let ticket = self.state.queue.as_ref()?.at(position)?.clone();
             let stays = ticket.expires_at > self.now || ticket.id == self.id;
-            if stays || self.removed >= MAX_EXPIRED {
+            if stays || self.removed >= self.max_expired {
                 return Some(ticket);
             }
             self.remove_ticket(&ticket);
@@ -92,12 +89,12 @@ impl Transaction<'_> {
     /// changes nothing for tickets that have no limit in common with it, unless it ends a pause.
     pub(crate) fn advance(&mut self) {
         let (mut read, mut units_ahead, mut first_expiry) = (0, Units::default(), MAX_TIME.0);
-        while self.queue_summary.tickets > 0 && read < MAX_CHECKED_TICKETS && self.removed < MAX_EXPIRED {
+        while self.queue_summary.tickets > 0 && read < MAX_CHECKED_TICKETS && self.removed < self.max_expired {
             let Some(mut ticket) = self.ticket_at(read) else { return };
             let units = self.units_of(&ticket);
             // A call without limits, which works on the name alone, has to do with every ticket.
             let is_shared = units.is_shared() || self.own.limits().is_empty();
-            if !is_shared && !self.is_admin || !self.fits(&units) {
+            if ticket.is_suspended() || !is_shared && !self.is_admin || !self.fits(&units) {
                 read += 1;
                 continue;
             }

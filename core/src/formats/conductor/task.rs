@@ -94,6 +94,7 @@ impl TaskDefinition {
             policy: Policy::new(limits)?,
             wait_timeout: None,
             ttl: None,
+            group: None,
             on_limit: OnLimit::Wait,
         }])
     }

@@ -155,6 +155,7 @@ impl Slot {
             policy: policy.clone(),
             wait_timeout: None,
             ttl: None,
+            group: None,
             on_limit,
         };
         let hard = self.hard.iter().map(|policy| define(hard_name(name), policy, OnLimit::Raise));

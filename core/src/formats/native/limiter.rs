@@ -8,6 +8,7 @@ use super::kinds::{Bucket, Concurrency, Counted, Labelled, Leaky, Points, Thrott
 use super::span::Span;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
+use crate::client::limiter::check_group;
 use crate::formats::Definition;
 use crate::formats::field::Field;
 use crate::model::label::Label;
@@ -60,6 +61,10 @@ pub struct Limiter {
     /// How long statistics are kept after the last use, from 1 s to ten years. Default 90 days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
+    /// The group, 1 to 512 bytes: the same for limiters that decide together in a cluster, and for a name in all programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1, max = crate::client::limiter::MAX_NAME)))]
+    pub group: Option<String>,
     /// The action for work that a limit refuses. Default `raise`.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub on_limit: OnLimit,
@@ -79,6 +84,7 @@ impl Limiter {
             "paused",
             "wait_timeout",
             "ttl",
+            "group",
             "on_limit",
         ])?;
         let flag = |name| place.get(name).map_or(Ok(false), |flag| flag.boolean());
@@ -95,6 +101,7 @@ impl Limiter {
             paused: flag("paused")?,
             wait_timeout: place.get("wait_timeout").as_ref().map(Span::read).transpose()?,
             ttl: place.get("ttl").as_ref().map(Span::read).transpose()?,
+            group: place.get("group").as_ref().map(group).transpose()?,
             on_limit: place.get("on_limit").map(on_limit).transpose()?.unwrap_or_default(),
         };
         place.checked(limiter.policy())?;
@@ -141,6 +148,7 @@ impl Limiter {
             policy: self.policy()?,
             wait_timeout: self.wait_timeout.map(|Span(micros)| micros),
             ttl: self.ttl.map(|Span(micros)| micros),
+            group: self.group.clone(),
             on_limit: self.on_limit,
         })
     }
@@ -152,6 +160,12 @@ fn labelled(place: &Field<'_>) -> Result<BTreeMap<String, Labelled>> {
         Ok((label.to_owned(), Labelled::checked(&place)?))
     };
     place.members()?.map(limit).collect()
+}
+
+fn group(place: &Field<'_>) -> Result<String> {
+    let group = place.text()?;
+    place.checked(check_group(group))?;
+    Ok(group.to_owned())
 }
 
 fn check_ttl(ttl: Span) -> Result<()> {

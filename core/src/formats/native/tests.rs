@@ -49,6 +49,8 @@ fn every_kind_in_one_order() {
     assert_eq!(kinds, order);
     assert_eq!(definition.policy.limits()[1].offset(), Micros(7_200_000_000));
     assert_eq!(definition.ttl, Some(crate::model::statistics::DEFAULT_STATISTICS_TTL));
+    assert_eq!(definition.group, None);
+    assert_eq!(one(&json!({"unlimited": true, "group": "acme"})).group.as_deref(), Some("acme"));
     assert!(one(&json!({"unlimited": true, "paused": false})).policy.limits().is_empty());
     assert_eq!(one(&json!({"unlimited": true, "wait_timeout": 0})).wait_timeout, Some(Micros(0)));
 }
@@ -123,6 +125,8 @@ fn faults_say_where_they_are() {
         (json!({"limits": nine}), "at $.limiters.a: a policy has one to 8 limits"),
         (json!({"concurrency": [{"limit": 1}]}), "at $.limiters.a.concurrency: must be an object"),
         (json!({"bucket": {"limit": 1, "per": 1, "offset": 1}}), "at $.limiters.a.bucket: must be below"),
+        (json!({"paused": true, "group": ""}), "at $.limiters.a.group: must have 1 to 512 bytes"),
+        (json!({"paused": true, "group": 5}), "at $.limiters.a.group: "),
         (json!({"paused": true, "ttl": 0.5}), "at $.limiters.a.ttl: must be from one second"),
         (json!({"paused": true, "wait_timeout": -1}), "at $.limiters.a.wait_timeout: "),
         (json!({"paused": true, "on_limit": "retry"}), "at $.limiters.a.on_limit: must be raise"),

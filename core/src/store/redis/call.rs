@@ -7,12 +7,13 @@ use super::config::Address;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit, list};
 use super::reply::{decision, garbled, page, parse_u64s, reply_error, report_outcome, runtime_state, settlement};
 use super::route::{redirection, slot};
+use super::together::{Together, renewal};
 use super::wire::{Value, command, header, word};
 use crate::base::charge::Charge;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::engine::budget::PendingReport;
-use crate::engine::script::{SCRIPT, digest};
+use crate::engine::script::Script;
 use crate::engine::transaction::Entry;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::operation::Answer;
@@ -23,16 +24,16 @@ use crate::model::request::QueuePosition;
 use crate::model::statistics::Statistics;
 
 /// The status of a call without an id that must be repeated with one.
-const NEEDS_ID: i64 = 4;
+pub(super) const NEEDS_ID: i64 = 4;
 
 /// The status of a request that exceeds the capacity of a limit.
-const EXCEEDS_CAPACITY: i64 = 5;
+pub(super) const EXCEEDS_CAPACITY: i64 = 5;
 
 /// The status of a renewal of a lease that has ended.
-const LEASE_ENDED: u64 = 5;
+pub(super) const LEASE_ENDED: u64 = 5;
 
 /// The status of a renewal that restarted the duration of the lease.
-const LEASE_RENEWED: u64 = 9;
+pub(super) const LEASE_RENEWED: u64 = 9;
 
 /// The maximum number of resends of one call after redirections or while its slot is being moved.
 const MAX_STEPS: u8 = 8;
@@ -46,10 +47,11 @@ const PAGE: &[u8] = b"200";
 /// An operation encoded for Redis.
 pub struct Call {
     slot: u16,
+    pub(super) script: &'static Script,
     /// The command with the script's digest, which is replaced by the script on `NOSCRIPT`.
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// The same command without keys that may not exist, for a node whose slot is being moved to another.
-    with_leases: Option<Vec<u8>>,
+    pub(super) with_leases: Option<Vec<u8>>,
     expects: Expects,
     steps: u8,
     /// The target of an `ASK` redirection, for one attempt.
@@ -58,7 +60,7 @@ pub struct Call {
     failures: usize,
 }
 
-enum Expects {
+pub(super) enum Expects {
     Decision {
         policy: Arc<Policy>,
         /// The id of a call whose grant returns a permit.
@@ -71,6 +73,7 @@ enum Expects {
         estimate: bool,
     },
     Settlement,
+    Together(Box<Together>),
     Learned(Box<PendingReport>),
     RuntimeState,
     Renewal,
@@ -127,18 +130,8 @@ impl Call {
         at: Option<Micros>,
         listed: Option<(Micros, String)>,
     ) -> Self {
-        let number = |number: u64| number.to_string();
         let arguments = if listed.is_some() { &keys.with_id_listed } else { &keys.with_id };
-        let (ttl, listed) = listed.map_or_else(Default::default, |(ttl, listed)| (number(ttl.0), listed));
-        let mut words = vec![entry.id.to_owned(), if entry.permit { "1" } else { "" }.to_owned(), ttl, listed];
-        if let Some(waiting) = entry.queue {
-            words.extend([number(waiting.max_wait), number(waiting.claim_timeout), waiting.channel.to_owned()]);
-            words.push(match waiting.position {
-                QueuePosition::End => String::new(),
-                QueuePosition::Existing => "-".to_owned(),
-                QueuePosition::Number(ticket) => number(ticket),
-            });
-        }
+        let words = entry_words(entry, listed);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let bytes = invocation(arguments, b"acquire", &entry.charge, at, &words);
         let keeps = entry.permit || policy.concurrency().is_some() && entry.charge.most() > 0;
@@ -278,8 +271,8 @@ impl Call {
         Self::with_slot(keys.slot(), bytes, expects)
     }
 
-    fn with_slot(slot: u16, bytes: Vec<u8>, expects: Expects) -> Self {
-        Self { slot, bytes, with_leases: None, expects, steps: 0, asking: None, failures: 0 }
+    pub(super) fn with_slot(slot: u16, bytes: Vec<u8>, expects: Expects) -> Self {
+        Self { slot, script: Script::of_one(), bytes, with_leases: None, expects, steps: 0, asking: None, failures: 0 }
     }
 
     /// Returns the encoded command.
@@ -324,6 +317,15 @@ impl Call {
                         Err(error) => Step::Done(CallOutcome::Answered(Err(error))),
                     };
                 }
+                (Expects::Together(together), Value::Array(items)) => {
+                    return match together.repeated(items) {
+                        Some(repeated) => match repeated {
+                            Ok(call) => Step::Again(Self { asking: self.asking, ..call }),
+                            Err(error) => Step::Done(CallOutcome::Answered(Err(error))),
+                        },
+                        None => Step::Done(CallOutcome::Answered(together.decode(items))),
+                    };
+                }
                 _ => return Step::Done(CallOutcome::Answered(self.decode(&reply))),
             },
         };
@@ -360,9 +362,9 @@ impl Call {
             return;
         };
         let end = start + "$7\r\nEVALSHA\r\n$40\r\n".len() + 40 + "\r\n".len();
-        let mut words = Vec::with_capacity(SCRIPT.len() + 64);
+        let mut words = Vec::with_capacity(self.script.text.len() + 64);
         word(&mut words, b"EVAL");
-        word(&mut words, SCRIPT.as_bytes());
+        word(&mut words, self.script.text.as_bytes());
         self.bytes.splice(start..end, words);
     }
 
@@ -374,11 +376,7 @@ impl Call {
                 let outcome = report_outcome(items, report.limits())?;
                 Ok(Answer::Report(Box::new((**report).clone().learned(&outcome))))
             }
-            (Expects::Renewal, Value::Array(items)) => match parse_u64s(items)[..] {
-                [LEASE_ENDED, 0] => Ok(Answer::Renewal(None)),
-                [LEASE_RENEWED, lease] => Ok(Answer::Renewal(Some(Micros(lease)))),
-                _ => Err(garbled()),
-            },
+            (Expects::Renewal, Value::Array(items)) => renewal(items).map(Answer::Renewal),
             (Expects::Statistics, Value::Array(items)) => {
                 let values = parse_u64s(items).try_into().map_err(|_| garbled())?;
                 Ok(Answer::Statistics(Box::new(Statistics::from_values(values))))
@@ -390,12 +388,7 @@ impl Call {
             (Expects::Decision { policy, charge, estimate, .. }, Value::Array(items))
                 if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>
             {
-                let numbers = parse_u64s(items);
-                let (Some(index), Some(most)) = (numbers.get(1), numbers.get(2)) else { return Err(garbled()) };
-                let index = usize::try_from(*index).ok().filter(|index| *index < policy.limits().len());
-                let index = index.ok_or_else(garbled)?;
-                let (argument, label) = (if *estimate { "estimate" } else { "cost" }, policy.limits()[index].label());
-                Err(exceeds_capacity(argument, charge.of(index), label, *most))
+                Err(exceeded(items, if *estimate { "estimate" } else { "cost" }, policy, charge))
             }
             (Expects::Decision { policy, charge, permit, .. }, Value::Array(items)) => {
                 let reply = decision(items, policy)?;
@@ -412,6 +405,34 @@ impl fmt::Debug for Call {
     }
 }
 
+/// Returns the error of a call that exceeds the capacity of a limit, from the reply that says so.
+pub(super) fn exceeded(items: &[Value], argument: &'static str, policy: &Policy, charge: &Charge) -> Error {
+    let numbers = parse_u64s(items);
+    let index = numbers.get(1).and_then(|index| usize::try_from(*index).ok());
+    match (index.filter(|index| *index < policy.limits().len()), numbers.get(2)) {
+        (Some(index), Some(most)) => {
+            exceeds_capacity(argument, charge.of(index), policy.limits()[index].label(), *most)
+        }
+        _ => garbled(),
+    }
+}
+
+/// Returns the words of a call with an id, which follow its time.
+pub(super) fn entry_words(entry: &Entry<'_>, listed: Option<(Micros, String)>) -> Vec<String> {
+    let number = |number: u64| number.to_string();
+    let (ttl, listed) = listed.map_or_else(Default::default, |(ttl, listed)| (number(ttl.0), listed));
+    let mut words = vec![entry.id.to_owned(), if entry.permit { "1" } else { "" }.to_owned(), ttl, listed];
+    if let Some(waiting) = entry.queue {
+        words.extend([number(waiting.max_wait), number(waiting.claim_timeout), waiting.channel.to_owned()]);
+        words.push(match waiting.position {
+            QueuePosition::End => String::new(),
+            QueuePosition::Existing => "-".to_owned(),
+            QueuePosition::Number(ticket) => number(ticket),
+        });
+    }
+    words
+}
+
 /// Encodes a call without an id, which adds the limiter to the list when its entry is due.
 fn without_id(
     keys: &Keys,
@@ -422,11 +443,17 @@ fn without_id(
 ) -> Vec<u8> {
     match listed {
         None => invocation(&keys.without_id, verb, charge, at, &[]),
-        Some((ttl, entry)) => {
-            let words = ["", "", &ttl.0.to_string(), &entry];
+        Some(listed) => {
+            let words = listed_words(listed);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
             invocation(&keys.without_id_listed, verb, charge, at, &words)
         }
     }
+}
+
+/// Returns the words of a call without an id, which follow its time when the entry for the list of limiters is due.
+pub(super) fn listed_words((ttl, entry): (Micros, String)) -> Vec<String> {
+    vec![String::new(), String::new(), ttl.0.to_string(), entry]
 }
 
 /// Encodes the arguments in the order that `engine/state.lua` defines. `more` begins with the id.
@@ -436,7 +463,7 @@ fn invocation(arguments: &FixedArguments, verb: &[u8], charge: &Charge, at: Opti
     // EVALSHA and digest, the fixed arguments, verb and units, then time and `more`.
     header(&mut bytes, 2 + arguments.words + 2 + timed + more.len());
     word(&mut bytes, b"EVALSHA");
-    word(&mut bytes, digest().as_bytes());
+    word(&mut bytes, Script::of_one().digest.as_bytes());
     bytes.extend_from_slice(&arguments.bytes);
     word(&mut bytes, verb);
     word(&mut bytes, charge.to_string().as_bytes());

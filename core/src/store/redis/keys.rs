@@ -1,5 +1,7 @@
 //! `Keys`: the Redis keys of a limiter, and its limits as arguments of the script.
 
+use std::ops::Range;
+
 use super::route::slot;
 use super::wire::word;
 use crate::base::micros::Micros;
@@ -28,16 +30,24 @@ pub(crate) struct Keys {
 pub(super) struct FixedArguments {
     pub(super) bytes: Vec<u8>,
     pub(super) words: usize,
+    /// The number of keys, and their place in the bytes.
+    pub(super) keys: usize,
+    pub(super) keys_at: Range<usize>,
 }
 
 impl FixedArguments {
     fn new(keys: &[String], limits: &[String]) -> Self {
         let mut bytes = Vec::new();
         word(&mut bytes, keys.len().to_string().as_bytes());
-        for text in keys.iter().chain(limits) {
+        let keys_from = bytes.len();
+        for key in keys {
+            word(&mut bytes, key.as_bytes());
+        }
+        let keys_at = keys_from..bytes.len();
+        for text in limits {
             word(&mut bytes, text.as_bytes());
         }
-        Self { bytes, words: 1 + keys.len() + limits.len() }
+        Self { bytes, words: 1 + keys.len() + limits.len(), keys: keys.len(), keys_at }
     }
 }
 
@@ -45,9 +55,10 @@ impl FixedArguments {
 pub(crate) const TAGS: u16 = 256;
 
 impl Keys {
-    pub(crate) fn new(name: &str, policy: &Policy) -> Self {
-        // Eight bits of a digest, so that no limiter name can choose or break the tag.
-        let tag = sha1_smol::Sha1::from(name).hexdigest()[..2].to_owned();
+    /// Returns the keys of a name. Limiters of one group have one hash tag, so that a cluster keeps them on one node.
+    pub(crate) fn new(name: &str, group: Option<&str>, policy: &Policy) -> Self {
+        // Eight bits of a digest, so that no name can choose or break the tag.
+        let tag = sha1_smol::Sha1::from(group.unwrap_or(name)).hexdigest()[..2].to_owned();
         let key = |role: &str| format!("{LAYOUT}:{{{tag}}}:{role}:{name}");
         let mut keys = vec![key("s"), key("m")];
         for (i, limit) in policy.limits().iter().enumerate() {

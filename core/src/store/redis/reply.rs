@@ -151,6 +151,9 @@ pub(super) fn reply_error(error: &str) -> Error {
         return Error::unavailable("the server is a replica, try again: error=READONLY").because(Cause::Demoted);
     }
     match error.split(' ').next().unwrap_or_default() {
+        "CROSSSLOT" => {
+            Error::invalid("group", "limiters that decide together in a cluster need the same group; give one to each")
+        }
         "MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN" => {
             Error::unavailable(format!("the cluster does not serve the slot now, try again: error={shown:?}"))
                 .because(Cause::Slot)

@@ -5,8 +5,8 @@ use super::Mutant;
 pub const FAST_PATH: &[Mutant] = &[
     (
         "clock: a peek writes the changed skew",
-        "    elseif verb == 'acquire' then\n      if wait > 0 and attempt",
-        "    else\n      if verb == 'acquire' and wait > 0 and attempt",
+        "    elseif writes then\n      if wait > 0 and attempt",
+        "    else\n      if writes and wait > 0 and attempt",
     ),
     (
         "check: text behind the state is accepted, without an id",
@@ -64,8 +64,8 @@ pub const FAST_PATH: &[Mutant] = &[
     ("decide: a peek charges", "verb == 'acquire' and taken or 0", "taken"),
     (
         "decide: a call of cost 0 is written",
-        "if wait == 0 and units > 0 and verb == 'acquire' then",
-        "if wait == 0 and verb == 'acquire' then",
+        "if wait == 0 and units > 0 and writes then",
+        "if wait == 0 and writes then",
     ),
     (
         "log: a call adds one entry for any cost, without an id",

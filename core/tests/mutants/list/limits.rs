@@ -281,8 +281,8 @@ pub const WITHOUT_ID: &[Mutant] = &[
     ),
     (
         "check: a damaged log or lease is used by a peek",
-        "  if ctx.damaged then\n    return redis.error_reply(DAMAGED)\n  end\n  if verb ~= 'peek' then",
-        "  if verb ~= 'peek' then",
+        "  if ctx.damaged then\n    return redis.error_reply(DAMAGED)\n  end\n  if verb == 'acquire' and wait",
+        "  if verb == 'acquire' and wait",
     ),
     ("decide: a refusal is reported as a grant", "wait == 0 and 1 or 0, index", "1, index"),
     ("decide: the reply has the server's time", "remaining, wait, reset, now,", "remaining, wait, reset, server_time,"),

@@ -9,6 +9,7 @@ mod log;
 mod permit;
 mod queue;
 mod state;
+pub mod together;
 mod upstream;
 
 /// One small mistake: a description, the text to replace, which its file contains once, and the replacement.
@@ -29,7 +30,8 @@ macro_rules! lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 16] = [
+pub const FILES: [Lua; 18] = [
+    lua!("engine/one_limiter.lua", &[]),
     lua!("limits/bucket.lua", arithmetic::BUCKET),
     lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
     lua!("limits/leaky.lua", arithmetic::LEAKY),
@@ -42,6 +44,7 @@ pub const FILES: [Lua; 16] = [
     lua!("engine/transaction/queue.lua", queue::QUEUE),
     lua!("engine/transaction/permit.lua", permit::PERMIT),
     lua!("engine/transaction/enter.lua", enter::ENTER),
+    lua!("engine/transaction/held_up.lua", &[]),
     lua!("engine/transaction/log.lua", log::LOG),
     lua!("engine/transaction/admin.lua", admin::ADMIN),
     lua!("engine/transaction/upstream.lua", upstream::UPSTREAM),

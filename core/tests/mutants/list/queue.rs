@@ -151,10 +151,14 @@ pub const QUEUE: &[Mutant] = &[
         "ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout\n        write_ticket(ticket)",
         "ticket.next_check = check\n        write_ticket(ticket)",
     ),
-    ("advance: tickets that share no limit get a message", "if (is_shared or verb == 'control') and not", "if not"),
+    (
+        "advance: tickets that share no limit get a message",
+        "if (is_shared or verb == 'control' and not ticket.is_suspended) and not",
+        "if not",
+    ),
     (
         "advance: the end of a pause wakes no ticket of another policy",
-        "if (is_shared or verb == 'control') and not",
+        "if (is_shared or verb == 'control' and not ticket.is_suspended) and not",
         "if is_shared and not",
     ),
     (

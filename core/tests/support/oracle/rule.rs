@@ -114,7 +114,7 @@ pub fn charges(rules: &[Rule], cost: &Units) -> Vec<i128> {
     let units: Vec<i128> = rules.iter().map(|rule| cost.of(&rule.label).into()).collect();
     let is_start = match cost {
         Units::All(units) => *units > 0,
-        Units::ByLabel(_) => rules.iter().zip(&units).any(|(rule, units)| rule.kind != "throttle" && *units > 0),
+        _ => rules.iter().zip(&units).any(|(rule, units)| rule.kind != "throttle" && *units > 0),
     };
     let is_only_throttles = rules.iter().all(|rule| rule.kind == "throttle");
     let starts = i128::from(is_start || is_only_throttles && *cost != Units::All(0));

@@ -21,7 +21,7 @@ module Paddlegate
     # Reads a `pg_admission`. The other parameters are those of {Permit#initialize}.
     def self.read(memory, limiter, sent_at, estimated)
       after = memory.get_int64(8)
-      decision = Decision.new(memory.get_bytes(self::DECISION, Decision::SIZE))
+      decision = limiter.decision_of(memory.get_bytes(self::DECISION, Decision::SIZE))
       permit = Permit.new(limiter, decision, sent_at, estimated) if decision.allowed?
       new(Library::ACTIONS[memory.get_int32(0)], after == -1 ? nil : after / 1_000_000.0, decision,
           permit)

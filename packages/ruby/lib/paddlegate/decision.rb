@@ -8,6 +8,7 @@ module Paddlegate
     STATUS = "@0l"
     REASON = "@4l"
     LABEL = "@8Z33"
+    LIMITER = "@44l"
     LIMIT = "@48q"
     REMAINING = "@56q"
     RETRY_AFTER = "@64q"
@@ -18,13 +19,14 @@ module Paddlegate
     TICKET = "@104q"
     POSITION = "@112q"
     READY_AFTER = "@120q"
-    PERMIT = "@128Z200"
-    DEGRADED = "@328l"
-    SIZE = 336
+    PERMIT = "@128Z600"
+    DEGRADED = "@728l"
+    SIZE = 736
     GRANTED = 1
     STATUSES = %i[refused granted queued no_ticket].freeze
-    private_constant :STATUS, :REASON, :LABEL, :LIMIT, :REMAINING, :RETRY_AFTER, :RESET_AFTER, :AT,
-                     :LEASE, :FENCE, :TICKET, :POSITION, :READY_AFTER, :PERMIT, :DEGRADED, :STATUSES
+    private_constant :STATUS, :REASON, :LABEL, :LIMITER, :LIMIT, :REMAINING, :RETRY_AFTER,
+                     :RESET_AFTER, :AT, :LEASE, :FENCE, :TICKET, :POSITION, :READY_AFTER, :PERMIT,
+                     :DEGRADED, :STATUSES
 
     # The `pg_decision`.
     # @api private
@@ -32,9 +34,10 @@ module Paddlegate
 
     # @api private
     # `bytes`: a `pg_decision`. A field is decoded when it is read, since most callers read one or
-    # two.
-    def initialize(bytes)
+    # two. `names`: those of the limiters that decided together; `nil` for a single limiter.
+    def initialize(bytes, names = nil)
       @bytes = bytes
+      @names = names
       freeze
     end
 
@@ -66,6 +69,13 @@ module Paddlegate
     def label
       label = @bytes.unpack1(LABEL)
       label.to_sym unless label.empty?
+    end
+
+    # Returns the name of the limiter that the numbers are of, for limiters that decide together
+    # ({Factories#together}); otherwise `nil`.
+    def limiter
+      index = number(LIMITER)
+      @names[index] if index
     end
 
     # Returns the amount of the described limit in units, 1 for a throttle; `nil` when no limit
@@ -139,7 +149,7 @@ module Paddlegate
         status: status, allowed: allowed?, limit: limit, remaining: remaining,
         retry_after: retry_after, reset_after: reset_after, reason: reason, label: label,
         at_us: at_us, permit: permit, lease: lease, fencing_token: fencing_token, ticket: ticket,
-        position: position, ready_after: ready_after, degraded: degraded?
+        position: position, ready_after: ready_after, degraded: degraded?, limiter: limiter
       }
     end
 

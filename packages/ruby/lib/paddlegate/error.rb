@@ -13,7 +13,8 @@ module Paddlegate
     # created the error without one.
     attr_reader :decision
 
-    # The name of the limiter, or for a {Gate} the name of the slot.
+    # The name of the limiter; of limiters that decide together that of the one that refused, and
+    # for a {Gate} the name of the slot.
     attr_reader :limiter
 
     def initialize(limiter, decision)

@@ -15,6 +15,9 @@ module Paddlegate
   #   {OverLimit}; `:ignore` (or `:skip`) skips the block and returns {SKIPPED}.
   # - `ttl`: how long after its last use the limiter is listed and its statistics are kept, an
   #   interval; default 90 days.
+  # - `group`: the group of the limiter, 1 to 512 bytes. In a cluster limiters that decide together
+  #   ({#together}) need the same one. All processes must give a name the same group: with another
+  #   one, or none, it has another state. In memory the option has no effect.
   # - `on_unavailable`: the behaviour while the store cannot decide. `:raise` (default) raises
   #   {UnavailableError}; `:fail_closed` refuses; `:fail_open` grants and never counts; `:local`
   #   decides in this process alone, with `local_share_percent` percent of every limit, from 1 to
@@ -94,6 +97,24 @@ module Paddlegate
       make(name, limits, options, &block)
     end
 
+    # Creates a limiter of one to four limiters of this store that decide together: all are charged
+    # or none, in one call. {Decision#limiter} names the one that the numbers are of.
+    #
+    #   both = together(org, user)
+    #   both.within_limit { call }
+    #
+    # Each keeps its own name, state, statistics and overrides. The methods of one name raise
+    # {InvalidError}: `stats`, `reset`, and those of {Live}. A call waits in the queue of the first
+    # limiter that refuses it; while another then holds it up, it keeps its position there and stops
+    # nobody behind it. A permit is for the same limiters in the same order.
+    #
+    # `wait_timeout` and `on_limit` are as for other factories. While the store cannot decide, the
+    # strictest `on_unavailable` of the limiters applies, and `:local` refuses. In a cluster the
+    # limiters need one `group`.
+    def together(*limiters, wait_timeout: nil, on_limit: nil)
+      Limiter.together(store, limiters, wait_timeout, on_limit)
+    end
+
     # Creates the limiters of a document and returns them in a Hash by name. `document` is JSON, or
     # a Hash or Array parsed from it. {Limiter#on_limit} is the document's action for work over the
     # limit.
@@ -147,7 +168,7 @@ module Paddlegate
       Library.limiters(store.handle)
     end
 
-    OPTIONS = %i[wait_timeout on_limit ttl on_unavailable local_share_percent].freeze
+    OPTIONS = %i[wait_timeout on_limit ttl group on_unavailable local_share_percent].freeze
     private_constant :OPTIONS
 
     private

@@ -55,6 +55,26 @@ module Paddlegate
       end
     end
 
+    # Creates the limiter of several limiters, which are given by their handles.
+    def together(store, limiters)
+      array = FFI::MemoryPointer.new(:pointer, [limiters.size, 1].max)
+      array.write_array_of_pointer(limiters)
+      make(Native::LimiterHandle) do |*outputs|
+        Native.pg_together(store, array, limiters.size, *outputs)
+      end
+    end
+
+    # Returns a copy of the limiter in a group, and frees the original; `group` may be `nil`.
+    def with_group(limiter, group)
+      return limiter if group.nil?
+
+      made = make(Native::LimiterHandle) do |*outputs|
+        Native.pg_limiter_with_group(limiter, group, *outputs)
+      end
+      limiter.free
+      made
+    end
+
     # Returns a copy of the limiter with this behaviour when the store is unavailable, and frees the
     # original.
     def with_on_unavailable(limiter, mode, share)

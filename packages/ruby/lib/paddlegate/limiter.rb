@@ -11,6 +11,8 @@ module Paddlegate
   # A number counts for every limit that counts units. A Hash from labels to numbers gives each
   # limit its own, as in `cost: { tpm: 900 }`: a limit that it does not name counts one, the call,
   # but a points limit must be named. Concurrency and throttle count calls and may not be named.
+  # For limiters that decide together ({Factories#together}) a key may be the name of one, and its
+  # value a number or a Hash from labels: `cost: { "openai:gpt-5" => { tpm: 900 }, "team" => 3 }`.
   #
   # Every method may raise {InvalidError} (fix the call), {UnavailableError} (the store cannot
   # decide; see `on_unavailable` of {Factories}), {DataError} or {InternalError}.
@@ -25,8 +27,14 @@ module Paddlegate
     COST = /\b(?:a )?cost\b/
     private_constant :ACTIONS, :COST
 
-    # The name of the limiter.
+    # The name of the limiter; for limiters that decide together the names with " + " between.
     attr_reader :name
+
+    # The group of the limiter; `nil` without one.
+    attr_reader :group
+
+    # @api private
+    attr_reader :handle
 
     # The default maximum wait of {#within_limit} and {#acquire}, in seconds.
     attr_reader :wait_timeout
@@ -37,15 +45,14 @@ module Paddlegate
 
     # @api private
     # Called by {Factories}.
-    def initialize(store, name, limits, wait_timeout: nil, on_limit: nil, ttl: nil,
+    def initialize(store, name, limits, wait_timeout: nil, on_limit: nil, ttl: nil, group: nil,
                    on_unavailable: nil, local_share_percent: nil)
       @name = Value.word("name", name).freeze
-      @wait_timeout =
-        wait_timeout.nil? ? Library::WAIT_TIMEOUT : Value.wait_timeout(wait_timeout)
-      @skips = !on_limit.nil? && Limiter.ignores?(on_limit)
-      @on_limit = @skips ? :ignore : :raise
+      @group = Value.word("group", group).freeze unless group.nil?
+      keep_options(wait_timeout, on_limit)
       ttl = Value.interval("ttl", ttl) unless ttl.nil?
       handle = Library.make_limiter(store.handle, @name, limits, ttl)
+      handle = Library.with_group(handle, @group)
       attach(store, Library.with_on_unavailable(handle, on_unavailable, local_share_percent))
     end
 
@@ -62,6 +69,14 @@ module Paddlegate
     def self.from_document(store, loaded, on_unavailable, share)
       loaded.handle = Library.with_on_unavailable(loaded.handle, on_unavailable, share)
       allocate.tap { |limiter| limiter.send(:initialize_loaded, store, loaded) }
+    end
+
+    # Creates the limiter of several limiters; see {Factories#together}.
+    # @api private
+    def self.together(store, limiters, wait_timeout, on_limit)
+      allocate.tap do |limiter|
+        limiter.send(:initialize_together, store, limiters, wait_timeout, on_limit)
+      end
     end
 
     # Runs the block within the limit and returns its value. Yields the {Permit}.
@@ -158,9 +173,8 @@ module Paddlegate
       read_decision(buffer)
     end
 
-    # Replaces the estimate of a permit by the actual cost, a number or a Hash from labels to
-    # numbers, and returns the settlement. `permit` is the {Permit} or its id, as for {#release} and
-    # {#renew}.
+    # Replaces the estimate of a permit by the actual cost, a number or a Hash as `cost`, and
+    # returns the settlement. `permit` is the {Permit} or its id, as for {#release} and {#renew}.
     #
     # `:settled`: the charge is now the actual cost; the other settlements change nothing.
     # `:already`: the permit was settled before. `:late`: the permit is older than five minutes and
@@ -231,7 +245,13 @@ module Paddlegate
     # @api private
     # Returns the error of a refused wait.
     def over_limit(decision)
-      OverLimit.new(@name, decision)
+      OverLimit.new(decision.limiter || @name, decision)
+    end
+
+    # @api private
+    # Returns the {Decision} of a `pg_decision`.
+    def decision_of(bytes)
+      Decision.new(bytes, @names)
     end
 
     # @api private
@@ -241,8 +261,27 @@ module Paddlegate
 
     private
 
+    def initialize_together(store, limiters, wait_timeout, on_limit)
+      limiters.each do |limiter|
+        Value.reject("must be limiters", "limiters", limiter) unless limiter.is_a?(Limiter)
+      end
+      @names = limiters.map(&:name).freeze
+      @name = @names.join(" + ").freeze
+      @group = limiters.first&.group
+      keep_options(wait_timeout, on_limit)
+      attach(store, Library.together(store.handle, limiters.map(&:handle)))
+    end
+
+    def keep_options(wait_timeout, on_limit)
+      @wait_timeout =
+        wait_timeout.nil? ? Library::WAIT_TIMEOUT : Value.wait_timeout(wait_timeout)
+      @skips = !on_limit.nil? && Limiter.ignores?(on_limit)
+      @on_limit = @skips ? :ignore : :raise
+    end
+
     def initialize_loaded(store, loaded)
       @name = loaded.name
+      @group = loaded.group
       @wait_timeout = loaded.wait_timeout || Library::WAIT_TIMEOUT
       @on_limit = @jobs_on_limit = loaded.on_limit
       @skips = on_limit == :ignore
@@ -277,7 +316,7 @@ module Paddlegate
     end
 
     def read_decision(buffer)
-      decision = Decision.new(buffer.decision.get_bytes(0, Decision::SIZE))
+      decision = decision_of(buffer.decision.get_bytes(0, Decision::SIZE))
       buffer.checkin
       decision
     end

@@ -4,7 +4,7 @@ module Paddlegate
   # @api private
   # A limiter of {Factories#limiters_from_document}: its handle, and the settings of the document
   # beside its limits.
-  LoadedLimiter = Struct.new(:name, :handle, :wait_timeout, :on_limit) do
+  LoadedLimiter = Struct.new(:name, :handle, :wait_timeout, :on_limit, :group) do
     # Reads a `pg_loaded_limiter`; `nil` for the one that marks the end of the list.
     def self.read(memory)
       name = memory.get_string(0)
@@ -14,13 +14,20 @@ module Paddlegate
       new(name.force_encoding("UTF-8").freeze,
           Native::LimiterHandle.new(memory.get_pointer(self::HANDLE)),
           wait_timeout == -1 ? nil : wait_timeout / 1_000_000.0,
-          memory.get_string(self::ON_LIMIT).to_sym)
+          memory.get_string(self::ON_LIMIT).to_sym,
+          group(memory.get_string(self::GROUP)))
     end
+
+    def self.group(text)
+      text.force_encoding("UTF-8").freeze unless text.empty?
+    end
+    private_class_method :group
   end
 
   # The offsets of the fields of a `pg_loaded_limiter`.
   LoadedLimiter::HANDLE = 520
   LoadedLimiter::WAIT_TIMEOUT = 1120
   LoadedLimiter::ON_LIMIT = 1128
-  LoadedLimiter::SIZE = 1144
+  LoadedLimiter::GROUP = 1144
+  LoadedLimiter::SIZE = 1664
 end

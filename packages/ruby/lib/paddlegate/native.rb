@@ -109,6 +109,8 @@ module Paddlegate
                     %i[pointer string pointer size_t int64 pointer pointer], :int32
     attach_function :pg_limiter_with_on_unavailable,
                     %i[pointer string int64 pointer pointer], :int32
+    attach_function :pg_limiter_with_group, %i[pointer string pointer pointer], :int32
+    attach_function :pg_together, %i[pointer pointer size_t pointer pointer], :int32
     attach_function :pg_check_allow, %i[pointer pointer], :int32
     attach_function :pg_limiter_close, %i[pointer pointer], :int32
     attach_function :pg_notification_node, %i[pointer pointer size_t pointer], :int32

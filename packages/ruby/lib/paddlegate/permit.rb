@@ -76,7 +76,7 @@ module Paddlegate
       !lease.nil?
     end
 
-    # Replaces the estimate by the actual cost, once: a number, or a Hash from labels to numbers.
+    # Replaces the estimate by the actual cost, once: a number or a Hash, as a `cost` of {Limiter}.
     # Returns `:settled`; or `:already`, `:late` or `:unknown`, which change nothing. See
     # {Limiter#correct}. Raises {InvalidError} for a call without an estimate.
     def correct(actual)

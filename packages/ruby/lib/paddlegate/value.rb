@@ -12,7 +12,7 @@ module Paddlegate
     MAX_SPAN = 3650 * 86_400 * 1_000_000
 
     # The size of a `pg_units`.
-    UNITS_SIZE = 16
+    UNITS_SIZE = 24
     private_constant :UNITS_SIZE
 
     module_function
@@ -23,23 +23,36 @@ module Paddlegate
       reject("must be a whole number, not negative, below 2^53", argument, value)
     end
 
-    # Converts a cost, a number of units or a Hash from labels to units. Returns the number, 0 for a
-    # Hash, and the array of `pg_units` with its length.
+    # Converts a cost, a number of units or a Hash of them. Returns the number, 0 for a Hash, and
+    # the array of `pg_units` with its length.
     def cost(argument, value)
       value.is_a?(Hash) ? [0, *units(argument, value)] : [whole(argument, value), nil, 0]
     end
 
-    # Returns an array of `pg_units` and its length. The memory has the texts of the labels too.
-    def units(argument, by_label)
-      pairs = by_label.map { |label, units| [word(argument, label), whole(argument, units)] }
-      at = UNITS_SIZE * pairs.size
-      memory = FFI::MemoryPointer.new(:char, at + pairs.sum { |label, _| label.bytesize + 1 } + 1)
-      pairs.each_with_index do |(label, units), i|
-        memory.put_array_of_int64(UNITS_SIZE * i, [memory.address + at, units])
-        memory.put_string(at, label)
-        at += label.bytesize + 1
+    # Returns an array of `pg_units` and its length. The memory has the texts too.
+    def units(argument, cost)
+      rows = cost.flat_map { |key, value| unit_rows(argument, word(argument, key), value) }
+      at = UNITS_SIZE * rows.size
+      texts = rows.sum { |label, _, limiter| label.bytesize + limiter.to_s.bytesize + 2 }
+      memory = FFI::MemoryPointer.new(:char, at + texts + 1)
+      rows.each_with_index do |(label, units, limiter), i|
+        addresses = [label, limiter].map do |text|
+          next 0 if text.nil?
+
+          memory.put_string(at, text)
+          (memory.address + at).tap { at += text.bytesize + 1 }
+        end
+        memory.put_array_of_int64(UNITS_SIZE * i, [addresses[0], units, addresses[1]])
       end
-      [memory, pairs.size]
+      [memory, rows.size]
+    end
+
+    # Returns `[label, units, limiter]` for each number of an entry of a cost, whose key is the name
+    # of a limiter if its value is a Hash.
+    def unit_rows(argument, key, value)
+      return [[key, whole(argument, value), nil]] unless value.is_a?(Hash)
+
+      value.map { |label, units| [word(argument, label), whole(argument, units), key] }
     end
 
     # Returns an interval in microseconds.

@@ -6,7 +6,7 @@ module Paddlegate
       # The methods of all limiters. Safe to share between threads and to keep over `fork`.
       class Base
         NAME = /\A[A-Za-z0-9_-]+\z/
-        OPTIONS = %i[wait_timeout policy ttl reschedule backoff on_unavailable
+        OPTIONS = %i[wait_timeout policy ttl reschedule backoff group on_unavailable
                      local_share_percent].freeze
 
         # The keywords of {#within_limit}.
@@ -15,9 +15,8 @@ module Paddlegate
 
         attr_reader :name
 
-        # The options with their defaults, times in seconds; `reschedule`, `backoff` and
-        # `local_share_percent`
-        # only if they were given. Frozen.
+        # The options with their defaults, times in seconds; `reschedule`, `backoff`, `group` and
+        # `local_share_percent` only if they were given. Frozen.
         attr_reader :options
 
         # The limit in units: at once, in the interval, or in the bucket.
@@ -93,7 +92,7 @@ module Paddlegate
         end
 
         def create(store)
-          given = options.slice(:ttl, :on_unavailable, :local_share_percent)
+          given = options.slice(:ttl, :group, :on_unavailable, :local_share_percent)
           given[:on_limit] = options[:policy]
           Inner.new(self, store, name, @limits, wait_timeout: max_wait, **given)
         end
@@ -115,13 +114,13 @@ module Paddlegate
           unknown = options.keys - OPTIONS
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 
-          wait, policy, ttl, reschedule, backoff, mode, share = options.values_at(*OPTIONS)
+          wait, policy, ttl, reschedule, backoff, group, mode, share = options.values_at(*OPTIONS)
           Paddlegate::Limiter.ignores?(policy, "policy") unless policy.nil?
           { wait_timeout: wait.nil? ? Library::WAIT_TIMEOUT : Value.wait_timeout(wait),
             policy: policy.nil? ? :raise : policy,
             ttl: ttl.nil? ? Library::TTL : Value.interval("ttl", ttl) / 1_000_000.0,
             reschedule: reschedule && Value.whole("reschedule", reschedule),
-            backoff: backoff && Configuration.check_backoff(backoff),
+            backoff: backoff && Configuration.check_backoff(backoff), group: group,
             on_unavailable: mode.nil? ? :raise : mode, local_share_percent: share }.compact
         end
       end

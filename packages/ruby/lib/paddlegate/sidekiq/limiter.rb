@@ -26,6 +26,7 @@ module Paddlegate
     # - `reschedule`: how often a job over the limit is rescheduled before it fails; default: the
     #   value of {configure}.
     # - `backoff`: as {Configuration#backoff}, which it overrides.
+    # - `group`: the group of the limiter, as in {Factories}; default none.
     # - `on_unavailable` and `local_share_percent`: the behaviour while Redis cannot decide, as in
     #   {Factories}.
     #   Default `:raise`; with `:fail_closed` the job gets {OverLimit} and is rescheduled.

@@ -1,0 +1,333 @@
+//! Several limiters, one decision.
+
+use std::sync::{Arc, MutexGuard};
+
+use super::prepare::{decided, get_or_create_cell};
+use super::{Inner, Limiter, StateLocation};
+use crate::base::charge::Charge;
+use crate::base::error::{Error, Result};
+use crate::client::prepared::Prepared;
+use crate::client::store::Store;
+use crate::engine::reply::Reply;
+use crate::engine::state::State;
+use crate::engine::together::{self, Member, Part, Parts};
+use crate::engine::transaction::{Entry, Waiting};
+use crate::model::cost::Cost;
+use crate::model::decision::Decision;
+use crate::model::on_unavailable::OnUnavailable;
+use crate::model::operation::Operation;
+use crate::model::permit::{MAX_TOGETHER, new_id};
+use crate::model::policy::Policy;
+use crate::model::request::{Request, Wait, check_id};
+#[cfg(feature = "redis")]
+use crate::store::redis::{Call, Keys, Listed};
+
+impl Limiter {
+    /// Creates the limiter of several limiters. See [`Paddlegate::together`](crate::Paddlegate::together).
+    pub(crate) fn of_several(store: &Store, limiters: &[&Self]) -> Result<Self> {
+        let invalid = |message: String| Err(Error::invalid("limiters", message));
+        if limiters.is_empty() || limiters.len() > MAX_TOGETHER {
+            return invalid(format!("one to {MAX_TOGETHER} limiters decide together: limiters={}", limiters.len()));
+        }
+        for (i, limiter) in limiters.iter().enumerate() {
+            let name = limiter.name();
+            if !limiter.inner.together.is_empty() {
+                return invalid(format!("must be single limiters; give those of it: name={name}"));
+            }
+            if !limiter.inner.store.is_same(store) {
+                return invalid(format!("must be of this store: name={name}"));
+            }
+            if limiters[..i].iter().any(|other| other.name() == name) {
+                return invalid(format!("must have different names: name={name}"));
+            }
+            if limiter.group() != limiters[0].group() {
+                let message = format!("limiters that decide together have the same group or none: name={name}");
+                return Err(Error::invalid("group", message));
+            }
+        }
+        let names: Vec<&str> = limiters.iter().map(|limiter| limiter.name()).collect();
+        let policy = Arc::new(Policy::without_limits());
+        let ttl = limiters.iter().map(|limiter| limiter.ttl()).max().unwrap_or_default();
+        Ok(Self::made(Inner {
+            on_unavailable: OnUnavailable::strictest(limiters.iter().map(|limiter| limiter.on_unavailable())),
+            group: limiters[0].inner.group.clone(),
+            together: limiters.iter().map(|limiter| (*limiter).clone()).collect(),
+            ..Inner::new(StateLocation::Stateless, store, &names.join(" + "), &policy, ttl)
+        }))
+    }
+
+    /// Returns the limiters that decide together; empty for a single limiter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::Paddlegate;
+    /// let pg = Paddlegate::memory();
+    /// let (org, user) = (pg.bucket("org", 9, Duration::from_secs(60))?, pg.throttle("user", Duration::from_secs(1))?);
+    /// let both = pg.together(&[&org, &user])?;
+    /// assert_eq!((both.name(), both.limiters().len(), org.limiters().len()), ("org + user", 2, 0));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn limiters(&self) -> &[Self] {
+        &self.inner.together
+    }
+
+    /// Returns whether a grant is a lease, which must be released: the policy has a concurrency limit.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::Paddlegate;
+    /// let pg = Paddlegate::memory();
+    /// assert!(pg.concurrent("workers", 2, Duration::from_secs(60))?.grants_leases());
+    /// assert!(!pg.window("api", 2, Duration::from_secs(60))?.grants_leases());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn grants_leases(&self) -> bool {
+        let of_one = |limiter: &Self| limiter.inner.policy.concurrency().is_some();
+        of_one(self) || self.inner.together.iter().any(of_one)
+    }
+
+    /// Returns the policy that a verb works on, which several limiters do not have together.
+    pub(crate) fn single_policy(&self, verb: &'static str) -> Result<&Policy> {
+        if self.inner.together.is_empty() { Ok(self.policy()) } else { Err(of_one(verb)) }
+    }
+
+    pub(super) fn start_together(&self, operation: Operation<'_>) -> Result<Prepared> {
+        match operation {
+            Operation::Acquire(request) => {
+                let (charges, is_estimate) = request.charges(&self.policies())?;
+                let mut limiters = self.inner.together.iter().zip(&charges);
+                let has_lease = limiters.any(|(limiter, charge)| limiter.grants_leases() && charge.most() > 0);
+                let id = if is_estimate || has_lease { Some(new_id()?) } else { None };
+                self.acquire_of_all(charges, is_estimate, id.as_deref(), None)
+            }
+            Operation::AcquireWithId { request, id, wait } => {
+                check_id(id)?;
+                wait.as_ref().map_or(Ok(()), Wait::check)?;
+                let (charges, is_estimate) = request.charges(&self.policies())?;
+                self.acquire_of_all(charges, is_estimate, Some(id), wait)
+            }
+            Operation::Peek(request) => {
+                let is_estimate = request.estimate.is_some();
+                // Also for `points`, where other calls must give a cost: a peek charges nothing.
+                let looks = request.cost.is_none() && !is_estimate;
+                let request = if looks { Request::cost(Cost::Units(1)) } else { request };
+                let (charges, _) = request.charges(&self.policies())?;
+                self.peek_at_all(&self.parts(charges, is_estimate, None))
+            }
+            Operation::Debit(cost) => self.debit_all(cost),
+            Operation::Correct { permit, actual } => self.correct_all(permit, actual),
+            Operation::Release { permit } => self.release_all(permit),
+            Operation::Renew { permit } => self.renew_all(permit),
+            Operation::Cancel { id, gave_up } => {
+                check_id(id)?;
+                self.cancel_all(id, gave_up)
+            }
+            Operation::Statistics => Err(of_one("statistics")),
+            Operation::ApplyReport { .. } => Err(of_one("learn")),
+            Operation::Admin { command } => Err(of_one(command.verb())),
+            Operation::Reset => Err(of_one("reset")),
+        }
+    }
+
+    pub(super) fn policies(&self) -> Vec<(&str, &Policy)> {
+        self.inner.together.iter().map(|limiter| (limiter.name(), limiter.policy())).collect()
+    }
+
+    fn parts(&self, charges: Vec<Charge>, is_estimate: bool, id: Option<&str>) -> Parts {
+        let part = |(limiter, charge): (&Self, Charge)| Part {
+            name: limiter.name().to_owned(),
+            policy: limiter.inner.policy.clone(),
+            charge,
+            has_state: limiter.has_state(),
+        };
+        Parts {
+            each: self.inner.together.iter().zip(charges).map(part).collect(),
+            id: id.map(str::to_owned),
+            is_estimate,
+        }
+    }
+
+    pub(super) fn has_state(&self) -> bool {
+        !matches!(self.inner.location, StateLocation::Stateless)
+    }
+
+    /// Returns the limiters with a state.
+    pub(super) fn with_state(&self) -> impl Iterator<Item = &Self> {
+        self.inner.together.iter().filter(|limiter| limiter.has_state())
+    }
+
+    /// Returns the decision of a limiter that refuses every call, if one is among them, or of limiters without a state.
+    fn decided_without_state(&self, parts: &Parts) -> Option<Decision> {
+        let paused = parts.each.iter().find_map(|part| Some((part, part.policy.paused()?)));
+        if let Some((part, limit)) = paused {
+            let limiter = Some(part.name.clone());
+            return Some(Decision { limiter, ..Decision::paused(Some(limit.label())) });
+        }
+        self.with_state().next().is_none().then(|| parts.decision(&[]))
+    }
+
+    fn acquire_of_all(
+        &self,
+        charges: Vec<Charge>,
+        is_estimate: bool,
+        id: Option<&str>,
+        wait: Option<Wait<'_>>,
+    ) -> Result<Prepared> {
+        let parts = self.parts(charges, is_estimate, id);
+        if let Some(decision) = self.decided_without_state(&parts) {
+            return Ok(decided(decision));
+        }
+        let queue = wait.map(|wait| Waiting {
+            max_wait: wait.max_wait.0,
+            claim_timeout: wait.claim_timeout.0,
+            channel: wait.channel,
+            position: wait.position,
+        });
+        let entry = Entry { id: id.unwrap_or_default(), charge: Charge::All(0), permit: is_estimate, queue };
+        match self.location() {
+            StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
+            StateLocation::Memory { store, .. } => {
+                let now = self.now();
+                let replies = self.locked(&parts, now, &mut |members| {
+                    if id.is_some() {
+                        return together::enter(members, &**store, now, &entry);
+                    }
+                    if let Some(replies) = together::acquire(members, now)? {
+                        return Ok(replies);
+                    }
+                    let id = new_id()?;
+                    together::enter(members, &**store, now, &Entry { id: &id, ..entry })
+                })?;
+                Ok(decided(parts.decision(&replies)))
+            }
+            #[cfg(feature = "redis")]
+            StateLocation::Redis { .. } => {
+                let (keys, at, listed) = (self.keys(), self.test_time(), self.due_list_entries());
+                Ok(Prepared::Call(match id {
+                    Some(_) => Call::enter_together(parts, &keys, &entry, at, listed),
+                    None => Call::together(b"acquire", parts, &keys, at, listed),
+                }))
+            }
+        }
+    }
+
+    fn peek_at_all(&self, parts: &Parts) -> Result<Prepared> {
+        if let Some(decision) = self.decided_without_state(parts) {
+            return Ok(decided(decision));
+        }
+        match self.location() {
+            StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
+            StateLocation::Memory { .. } => {
+                let now = self.now();
+                let argument = parts.argument();
+                let replies = self.locked(parts, now, &mut |members| {
+                    let peek =
+                        |member: &mut Member<'_>| member.state.peek(member.policy, now, argument, &member.charge);
+                    members.iter_mut().map(peek).collect::<Result<Vec<_>>>()
+                })?;
+                Ok(decided(parts.decision(&replies)))
+            }
+            #[cfg(feature = "redis")]
+            StateLocation::Redis { .. } => {
+                let keys = self.keys();
+                let listed = vec![None; keys.len()];
+                Ok(Prepared::Call(Call::together(b"peek", parts.clone(), &keys, self.test_time(), listed)))
+            }
+        }
+    }
+
+    fn debit_all(&self, cost: Cost<'_>) -> Result<Prepared> {
+        let charges = cost.charges("cost", &self.policies())?;
+        let counts_units = |limiter: &Self| limiter.policy().limits().iter().any(|limit| !limit.counts_starts());
+        if self.with_state().next().is_some() && !self.with_state().any(counts_units) {
+            return Err(Error::invalid("debit", "takes units, and no limit of the limiters counts units"));
+        }
+        let mut parts = self.parts(charges, false, None);
+        for part in &mut parts.each {
+            // A limiter that counts calls alone is not charged.
+            part.has_state &= part.policy.limits().iter().any(|limit| !limit.counts_starts());
+        }
+        if parts.with_state().next().is_none() {
+            return Ok(decided(parts.decision(&[])));
+        }
+        match self.location() {
+            StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
+            StateLocation::Memory { .. } => {
+                let now = self.now();
+                let replies = self.locked(&parts, now, &mut |members| together::debit(members, now))?;
+                Ok(decided(parts.decision(&replies)))
+            }
+            #[cfg(feature = "redis")]
+            StateLocation::Redis { .. } => {
+                let with_units = || self.inner.together.iter().zip(&parts.each).filter(|(_, part)| part.has_state);
+                let keys: Vec<Arc<Keys>> = with_units().filter_map(|(limiter, _)| limiter.own_keys()).collect();
+                let listed = with_units().map(|(limiter, _)| limiter.due_list_entry()).collect();
+                Ok(Prepared::Call(Call::together(b"debit", parts, &keys, self.test_time(), listed)))
+            }
+        }
+    }
+
+    /// Locks the states in memory of all limiters of `parts` with a state, in the order of their names, so that no two calls
+    /// wait for each other.
+    fn locked(
+        &self,
+        parts: &Parts,
+        now: u64,
+        run: &mut dyn FnMut(&mut [Member<'_>]) -> Result<Vec<Reply>>,
+    ) -> Result<Vec<Reply>> {
+        let limiters = &self.inner.together;
+        let mut order: Vec<usize> = Vec::with_capacity(limiters.len());
+        for place in (0..limiters.len()).filter(|place| parts.each[*place].has_state) {
+            let is_behind = |other: &usize| limiters[*other].name() > limiters[place].name();
+            let at = order.iter().position(is_behind).unwrap_or(order.len());
+            order.insert(at, place);
+        }
+        let mut guards: [Option<MutexGuard<'_, State>>; MAX_TOGETHER] = Default::default();
+        for place in order {
+            let StateLocation::Memory { store, name, cell } = &limiters[place].inner.location else {
+                return Err(Error::internal("a limiter has no state in memory"));
+            };
+            let cell = get_or_create_cell(store, name, cell, limiters[place].policy(), now)?;
+            guards[place] = Some(cell.lock(State::default));
+        }
+        let mut members = Vec::with_capacity(limiters.len());
+        for (place, state) in guards.iter_mut().enumerate() {
+            if let Some(state) = state {
+                members.push(Member {
+                    state,
+                    policy: limiters[place].policy(),
+                    charge: parts.each[place].charge,
+                    place,
+                });
+            }
+        }
+        run(&mut members)
+    }
+
+    #[cfg(feature = "redis")]
+    pub(super) fn own_keys(&self) -> Option<Arc<Keys>> {
+        match &self.inner.location {
+            StateLocation::Redis { keys, .. } => Some(keys.clone()),
+            _ => None,
+        }
+    }
+
+    #[cfg(feature = "redis")]
+    fn keys(&self) -> Vec<Arc<Keys>> {
+        self.with_state().filter_map(Self::own_keys).collect()
+    }
+
+    #[cfg(feature = "redis")]
+    fn due_list_entries(&self) -> Vec<Listed> {
+        self.with_state().map(Self::due_list_entry).collect()
+    }
+}
+
+/// Returns the error of a verb that several limiters do not have.
+fn of_one(verb: &'static str) -> Error {
+    Error::invalid(verb, "works on one limiter; call it on one of those that decide together")
+}

@@ -1,0 +1,237 @@
+//! `Together`: one call to several limiters. Its reply is decoded here.
+
+use std::sync::Arc;
+
+use super::call::{
+    Call, EXCEEDS_CAPACITY, Expects, LEASE_ENDED, LEASE_RENEWED, NEEDS_ID, entry_words, exceeded, listed_words,
+};
+use super::keys::{FixedArguments, Keys};
+use super::reply::{decision, garbled, parse_u64s, settlement};
+use super::wire::{Value, header, word};
+use crate::base::charge::Charge;
+use crate::base::error::Result;
+use crate::base::micros::Micros;
+use crate::engine::script::Script;
+use crate::engine::together::{self, Parts};
+use crate::engine::transaction::{Entry, Waiting};
+use crate::model::operation::Answer;
+use crate::model::permit::new_id;
+
+/// The time to live and the entry for the list of limiters, when the entry is due.
+pub(crate) type Listed = Option<(Micros, String)>;
+
+/// What a call to several limiters expects.
+pub(super) enum Together {
+    Decision {
+        parts: Parts,
+        /// Keys and time of a call without an id, in case it must be repeated with one.
+        retry_with_id: Option<(Vec<Arc<Keys>>, Option<Micros>)>,
+    },
+    Settlement,
+    Cancellation,
+    Renewal,
+}
+
+/// The part of a call that one limiter gets.
+struct Member<'a> {
+    arguments: &'a FixedArguments,
+    charge: Charge,
+    words: Vec<String>,
+}
+
+/// One settlement of a permit at one limiter: the charge, and the words from the id on.
+pub(crate) struct Settled {
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) charge: Charge,
+    pub(crate) words: Vec<String>,
+}
+
+impl Call {
+    /// Creates a call without an id to the limiters of `parts` with a state, whose keys are given.
+    pub(crate) fn together(
+        verb: &[u8],
+        parts: Parts,
+        keys: &[Arc<Keys>],
+        at: Option<Micros>,
+        listed: Vec<Listed>,
+    ) -> Self {
+        let members = parts.with_state().zip(keys).zip(listed).map(|((part, keys), listed)| Member {
+            arguments: if listed.is_some() { &keys.without_id_listed } else { &keys.without_id },
+            charge: part.charge,
+            words: listed.map(listed_words).unwrap_or_default(),
+        });
+        let bytes = invocation(verb, &members.collect::<Vec<_>>(), at);
+        let retry_with_id = (verb == b"acquire").then(|| (keys.to_vec(), at));
+        Self::to_several(keys, bytes, Together::Decision { parts, retry_with_id })
+    }
+
+    /// Creates a call with an id.
+    pub(crate) fn enter_together(
+        parts: Parts,
+        keys: &[Arc<Keys>],
+        entry: &Entry<'_>,
+        at: Option<Micros>,
+        listed: Vec<Listed>,
+    ) -> Self {
+        let with_state = parts.each.iter().enumerate().filter(|(_, part)| part.has_state);
+        let members = with_state.zip(keys).zip(listed).map(|(((place, part), keys), listed)| {
+            let queue = entry.queue.map(|waiting| {
+                let position = together::position(waiting.position, place);
+                Waiting { position, ..waiting }
+            });
+            Member {
+                arguments: if listed.is_some() { &keys.with_id_listed } else { &keys.with_id },
+                charge: part.charge,
+                words: entry_words(&Entry { queue, ..*entry }, listed),
+            }
+        });
+        let bytes = invocation(b"acquire", &members.collect::<Vec<_>>(), at);
+        Self::to_several(keys, bytes, Together::Decision { parts, retry_with_id: None })
+    }
+
+    pub(crate) fn correct_together(settled: &[Settled], at: Option<Micros>) -> Self {
+        Self::settle(b"correct", settled, at, |keys| &keys.with_id, Together::Settlement)
+    }
+
+    pub(crate) fn release_together(settled: &[Settled], at: Option<Micros>) -> Self {
+        let with_leases = Self::settle(b"release", settled, at, |keys| &keys.with_leases, Together::Settlement).bytes;
+        let mut call = Self::settle(b"release", settled, at, |keys| &keys.with_id, Together::Settlement);
+        call.with_leases = Some(with_leases);
+        call
+    }
+
+    pub(crate) fn renew_together(settled: &[Settled], at: Option<Micros>) -> Self {
+        Self::settle(b"renew", settled, at, |keys| &keys.with_leases, Together::Renewal)
+    }
+
+    pub(crate) fn cancel_together(settled: &[Settled], at: Option<Micros>) -> Self {
+        Self::settle(b"cancel", settled, at, |keys| &keys.with_id, Together::Cancellation)
+    }
+
+    fn settle(
+        verb: &[u8],
+        settled: &[Settled],
+        at: Option<Micros>,
+        arguments: impl Fn(&Keys) -> &FixedArguments,
+        expects: Together,
+    ) -> Self {
+        let member = |settled: &Settled| (settled.charge, settled.words.clone());
+        let members = settled.iter().map(|it| {
+            let (charge, words) = member(it);
+            Member { arguments: arguments(&it.keys), charge, words }
+        });
+        let bytes = invocation(verb, &members.collect::<Vec<_>>(), at);
+        let keys: Vec<Arc<Keys>> = settled.iter().map(|settled| settled.keys.clone()).collect();
+        Self::to_several(&keys, bytes, expects)
+    }
+
+    fn to_several(keys: &[Arc<Keys>], bytes: Vec<u8>, expects: Together) -> Self {
+        let slot = keys.first().map_or(0, |keys| keys.slot());
+        let mut call = Self::with_slot(slot, bytes, Expects::Together(Box::new(expects)));
+        call.script = Script::of_several();
+        call
+    }
+}
+
+impl Together {
+    /// Returns the call with an id, if a limiter needs one; `None` otherwise.
+    pub(super) fn repeated(&self, items: &[Value]) -> Option<Result<Call>> {
+        let Self::Decision { parts, retry_with_id: Some((keys, at)) } = self else { return None };
+        let needs_id = |item: &Value| status(item) == Some(NEEDS_ID);
+        items.iter().any(needs_id).then(|| {
+            let id = new_id()?;
+            let entry = Entry { id: &id, charge: Charge::All(0), permit: false, queue: None };
+            Ok(Call::enter_together(parts.clone(), keys, &entry, *at, vec![None; keys.len()]))
+        })
+    }
+
+    pub(super) fn decode(&self, items: &[Value]) -> Result<Answer> {
+        let each = || {
+            items.iter().map(|item| match item {
+                Value::Array(items) => Ok(items.as_slice()),
+                _ => Err(garbled()),
+            })
+        };
+        match self {
+            Self::Decision { parts, .. } => {
+                let replies = parts.with_state().zip(each()).map(|(part, items)| match items? {
+                    items if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) => {
+                        Err(exceeded(items, parts.argument(), &part.policy, &part.charge))
+                    }
+                    items => decision(items, &part.policy),
+                });
+                let replies = replies.collect::<Result<Vec<_>>>()?;
+                if replies.len() != parts.with_state().count() {
+                    return Err(garbled());
+                }
+                Ok(Answer::Decision(parts.decision(&replies)))
+            }
+            Self::Settlement => {
+                let each = each().map(|items| settlement(items?)).collect::<Result<Vec<_>>>()?;
+                Ok(Answer::Settlement(together::settlement(&each)))
+            }
+            Self::Cancellation => {
+                let each = each().map(|items| settlement(items?)).collect::<Result<Vec<_>>>()?;
+                Ok(Answer::Settlement(together::cancellation(&each)))
+            }
+            Self::Renewal => {
+                let each = each().map(|items| renewal(items?)).collect::<Result<Vec<_>>>()?;
+                Ok(Answer::Renewal(together::renewal(&each)))
+            }
+        }
+    }
+}
+
+/// Decodes the reply to a renewal.
+pub(super) fn renewal(items: &[Value]) -> Result<Option<Micros>> {
+    match parse_u64s(items)[..] {
+        [LEASE_ENDED, 0] => Ok(None),
+        [LEASE_RENEWED, lease] => Ok(Some(Micros(lease))),
+        _ => Err(garbled()),
+    }
+}
+
+fn status(item: &Value) -> Option<i64> {
+    match item {
+        Value::Array(items) => match items.first() {
+            Some(Value::Integer(status)) => Some(*status),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Encodes the arguments in the order that `engine/together.lua` defines.
+fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> Vec<u8> {
+    let mut keys = Vec::new();
+    let mut arguments = Vec::new();
+    let (mut key_count, mut words) = (0, 0);
+    let time = at.map(|at| at.0.to_string()).unwrap_or_default();
+    for Member { arguments: fixed, charge, words: more } in members {
+        key_count += fixed.keys;
+        keys.extend_from_slice(&fixed.bytes[fixed.keys_at.clone()]);
+        // The limits, then verb, units, time and the other words.
+        let limits = fixed.words - 1 - fixed.keys;
+        let count = limits + 3 + more.len();
+        words += 2 + count;
+        word(&mut arguments, fixed.keys.to_string().as_bytes());
+        word(&mut arguments, count.to_string().as_bytes());
+        arguments.extend_from_slice(&fixed.bytes[fixed.keys_at.end..]);
+        word(&mut arguments, verb);
+        word(&mut arguments, charge.to_string().as_bytes());
+        word(&mut arguments, time.as_bytes());
+        for text in more {
+            word(&mut arguments, text.as_bytes());
+        }
+    }
+    let mut bytes = Vec::with_capacity(keys.len() + arguments.len() + 128);
+    // EVALSHA, digest, number of keys, keys, number of limiters and their arguments.
+    header(&mut bytes, 3 + key_count + 1 + words);
+    word(&mut bytes, b"EVALSHA");
+    word(&mut bytes, Script::of_several().digest.as_bytes());
+    word(&mut bytes, key_count.to_string().as_bytes());
+    bytes.extend_from_slice(&keys);
+    word(&mut bytes, members.len().to_string().as_bytes());
+    bytes.extend_from_slice(&arguments);
+    bytes
+}
