@@ -15,6 +15,7 @@ HUGE = 10**9
 GCRA = Path(__file__).with_name("gcra.lua").read_text()
 BATCH = 200
 EVENTS = 10_000
+KEYS = 10_000
 
 Command = list[object]
 
@@ -79,6 +80,11 @@ def memory() -> None:
     ours = memory_after(pg.leaky("shopify-42", HUGE, 1).try_acquire)
     emit("bytes", "leaky", "bytes", meter, ours)
 
+    # As an API limits its users: one key for each, in a server with many keys.
+    meters = used_by(lambda i: client.eval(GCRA, 1, f"api:user-{i}", 1, 10**12))
+    users = pg.leaky("api", HUGE, 1, keyed=True, statistics=False)
+    emit("bytes", "keyed", "bytes", meters, used_by(lambda i: users.allow(key=f"user-{i}")))
+
     window = pg.window("shopify-42", EVENTS, "day")
     ours = memory_after(lambda: [window.try_acquire() for _ in range(EVENTS)]) / EVENTS
     assert not window.try_acquire()
@@ -92,6 +98,16 @@ def memory() -> None:
     times = {f"{time}-{random()}": time for time in range(EVENTS)}
     in_set = memory_after(lambda: client.zadd("shopify-42", times))
     emit("bytes", "event in set", "bytes", in_set / EVENTS, ours)
+
+
+def used_by(call: Callable[[int], object]) -> float:
+    client.flushall()
+    before = client.info("memory")["used_memory"]
+    for i in range(KEYS):
+        call(i)
+    used = client.info("memory")["used_memory"] - before
+    assert client.dbsize() == KEYS
+    return used / KEYS
 
 
 def memory_after(action: Callable[[], object]) -> int:

@@ -82,6 +82,10 @@ pub struct Definition {
     pub ttl: Option<Micros>,
     /// The group, which limiters that decide together in a cluster have in common.
     pub group: Option<String>,
+    /// Whether the limiter has a state for each key.
+    pub keyed: bool,
+    /// Whether the limiter keeps statistics and is in the list of limiters.
+    pub statistics: bool,
     /// The handling of refused work.
     pub on_limit: OnLimit,
 }

@@ -85,7 +85,7 @@ pub use client::admin_request::LearnOptions;
 pub use client::admin_request::{AdminRequest, LimitNumbers};
 pub use client::admission::{Action, Admission};
 pub use client::batch::Batch;
-pub use client::limiter::{Limiter, MAX_NAME, WAIT_TIMEOUT};
+pub use client::limiter::{Limiter, MAX_KEY, MAX_NAME, WAIT_TIMEOUT};
 pub use client::local_fallback::Fallback;
 pub use client::multi_step::MultiStep;
 pub use client::paddlegate::Paddlegate;
@@ -109,13 +109,14 @@ pub use model::kind::Kind;
 pub use model::label::{Label, MAX_LABEL, MAX_LABELS};
 pub use model::learned::{Learned, Notes};
 pub use model::limit::{LOCK_TIMEOUT, Limit, MAX_CONCURRENCY, MAX_UNITS, MAX_WINDOW};
-pub use model::limiter_info::{LimiterInfo, ListPage};
+pub use model::limiter_info::{LimiterInfo, LimiterPage, ListPage};
 pub use model::on_limit::OnLimit;
 pub use model::on_unavailable::OnUnavailable;
 pub use model::operation::{Answer, Operation};
 pub use model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 pub use model::permit::{
-    MAX_ID, MAX_PERMIT_ID, MAX_PERMITS, MAX_TOGETHER, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement, new_id,
+    MAX_ID, MAX_PERMIT_ID, MAX_PERMIT_TIMEOUT, MAX_PERMITS, MAX_TOGETHER, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement,
+    new_id,
 };
 pub use model::policy::{MAX_LIMITS, Policy};
 pub use model::reason::Reason;

@@ -274,7 +274,7 @@ impl World {
             channel: if self.clients[client].is_listening { "open" } else { "" },
             position: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
         };
-        let entry = Entry { id: IDS[client], charge: ONE, permit: false, queue: Some(waiting) };
+        let entry = Entry { id: IDS[client], charge: ONE, permit: None, queue: Some(waiting) };
         let call = Call::Enter(number, self.clients[client].is_listening);
         let reply = self
             .call(&protocol.policy, client, call, |transaction| transaction.enter(entry))

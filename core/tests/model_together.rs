@@ -177,7 +177,7 @@ impl World {
             channel: IDS[client],
             position: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
         };
-        let entry = Entry { id: IDS[client], charge: ONE, permit: false, queue: Some(waiting) };
+        let entry = Entry { id: IDS[client], charge: ONE, permit: None, queue: Some(waiting) };
         let mut states: Vec<Option<&mut State>> = self.limiters.iter_mut().map(Some).collect();
         let mut members: Vec<Member<'_>> = path
             .iter()

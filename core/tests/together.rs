@@ -253,6 +253,28 @@ fn a_lapsed_call_regains_its_place_by_its_number() {
 }
 
 #[test]
+fn one_call_removes_about_as_much_of_several_limiters_as_of_one() {
+    on_both(|store| {
+        for (count, lapsed, reclaimed) in [(1, 124, 600), (2, 62, 500), (3, 40, 333), (4, 30, 250)] {
+            set_clock(START);
+            let each: Vec<Limiter> =
+                (0..count).map(|_| store.concurrent(&unique("busy"), 600, MINUTE).unwrap()).collect();
+            for limiter in &each {
+                for i in 0..600 + 130 {
+                    enter(limiter, &format!("old{i}"));
+                }
+            }
+            at(120 * SECOND);
+            assert!(enter(&store.together(&each.iter().collect::<Vec<_>>()).unwrap(), "new").allowed());
+            for limiter in &each {
+                let statistics = limiter.statistics().unwrap();
+                assert_eq!((statistics.lapsed, statistics.reclaimed), (lapsed, reclaimed), "of {count}");
+            }
+        }
+    });
+}
+
+#[test]
 fn pauses_overrides_and_calls_on_one_limiter_hold_for_all() {
     on_both(|store| {
         let org = store.window(&unique("org"), 5, MINUTE).unwrap();

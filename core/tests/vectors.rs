@@ -39,17 +39,28 @@ files!(
     queue,
     control,
     labels,
-    costs
+    costs,
+    permits
 );
 
 #[test]
 fn several_limiters_in_memory() {
-    play_together(&memory_with_clock());
+    play_several(&memory_with_clock(), "together.json");
 }
 
 #[test]
 fn several_limiters_on_redis() {
-    play_together(&redis_with_clock());
+    play_several(&redis_with_clock(), "together.json");
+}
+
+#[test]
+fn keyed_limiters_in_memory() {
+    play_several(&memory_with_clock(), "keyed.json");
+}
+
+#[test]
+fn keyed_limiters_on_redis() {
+    play_several(&redis_with_clock(), "keyed.json");
 }
 
 #[test]
@@ -61,7 +72,7 @@ fn every_file_of_vectors_is_replayed() {
         .filter(|name| name != "README.md")
         .collect();
     let mut played: Vec<String> =
-        FILES.iter().chain(&["waiting.json", "together.json"]).map(|name| (*name).to_owned()).collect();
+        FILES.iter().chain(&["waiting.json", "together.json", "keyed.json"]).map(|name| (*name).to_owned()).collect();
     found.sort();
     played.sort();
     assert_eq!(found, played);
@@ -78,10 +89,10 @@ fn play(store: &Paddlegate, file: &str) {
     }
 }
 
-/// Replays the cases of several limiters.
-fn play_together(store: &Paddlegate) {
-    let prefix = unique("together");
-    for (number, case) in cases("together.json").iter().enumerate() {
+/// Replays the cases of several limiters, and of limiters with keys.
+fn play_several(store: &Paddlegate, file: &str) {
+    let prefix = unique(file);
+    for (number, case) in cases(file).iter().enumerate() {
         let full = |name: &str| format!("{prefix}-{number}.{name}");
         let limiters: Vec<(&str, Limiter)> = case["limiters"]
             .as_array()
@@ -90,16 +101,27 @@ fn play_together(store: &Paddlegate) {
             .map(|limiter| {
                 let name = limiter["name"].as_str().expect("name");
                 let policy = policy(limiter["limits"].as_array().expect("limits")).expect("a policy");
-                (name, store.limiter(&full(name), policy).expect("a limiter"))
+                let mut made = store.limiter(&full(name), policy).expect("a limiter");
+                if limiter["keyed"] == true {
+                    made = made.keyed().expect("one limiter");
+                }
+                if limiter["statistics"] == false {
+                    made = made.without_statistics().expect("one limiter");
+                }
+                (name, made)
             })
             .collect();
         let names: Vec<&str> = limiters.iter().map(|(name, _)| *name).collect();
         let of = |step: &Value| -> paddlegate::Result<Limiter> {
             let given = |name: &str| {
                 let limiter = &limiters.iter().find(|(other, _)| *other == name).expect("a name of the case").1;
-                match step["groups"][name].as_str() {
-                    Some(group) => limiter.with_group(group),
-                    None => Ok(limiter.clone()),
+                let limiter = match step["groups"][name].as_str() {
+                    Some(group) => limiter.with_group(group)?,
+                    None => limiter.clone(),
+                };
+                match step["keys"][name].as_str() {
+                    Some(key) => limiter.with_key(key),
+                    None => Ok(limiter),
                 }
             };
             if let Some(name) = step["of"].as_str() {
@@ -172,7 +194,8 @@ fn provoke(store: &Paddlegate, case: &Value) -> (paddlegate::Error, Option<Limit
     let limiter = made.unwrap_or_else(|error| panic!("{title}: {error}"));
     let units = |key: &str| Units::read(&case[key]);
     let run = |operation: Operation<'_>| limiter.run(operation, SignalHandling::Ignore).err();
-    let step = Step { at: 0, cost: units("cost"), estimate: units("estimate") };
+    let settle_within = case["settle_within_us"].as_u64();
+    let step = Step { at: 0, cost: units("cost"), estimate: units("estimate"), settle_within };
     let error = match case["do"].as_str() {
         Some("acquire") => with_request(&step, |request| run(Operation::Acquire(request))),
         Some("peek") => with_request(&step, |request| run(Operation::Peek(request))),

@@ -2,16 +2,20 @@ import type {
   BaseDecision,
   Cost,
   Interval,
+  KeyOptions,
   Labelled,
   Learned,
   Limit,
   LimitInfo,
   Limits,
+  ListOptions,
+  PageOptions,
   Policy,
   Reason,
   Release,
   RuntimeState,
   Settlement,
+  StateOptions,
   Statistics,
   TogetherOptions,
   WaitOptions,
@@ -51,7 +55,10 @@ export interface UnavailableOptions {
 }
 
 /** Options of a limiter. */
-export interface LimiterOptions<P extends Policy = Policy> extends WaitOptions, UnavailableOptions {
+export interface LimiterOptions<P extends Policy = Policy>
+  extends WaitOptions,
+    StateOptions,
+    UnavailableOptions {
   /** The behaviour of `withinLimit` when the call is refused. Default `"raise"`. */
   readonly onLimit?: P;
   /** The retention of the statistics after the last use, at least one second. Default 90 days. */
@@ -101,12 +108,20 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The cancellation of a call, and its key. */
+export interface KeyedCallOptions extends CallOptions, KeyOptions {}
+
 /** The demand of a call: a final cost, or an estimate to be corrected later. */
-export interface Request extends CallOptions {
+export interface Request extends KeyedCallOptions {
   /** The units to take. Default 1; `points` has no default. A cost of 0 checks without taking. */
   readonly cost?: Cost;
   /** The units to take for now, not 0. The grant has a permit with which the actual cost is reported. */
   readonly estimate?: Cost;
+  /**
+   * How long after its grant the estimate can be settled, in milliseconds, from 5 minutes to 7 days. Default 5 minutes.
+   * Another value, or one without an estimate, is an `InvalidError` with the argument `settleWithinMs`.
+   */
+  readonly settleWithinMs?: number;
 }
 
 /** A request with an id. */
@@ -205,6 +220,8 @@ export interface LimiterInfo {
   readonly name: string;
   /** The group of the limiter; `null` without one, and in memory. */
   readonly group: string | null;
+  /** Whether the limiter has a state for each key. */
+  readonly keyed: boolean;
   /** The limits of the last use. */
   readonly limits: readonly LimitInfo[];
   /** The time of the last use in seconds since 1970, to the minute; `null` in memory. */
@@ -213,18 +230,37 @@ export interface LimiterInfo {
   readonly ttl: number;
 }
 
+/** A page of the list of limiters. */
+export interface LimiterPage {
+  /** The limiters of the page, sorted by name. A name may be on two pages. */
+  readonly limiters: LimiterInfo[];
+  /** The cursor of the next page; `null` on the last page. */
+  readonly cursor: string | null;
+}
+
 /**
  * A limiter: a name and a policy. Create it once and reuse it. Every method rejects with `InvalidError` for an invalid
- * argument, without changing anything, and with `UnavailableError` if the store is unavailable. `S` is the additional
- * result type of `withinLimit` for a refused call: `never`, or `Skipped`.
+ * argument, without changing anything, and with `UnavailableError` if the store is unavailable. A keyed limiter needs a
+ * `key` for each call but `stats`. `S` is the additional result type of `withinLimit` for a refused call: `never`, or
+ * `Skipped`.
  */
 export interface Limiter<S = never> {
   /** The name of the limiter. */
   readonly name: string;
   /** The group of the limiter; `null` without one. */
   readonly group: string | null;
+  /** Whether the limiter has a state for each key. */
+  readonly keyed: boolean;
+  /** The key that was given to `withKey`, otherwise `null`. */
+  readonly key: string | null;
   /** The handling of refused work in the limiter's document; `null` for a limiter that is not from a document. */
   readonly onLimit: OnLimit | null;
+  /**
+   * Returns the limiter of one key of a keyed limiter, with the same options. It is made for one call: cheap, and
+   * nothing remains of it. Throws `InvalidError` with the argument `key` if the key has not 1 to 512 bytes or is no
+   * string, and for a limiter that is not keyed.
+   */
+  withKey(key: string): Limiter<S>;
   /**
    * Waits in the queue, runs `fn`, releases the lease and resolves with the result of `fn`. If the wait times out it
    * rejects with `OverLimitError`, or resolves with `SKIPPED`, depending on the policy.
@@ -251,20 +287,21 @@ export interface Limiter<S = never> {
   /** Returns the decision that `tryAcquire` would make and changes nothing. `remaining` is the units available now. */
   peek(request?: Request): Promise<Decision>;
   /**
-   * Replaces the estimate of a permit with the actual cost, once. A lower cost is refunded; a higher cost becomes debt.
-   * A cost by label changes the limits that it or the estimate names; the others count one call before and after.
+   * Replaces the estimate of a permit with the actual cost, once, within five minutes of its grant or within its
+   * `settleWithinMs`. A lower cost is refunded; a higher cost becomes debt. A cost by label changes the limits that it or
+   * the estimate names; the others count one call before and after.
    */
-  correct(permit: string | Permit, actual: Cost, options?: CallOptions): Promise<Settlement>;
+  correct(permit: string | Permit, actual: Cost, options?: KeyedCallOptions): Promise<Settlement>;
   /**
    * Charges a cost in any case, whatever is left, up to one whole limit of debt; a repeated call charges again. For
    * costs that are known only afterwards. The decision is a grant and describes the limit with the fewest remaining
    * units. `concurrency` and `throttle` are not charged; a policy of these alone fails with `InvalidError`.
    */
-  debit(cost: Cost, options?: CallOptions): Promise<Decision>;
+  debit(cost: Cost, options?: KeyedCallOptions): Promise<Decision>;
   /** Ends the lease of a permit, once; leases of other permits are not affected. */
-  release(permit: string | Permit, options?: CallOptions): Promise<Release>;
+  release(permit: string | Permit, options?: KeyedCallOptions): Promise<Release>;
   /** Renews a lease for its full duration. Returns the duration in milliseconds, or `null` if the lease has ended. */
-  renew(permit: string | Permit, options?: CallOptions): Promise<number | null>;
+  renew(permit: string | Permit, options?: KeyedCallOptions): Promise<number | null>;
   /**
    * Takes the cost, or a ticket at the end of the queue, for callers that do not wait themselves: call `claim` after
    * `retryAfterMs`. A repeated call with the same id keeps its queue position.
@@ -283,18 +320,24 @@ export interface Limiter<S = never> {
    */
   admitAll(jobs: readonly string[], options?: BatchOptions): Promise<Admission[]>;
   /** Leaves the queue, and gives back the lease if the ticket was already granted one. */
-  cancel(id: string, options?: CallOptions): Promise<"cancelled" | "unknown">;
-  /** Returns the statistics of this limiter over all processes. */
+  cancel(id: string, options?: KeyedCallOptions): Promise<"cancelled" | "unknown">;
+  /**
+   * Returns the statistics of this limiter over all processes; those of a keyed limiter are of all keys, and it takes no
+   * key. Rejects with `InvalidError`, whose argument is `statistics`, for a limiter without statistics.
+   */
   stats(options?: CallOptions): Promise<Statistics>;
-  /** Deletes all taken units, permits, leases and tickets, and the statistics. */
-  reset(): Promise<void>;
+  /**
+   * Deletes all taken units, permits, leases and tickets, and the statistics; of a keyed limiter those of one key, and the
+   * statistics of all keys stay.
+   */
+  reset(options?: KeyedCallOptions): Promise<void>;
   /**
    * Grants nothing for a time, in all processes; the reason of refusals is `"paused"`. Waiting calls keep waiting. A
    * pause that ends later is left unchanged.
    */
   pause(options: PauseOptions): Promise<RuntimeState>;
   /** Ends the pause. */
-  resume(options?: CallOptions): Promise<RuntimeState>;
+  resume(options?: KeyedCallOptions): Promise<RuntimeState>;
   /** Overrides values of every policy of this name, in all processes. A lower limit ends no existing lease. */
   override<L extends Limits = Limits>(options: OverrideOptions<L>): Promise<RuntimeState>;
   /**
@@ -302,17 +345,17 @@ export interface Limiter<S = never> {
    * `limit` with `period`), `throttle` and `expires_at`. Absent members leave the current override and its end
    * unchanged; `null` removes it.
    */
-  applyOjsOverride(document: string | object, options?: CallOptions): Promise<RuntimeState>;
+  applyOjsOverride(document: string | object, options?: KeyedCallOptions): Promise<RuntimeState>;
   /**
    * Pauses the limiter after the rate limit failure of an Open Job Spec job, given as text or as an object. Without
    * `retry_after` and `rate_limit_until` the pause is 30 seconds; a pause that ends later is left unchanged. Returns
    * `false` if `type` is neither `"rate_limited"` nor `"RateLimitExceeded"`.
    */
-  applyOjsSignal(document: string | object, options?: CallOptions): Promise<boolean>;
+  applyOjsSignal(document: string | object, options?: KeyedCallOptions): Promise<boolean>;
   /** Removes overrides; the policy or the limits learned from upstream apply again. */
   restore(options?: RestoreOptions): Promise<RuntimeState>;
   /** Returns the runtime state: pause, overrides and learned limits. */
-  runtimeState(options?: CallOptions): Promise<RuntimeState>;
+  runtimeState(options?: KeyedCallOptions): Promise<RuntimeState>;
   /** Applies the upstream's report of its budget. */
   reportBudget(options: BudgetOptions): Promise<Learned>;
   /**
@@ -324,7 +367,7 @@ export interface Limiter<S = never> {
 }
 
 /** Options of a decision about several jobs. */
-export interface BatchOptions {
+export interface BatchOptions extends KeyOptions {
   /** The handling of refused jobs. Default: the handling in the limiter's document, otherwise `"wait"`. */
   readonly onLimit?: OnLimit;
   /** Whether to decide about each job separately, as `admit` does. Default `false`: all or none. */
@@ -394,7 +437,7 @@ export interface WorkflowOptions extends UnavailableOptions {
 }
 
 /** The duration or the end of a pause: give exactly one. */
-export interface PauseOptions extends CallOptions {
+export interface PauseOptions extends KeyedCallOptions {
   /** The duration from now in milliseconds, up to ten years. */
   readonly forMs?: number;
   /** The end as a date, or in milliseconds since 1970. */
@@ -402,7 +445,7 @@ export interface PauseOptions extends CallOptions {
 }
 
 /** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`. */
-export interface OverrideOptions<L extends Limits = Limits> extends CallOptions {
+export interface OverrideOptions<L extends Limits = Limits> extends KeyedCallOptions {
   /** The limit or the capacity. Default: that of the policy. */
   readonly limit?: number;
   /**
@@ -421,13 +464,13 @@ export interface OverrideOptions<L extends Limits = Limits> extends CallOptions 
 }
 
 /** The overrides to remove. */
-export interface RestoreOptions extends CallOptions {
+export interface RestoreOptions extends KeyedCallOptions {
   /** The label of the limit. Default: all limits. */
   readonly label?: string;
 }
 
 /** The upstream's report of the budget behind one limit; an absent limit or interval stays as in the policy. */
-export interface BudgetOptions extends CallOptions {
+export interface BudgetOptions extends KeyedCallOptions {
   /** The remaining units, from 0 to 10^12. */
   readonly remaining?: number;
   /** The limit or capacity of the budget. */
@@ -479,7 +522,7 @@ export interface AnswerOptions {
 }
 
 /** Options for reading a response, and its permit. */
-export interface LearnOptions extends AnswerOptions, CallOptions {
+export interface LearnOptions extends AnswerOptions, KeyedCallOptions {
   /** The permit of the call that received the response, to settle it with the cost. Without one nothing is settled. */
   readonly permit?: string | Permit | null;
 }
@@ -630,6 +673,7 @@ export class Paddlegate {
   ): Limiter<Refusal<P>>;
   /**
    * Creates a limiter of one to four limiters of this store that decide together: all are charged or none, in one call.
+   * A keyed limiter is given with its key: `pg.together([org.withKey("acme"), user.withKey("alice")])`.
    * Its name is theirs with ` + ` between; `decision.limiter` names the one that refused, or that has the fewest
    * remaining units. It has the verbs of a limiter, but statistics, runtime states, reports and resets, which are of one
    * name and fail with `InvalidError`.
@@ -673,8 +717,24 @@ export class Paddlegate {
     run: string | object,
     options?: WorkflowOptions,
   ): Limiter;
-  /** Returns the limiters that any process has used, sorted by name; each is listed until its `ttl` has passed. */
-  limiters(): Promise<LimiterInfo[]>;
+  /**
+   * Returns the limiters that any process has used, sorted by name; each is listed until its `ttl` has passed. With
+   * `prefix` only those whose names begin with it. For many names read pages.
+   */
+  limiters(options?: ListOptions): Promise<LimiterInfo[]>;
+  /**
+   * Returns a page of the limiters: about 100 to 300, or the rest. In memory there is one page.
+   *
+   * ```js
+   * let cursor = null;
+   * do {
+   *   const page = await pg.limiterPage({ prefix: "shop-", cursor });
+   *   for (const { name } of page.limiters) console.log(name);
+   *   cursor = page.cursor;
+   * } while (cursor !== null);
+   * ```
+   */
+  limiterPage(options?: PageOptions): Promise<LimiterPage>;
   /**
    * Closes the connections to Redis after the pending calls have ended. Waits end with `InvalidError` (`argument` is
    * `"store"`) and leave the queue; later calls fail with `InvalidError` too. Limits and leases are not affected.

@@ -135,6 +135,31 @@ export interface WaitOptions {
  */
 export type Policy = "raise" | "ignore" | "skip";
 
+/** The key of a call. */
+export interface KeyOptions {
+  /**
+   * The key of a keyed limiter, 1 to 512 bytes: `limiter.allow({ key })` is `limiter.withKey(key).allow()`. A keyed
+   * limiter needs one, any other takes none: otherwise `InvalidError` with the argument `key`.
+   */
+  readonly key?: string;
+}
+
+/** Options for the state of a limiter and its statistics. */
+export interface StateOptions {
+  /**
+   * Whether each key has a state of its own: a limit for each user, address or tenant. A key that is not used costs
+   * nothing. All keys have one set of statistics and one entry in the list of limiters. In a Redis Cluster they are
+   * spread over up to 16 nodes; with a group they are on one. Default `false`. A keyed limiter and one without keys have
+   * nothing in common, even with the same name.
+   */
+  readonly keyed?: boolean;
+  /**
+   * Whether the limiter has statistics and an entry in the list of limiters. Without them Redis does less for each call,
+   * and `stats` fails with `InvalidError`, whose argument is `statistics`. Default `true`.
+   */
+  readonly statistics?: boolean;
+}
+
 /** Options of the limiter of several limiters that decide together. */
 export interface TogetherOptions<P extends Policy = Policy> extends WaitOptions {
   /** The behaviour of `withinLimit` when the call is refused. Default `"raise"`. */
@@ -143,7 +168,8 @@ export interface TogetherOptions<P extends Policy = Policy> extends WaitOptions 
 
 /**
  * The result of a correction. `"settled"`: the charge is now the actual cost. `"already"`: the permit was settled
- * before. `"late"`: the permit is older than five minutes. `"unknown"`: there is no such open permit.
+ * before. `"late"`: the permit is older than five minutes, or than its `settleWithinMs`. `"unknown"`: there is no such
+ * open permit.
  */
 export type Settlement = "settled" | "already" | "late" | "unknown";
 
@@ -177,7 +203,10 @@ export interface Learned {
  */
 export type Release = "released" | "late" | "unknown";
 
-/** The statistics of a limiter in all processes that share it, with its current leases and tickets. Times are sums. Frozen. */
+/**
+ * The statistics of a limiter in all processes that share it, with its current leases and tickets. Times are sums. Those
+ * of a keyed limiter are of all keys, and have no leases and tickets (0). Frozen.
+ */
 export interface Statistics {
   /** Granted calls; with a concurrency limit, leases. */
   readonly granted: number;
@@ -205,6 +234,21 @@ export interface Statistics {
   readonly leases: number;
   /** Tickets currently in the queue. */
   readonly tickets: number;
+}
+
+/** Options of the list of limiters. */
+export interface ListOptions {
+  /** The beginning of the names to list. Default: all names. */
+  readonly prefix?: string;
+}
+
+/** Options of a page of the list of limiters. */
+export interface PageOptions extends ListOptions {
+  /**
+   * The `cursor` of the page before, with the same prefix; `null` for the first page, as by default. Another text is an
+   * `InvalidError` with the argument `cursor`.
+   */
+  readonly cursor?: string | null;
 }
 
 /** One limit of a listed limiter. */

@@ -64,6 +64,7 @@ const NAMES = {
   restore_rate: "restoreRate",
   runtime_state: "runtimeState",
   wait_timeout: "waitTimeoutMs",
+  settle_within: "settleWithinMs",
 };
 
 // The same for the arguments of one limit of a policy, and of an admin command.
@@ -120,6 +121,13 @@ function only(names, options = NOTHING) {
   return options;
 }
 
+// Checks a switch; `byDefault` if it is absent.
+function flag(argument, given, byDefault) {
+  const value = given ?? byDefault;
+  if (typeof value !== "boolean") throw new InvalidError("must be true or false", argument);
+  return value;
+}
+
 // Returns the units of labels as a list of labels and units alternately, which WebAssembly reads, and a number as it is.
 // The units of a limiter's labels are such a list in the list.
 function units(argument, cost) {
@@ -133,7 +141,11 @@ function units(argument, cost) {
 }
 
 // The cost and the estimate of a request, for WebAssembly.
-const request = ({ cost, estimate }) => [units("cost", cost), units("estimate", estimate)];
+const request = ({ cost, estimate, settleWithinMs }) => [
+  units("cost", cost),
+  units("estimate", estimate),
+  settleWithinMs,
+];
 
 // A limit that names its kind: a list of the kind and its numbers.
 const named = (...limit) => Object.freeze(limit);
@@ -194,9 +206,8 @@ function withLockTimeout(list, lockTimeoutMs) {
 const seconds = (milliseconds) =>
   typeof milliseconds === "number" ? milliseconds / 1000 : Number.NaN;
 
-// Creates the limits for a WebAssembly call.
-const nativeLimits = (store, list, names = IN_LIMIT) =>
-  withNames(names, () => list.map(({ kind, numbers, label }) => store.limit(kind, numbers, label)));
+// Returns limits as WebAssembly reads them.
+const nativeLimits = (list) => list.map(({ kind, numbers, label }) => [kind, numbers, label]);
 
 // Returns whether `withinLimit` skips a refused function.
 function skips(given) {
@@ -241,7 +252,9 @@ export {
   abortSignal,
   DataError,
   date,
+  flag,
   IN_COMMAND,
+  IN_LIMIT,
   InternalError,
   InvalidError,
   invalid,

@@ -2,6 +2,8 @@
 // The build converts this file to dist/bind.cjs for CommonJS: keep the one `export default` at the start of its line.
 import {
   DataError,
+  flag,
+  IN_LIMIT,
   InternalError,
   InvalidError,
   invalid,
@@ -17,6 +19,7 @@ import {
   values,
   wholeMilliseconds,
   withLockTimeout,
+  withNames,
 } from "./arguments.mjs";
 import limiters from "./limiter.mjs";
 import { WaiterHub } from "./waiting.mjs";
@@ -66,7 +69,7 @@ export default function bind(module, more) {
         degraded: false,
       });
     },
-    listed: (name, labels, view) => {
+    listed: (name, keyed, labels, view) => {
       // A copy: a WebAssembly call may move its memory and invalidate the view.
       const numbers = [...view];
       const limits = unflattened(labels, numbers).map(
@@ -78,7 +81,7 @@ export default function bind(module, more) {
           offset: offset / 1e6,
         }),
       );
-      return { name, group: null, limits, lastUsed: null, ttl: numbers.at(-1) / 1e6 };
+      return { name, group: null, keyed, limits, lastUsed: null, ttl: numbers.at(-1) / 1e6 };
     },
     runtimeState: (version, inUse, pausedForUs, expiresInUs, overrides, labels, view) => {
       const limits = unflattened(labels, [...view]).map(([label, kind, limit, interval]) => [
@@ -112,11 +115,13 @@ export default function bind(module, more) {
   };
 
   // Returns label, kind, amount, interval and offset of each limit.
-  const unflattened = (labels, numbers) =>
-    labels.map((label, i) => {
+  const unflattened = (labels, numbers) => {
+    const names = kinds().split(",");
+    return labels.map((label, i) => {
       const [kind, ...others] = numbers.slice(4 * i, 4 * i + 4);
-      return [label, kinds()[kind], ...others];
+      return [label, names[kind], ...others];
     });
+  };
 
   const { Limiter, Permit, SKIPPED, idOf } = limiters(module, host, inside);
 
@@ -206,14 +211,17 @@ export default function bind(module, more) {
     }
 
     limiter(name, limits, options) {
-      const { lockTimeoutMs, ttl, group, onLimit, waitTimeoutMs } = only(
+      const { lockTimeoutMs, ttl, group, keyed, statistics, onLimit, waitTimeoutMs } = only(
         ["lockTimeoutMs", ...OPTIONS],
         options,
       );
+      const switches = [flag("keyed", keyed, false), flag("statistics", statistics, true)];
       const given = limitList(limits);
       const specs = withLockTimeout(given, lockTimeoutMs);
-      const list = nativeLimits(this.#store, specs, specs === given ? undefined : NAMES);
-      return this.#made(this.#store.limiter(name, list, ttl, group), waitTimeoutMs, onLimit);
+      const inner = withNames(specs === given ? IN_LIMIT : NAMES, () =>
+        this.#store.limiter(name, nativeLimits(specs), ttl, group, ...switches),
+      );
+      return this.#made(inner, waitTimeoutMs, onLimit);
     }
 
     together(limiters, options) {
@@ -222,8 +230,14 @@ export default function bind(module, more) {
       return this.#made(inner, waitTimeoutMs, onLimit);
     }
 
-    limiters() {
-      return this.#store.limiters();
+    limiters(options) {
+      const { prefix } = only(["prefix"], options);
+      return this.#store.limiters(prefix);
+    }
+
+    limiterPage(options) {
+      const { prefix, cursor } = only(["prefix", "cursor"], options);
+      return { limiters: this.#store.limiters(prefix, cursor), cursor: null };
     }
 
     #made(inner, waitTimeoutMs, onLimit) {
@@ -250,4 +264,4 @@ export default function bind(module, more) {
 const STATUSES = ["refused", "granted", "queued", "no_ticket"];
 const GRANTED = 1;
 
-const OPTIONS = ["waitTimeoutMs", "onLimit", "ttl", "group"];
+const OPTIONS = ["waitTimeoutMs", "onLimit", "ttl", "group", "keyed", "statistics"];

@@ -2,16 +2,20 @@ import type {
   BaseDecision,
   Cost,
   Interval,
+  KeyOptions,
   Labelled,
   Learned,
   Limit,
   LimitInfo,
   Limits,
+  ListOptions,
+  PageOptions,
   Policy,
   Reason,
   Release,
   RuntimeState,
   Settlement,
+  StateOptions,
   Statistics,
   TogetherOptions,
   WaitOptions,
@@ -26,7 +30,7 @@ export interface StoreOptions {
 }
 
 /** Options of a limiter. */
-export interface LimiterOptions<P extends Policy = Policy> extends WaitOptions {
+export interface LimiterOptions<P extends Policy = Policy> extends WaitOptions, StateOptions {
   /** The behaviour of `withinLimit` when the call is refused. Default `"raise"`. */
   readonly onLimit?: P;
   /** The retention of the statistics after the last use, at least one second. Default 90 days. */
@@ -63,11 +67,16 @@ export type Skipped = typeof SKIPPED;
 export type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
 
 /** The demand of a call: a final cost, or an estimate to be corrected later. */
-export interface Request {
+export interface Request extends KeyOptions {
   /** The units to take. Default 1; `points` has no default. A cost of 0 checks without taking. */
   readonly cost?: Cost;
   /** The units to take for now, not 0. The grant has a `permit` with which the actual cost is reported. */
   readonly estimate?: Cost;
+  /**
+   * How long after its grant the estimate can be settled, in milliseconds, from 5 minutes to 7 days. Default 5 minutes.
+   * Another value, or one without an estimate, is an `InvalidError` with the argument `settleWithinMs`.
+   */
+  readonly settleWithinMs?: number;
 }
 
 /** A request with an id. */
@@ -135,6 +144,8 @@ export interface LimiterInfo {
   readonly name: string;
   /** Always `null`: a group has no effect in memory. */
   readonly group: null;
+  /** Whether the limiter has a state for each key. */
+  readonly keyed: boolean;
   /** The limits of the last use. */
   readonly limits: readonly LimitInfo[];
   /** Always `null`: memory does not record the time of the last use. */
@@ -143,8 +154,16 @@ export interface LimiterInfo {
   readonly ttl: number;
 }
 
+/** A page of the list of limiters. */
+export interface LimiterPage {
+  /** The limiters of the page, sorted by name. */
+  readonly limiters: LimiterInfo[];
+  /** Always `null`: in memory there is one page. */
+  readonly cursor: null;
+}
+
 /** The duration or the end of a pause: give exactly one. */
-export interface PauseOptions {
+export interface PauseOptions extends KeyOptions {
   /** The duration from now in milliseconds, up to ten years. */
   readonly forMs?: number;
   /** The end as a date, or in milliseconds since 1970. */
@@ -152,7 +171,7 @@ export interface PauseOptions {
 }
 
 /** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`. */
-export interface OverrideOptions<L extends Limits = Limits> {
+export interface OverrideOptions<L extends Limits = Limits> extends KeyOptions {
   /** The limit or the capacity. Default: that of the policy. */
   readonly limit?: number;
   /**
@@ -171,13 +190,13 @@ export interface OverrideOptions<L extends Limits = Limits> {
 }
 
 /** The overrides to remove. */
-export interface RestoreOptions {
+export interface RestoreOptions extends KeyOptions {
   /** The label of the limit. Default: all limits. */
   readonly label?: string;
 }
 
 /** The upstream's report of the budget behind one limit; an absent limit or interval stays as in the policy. */
-export interface BudgetOptions {
+export interface BudgetOptions extends KeyOptions {
   /** The remaining units, from 0 to 10^12. */
   readonly remaining?: number;
   /** The limit or capacity of the budget. */
@@ -296,10 +315,10 @@ export class Paddlegate {
     options?: ConcurrencyOptions<P>,
   ): Limiter<Refusal<P>>;
   /**
-   * Creates a limiter of one to four limiters of this store that decide together: all are charged or none. Its name is
-   * theirs with ` + ` between; `decision.limiter` names the one that refused, or that has the fewest remaining units. It
-   * has the verbs of a limiter, but statistics, runtime states, reports and resets, which are of one name and throw
-   * `InvalidError`.
+   * Creates a limiter of one to four limiters of this store that decide together: all are charged or none. A keyed
+   * limiter is given with its key: `pg.together([org.withKey("acme"), user.withKey("alice")])`. Its name is theirs with
+   * ` + ` between; `decision.limiter` names the one that refused, or that has the fewest remaining units. It has the verbs
+   * of a limiter, but statistics, runtime states, reports and resets, which are of one name and throw `InvalidError`.
    *
    * Each keeps its own queue. A call waits in that of the first limiter that refuses it; while another holds it up, it
    * keeps its position there and stops nobody behind it. A permit is for the same limiters in the same order.
@@ -308,19 +327,35 @@ export class Paddlegate {
     limiters: readonly Limiter<Skipped>[],
     options?: TogetherOptions<P>,
   ): Limiter<Refusal<P>>;
-  /** Returns the limiters of this store, sorted by name. */
-  limiters(): LimiterInfo[];
+  /** Returns the limiters of this store with statistics, sorted by name; with `prefix` those whose names begin with it. */
+  limiters(options?: ListOptions): LimiterInfo[];
+  /**
+   * Returns the same as a page: in memory there is one, whose `cursor` is `null`. In the package `paddlegate` a list in
+   * Redis has several.
+   */
+  limiterPage(options?: PageOptions): LimiterPage;
 }
 
 /**
  * A limiter: a name and a policy. Every method throws `InvalidError` for an invalid argument, without changing
- * anything. `S` is the additional result type of `withinLimit` for a refused call: `never`, or `Skipped`.
+ * anything. A keyed limiter needs a `key` for each call but `stats`. `S` is the additional result type of `withinLimit`
+ * for a refused call: `never`, or `Skipped`.
  */
 export interface Limiter<S = never> {
   /** The name of the limiter. */
   readonly name: string;
   /** The group of the limiter; `null` without one. */
   readonly group: string | null;
+  /** Whether the limiter has a state for each key. */
+  readonly keyed: boolean;
+  /** The key that was given to `withKey`, otherwise `null`. */
+  readonly key: string | null;
+  /**
+   * Returns the limiter of one key of a keyed limiter, with the same options. It is made for one call: cheap, and
+   * nothing remains of it. Throws `InvalidError` with the argument `key` if the key has not 1 to 512 bytes or is no
+   * string, and for a limiter that is not keyed.
+   */
+  withKey(key: string): Limiter<S>;
   /**
    * Waits in the queue, runs `fn`, releases the lease and resolves with the result of `fn`. If the wait times out it
    * rejects with `OverLimitError`, or resolves with `SKIPPED`, depending on the policy.
@@ -348,17 +383,17 @@ export interface Limiter<S = never> {
    * Replaces the estimate of a permit with the actual cost, once. A lower cost is refunded; a higher cost becomes debt.
    * A cost by label changes the limits that it or the estimate names; the others count one call before and after.
    */
-  correct(permit: string | Permit, actual: Cost): Settlement;
+  correct(permit: string | Permit, actual: Cost, options?: KeyOptions): Settlement;
   /**
    * Charges a cost in any case, whatever is left, up to one whole limit of debt; a repeated call charges again. For
    * costs that are known only afterwards. The decision is a grant and describes the limit with the fewest remaining
    * units. `concurrency` and `throttle` are not charged; a policy of these alone throws `InvalidError`.
    */
-  debit(cost: Cost): Decision;
+  debit(cost: Cost, options?: KeyOptions): Decision;
   /** Ends the lease of a permit, once; leases of other permits are not affected. */
-  release(permit: string | Permit): Release;
+  release(permit: string | Permit, options?: KeyOptions): Release;
   /** Renews a lease for its full duration. Returns the duration in milliseconds, or `null` if the lease has ended. */
-  renew(permit: string | Permit): number | null;
+  renew(permit: string | Permit, options?: KeyOptions): number | null;
   /**
    * Takes the cost, or a ticket at the end of the queue: call `claim` after `retryAfterMs`. A repeated call with the
    * same id keeps its queue position.
@@ -367,24 +402,30 @@ export interface Limiter<S = never> {
   /** Takes the cost if the turn of its ticket has come. The status is `"no_ticket"` if there is no ticket for the id. */
   claim(id: string, request?: TicketRequest): Decision;
   /** Leaves the queue, and gives back the lease if the ticket was already granted one. */
-  cancel(id: string): "cancelled" | "unknown";
-  /** Returns the statistics of this limiter. */
+  cancel(id: string, options?: KeyOptions): "cancelled" | "unknown";
+  /**
+   * Returns the statistics of this limiter; those of a keyed limiter are of all keys, and it takes no key. Throws
+   * `InvalidError`, whose argument is `statistics`, for a limiter without statistics.
+   */
   stats(): Statistics;
-  /** Deletes all taken units, permits, leases and tickets, and the statistics. */
-  reset(): void;
+  /**
+   * Deletes all taken units, permits, leases and tickets, and the statistics; of a keyed limiter those of one key, and the
+   * statistics of all keys stay.
+   */
+  reset(options?: KeyOptions): void;
   /**
    * Grants nothing for a time; the reason of refusals is `"paused"`. Waiting calls keep waiting. A pause that ends
    * later is left unchanged.
    */
   pause(options: PauseOptions): RuntimeState;
   /** Ends the pause. */
-  resume(): RuntimeState;
+  resume(options?: KeyOptions): RuntimeState;
   /** Overrides values of every policy of this name. A lower limit ends no existing lease. */
   override<L extends Limits = Limits>(options: OverrideOptions<L>): RuntimeState;
   /** Removes overrides; the policy or the limits learned from upstream apply again. */
   restore(options?: RestoreOptions): RuntimeState;
   /** Returns the runtime state: pause, overrides and learned limits. */
-  runtimeState(): RuntimeState;
+  runtimeState(options?: KeyOptions): RuntimeState;
   /** Applies the upstream's report of its budget. */
   reportBudget(options: BudgetOptions): Learned;
 }

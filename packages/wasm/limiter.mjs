@@ -4,6 +4,7 @@ import {
   abortSignal,
   date,
   IN_COMMAND,
+  IN_LIMIT,
   InvalidError,
   limitList,
   milliseconds,
@@ -21,28 +22,36 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
   class Limiter {
     #store;
     #inner;
+    // The limiter of the last key in WebAssembly. All keys share it, so that none takes memory there.
+    #ofKey;
     #hub;
     #waitTimeoutMs;
     #skips;
+    #key;
 
     static {
-      inside.run = (limiter, operation) => limiter.#deliverAfter(operation(limiter.#inner));
+      inside.run = (limiter, operation) => limiter.#deliverAfter(operation(limiter.#of()));
+      inside.with = (limiter, key) => limiter.#with(key);
+      inside.inner = (limiter) => limiter.#inner;
       // Returns the limiters of a list once more, for one of several limiters to take over.
       inside.shared = (limiters) => {
         const list = Array.isArray(limiters) ? [...limiters] : [null];
         if (!list.every((it) => typeof it === "object" && it !== null && #inner in it)) {
           throw new InvalidError("must be a list of limiters", "limiters");
         }
-        return list.map((limiter) => limiter.#inner.share());
+        return list.map((limiter) => limiter.#of().share());
       };
     }
 
-    constructor(store, inner, hub, waitTimeoutMs, skips) {
+    // `ofKey`, `key`: of the limiter of a key.
+    constructor(store, inner, hub, waitTimeoutMs, skips, ofKey = undefined, key = undefined) {
       this.#store = store;
       this.#inner = inner;
+      this.#ofKey = ofKey ?? (inner.keyed ? inner.share() : inner);
       this.#hub = hub;
       this.#waitTimeoutMs = waitTimeoutMs;
       this.#skips = skips;
+      this.#key = key;
     }
 
     get name() {
@@ -53,36 +62,59 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
       return this.#inner.group ?? null;
     }
 
+    get keyed() {
+      return this.#inner.keyed;
+    }
+
+    get key() {
+      return this.#key ?? null;
+    }
+
+    withKey(key) {
+      // The core refuses a limiter that is not keyed.
+      this.#ofKey.setKey(key);
+      const more = [this.#waitTimeoutMs, this.#skips, this.#ofKey, key];
+      return new Limiter(this.#store, this.#inner, this.#hub, ...more);
+    }
+
     tryAcquire(options) {
-      const { id, ...asked } = only(["id", ...REQUEST], options);
-      if (id === undefined || id === null) {
-        return this.#deliverAfter(this.#inner.acquire(...request(asked)));
-      }
-      return this.#deliverAfter(this.#inner.enter(id, ...request(asked)));
+      const asked = only(NAMED, options);
+      const units = request(asked);
+      return this.#deliverAfter(this.#of(asked.key).acquire(asked.id, ...units));
     }
 
     allow(options) {
-      return this.#deliverAfter(this.#inner.allow(...request(only(REQUEST, options))));
+      const asked = only(REQUEST, options);
+      const units = request(asked);
+      return this.#deliverAfter(this.#of(asked.key).allow(...units));
     }
 
     peek(options) {
-      return this.#inner.peek(...request(only(REQUEST, options)));
+      const asked = only(REQUEST, options);
+      const units = request(asked);
+      return this.#of(asked.key).peek(...units);
     }
 
-    correct(permit, actual) {
-      return this.#deliverAfter(this.#inner.correct(idOf(permit), units("actual", actual)));
+    correct(permit, actual, options) {
+      const { key } = only(KEY, options);
+      const cost = units("actual", actual);
+      return this.#deliverAfter(this.#of(key).correct(idOf(permit), cost));
     }
 
-    debit(cost) {
-      return this.#deliverAfter(this.#inner.debit(units("cost", cost)));
+    debit(cost, options) {
+      const { key } = only(KEY, options);
+      const charged = units("cost", cost);
+      return this.#deliverAfter(this.#of(key).debit(charged));
     }
 
-    release(permit) {
-      return this.#deliverAfter(this.#inner.release(idOf(permit)));
+    release(permit, options) {
+      const { key } = only(KEY, options);
+      return this.#deliverAfter(this.#of(key).release(idOf(permit)));
     }
 
-    renew(permit) {
-      return milliseconds(this.#deliverAfter(this.#inner.renew(idOf(permit))));
+    renew(permit, options) {
+      const { key } = only(KEY, options);
+      return milliseconds(this.#deliverAfter(this.#of(key).renew(idOf(permit))));
     }
 
     // `queuePosition`: the number of a ticket before it lapsed.
@@ -95,72 +127,84 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
     }
 
     // `gaveUp`: the wait timed out, which counts as a refusal.
-    cancel(id, gaveUp = false) {
-      return this.#deliverAfter(this.#inner.cancel(id, gaveUp));
+    cancel(id, options, gaveUp = false) {
+      const { key } = only(KEY, options);
+      return this.#deliverAfter(this.#of(key).cancel(id, gaveUp));
     }
 
-    stats() {
+    stats(options) {
+      const { key } = only(KEY, options);
       const counts = {};
-      const numbers = this.#inner.statistics();
-      statisticsNames().forEach((name, i) => {
-        if (name.endsWith("_time")) counts[name.replace("_time", "TimeMs")] = numbers[i] / 1000;
-        else counts[name] = numbers[i];
-      });
+      const numbers = this.#of(key).statistics();
+      statisticsNames()
+        .split(",")
+        .forEach((name, i) => {
+          if (name.endsWith("_time")) counts[name.replace("_time", "TimeMs")] = numbers[i] / 1000;
+          else counts[name] = numbers[i];
+        });
       return Object.freeze({ ...counts, immediate: counts.granted - counts.waited });
     }
 
-    reset() {
-      this.#inner.reset();
+    reset(options) {
+      const { key } = only(KEY, options);
+      this.#of(key).reset();
     }
 
     pause(options) {
-      const { forMs, until } = only(["forMs", "until"], options);
-      return this.#deliverAfter(this.#inner.pause(forMs, date(until)));
+      const { forMs, until, key } = only(["forMs", "until", ...KEY], options);
+      const end = date(until);
+      return this.#deliverAfter(this.#of(key).pause(forMs, end));
     }
 
-    resume() {
-      return this.#deliverAfter(this.#inner.resume());
+    resume(options) {
+      const { key } = only(KEY, options);
+      return this.#deliverAfter(this.#of(key).resume());
     }
 
     override(options) {
-      const { limits, expiresInMs, expiresAt, ...one } = only(OVERRIDE, options);
+      const { limits, expiresInMs, expiresAt, key, ...one } = only(OVERRIDE, options);
       const expires = [expiresInMs, date(expiresAt)];
       if ((limits ?? null) === null) {
         const { label, limit, intervalMs } = one;
         return withNames(IN_COMMAND, () =>
-          this.#deliverAfter(this.#inner.override(label, limit, intervalMs, ...expires)),
+          this.#deliverAfter(this.#of(key).override(label, limit, intervalMs, ...expires)),
         );
       }
       if (Object.values(one).some((given) => (given ?? null) !== null)) {
         throw new InvalidError("give limits, or the values of one limit, not both", "limits");
       }
-      const list = nativeLimits(this.#store, limitList(limits));
-      return this.#deliverAfter(this.#inner.overrideLimits(list, ...expires));
+      const list = nativeLimits(limitList(limits));
+      return withNames(IN_LIMIT, () =>
+        this.#deliverAfter(this.#of(key).overrideLimits(list, ...expires)),
+      );
     }
 
     restore(options) {
-      return this.#deliverAfter(this.#inner.restore(only(["label"], options).label));
+      const { label, key } = only(["label", ...KEY], options);
+      return this.#deliverAfter(this.#of(key).restore(label));
     }
 
-    runtimeState() {
-      return this.#inner.runtimeState();
+    runtimeState(options) {
+      const { key } = only(KEY, options);
+      return this.#of(key).runtimeState();
     }
 
     reportBudget(options) {
-      const { label, remaining, permit, ...more } = only(REPORT_BUDGET, options);
+      const { label, remaining, permit, key, ...more } = only(REPORT_BUDGET, options);
       const { limit, intervalMs, restoreRate, resetInMs, resetAt } = more;
       const numbers = [remaining, limit, intervalMs, restoreRate, resetInMs, date(resetAt)];
       const own = permit === undefined || permit === null ? permit : idOf(permit);
       return withNames(IN_COMMAND, () =>
-        this.#deliverAfter(this.#inner.reportBudget(label, ...numbers, own)),
+        this.#deliverAfter(this.#of(key).reportBudget(label, ...numbers, own)),
       );
     }
 
     async acquire(options) {
-      const { waitTimeoutMs, signal, ...asked } = only(
-        ["id", "waitTimeoutMs", "signal", ...REQUEST],
+      const { waitTimeoutMs, signal, key, ...asked } = only(
+        ["waitTimeoutMs", "signal", ...NAMED],
         options,
       );
+      const limiter = this.#with(key);
       const given = waitTimeoutMs ?? undefined;
       const maxWaitMs =
         given === undefined ? this.#waitTimeoutMs : this.#store.waitTimeoutMs(given);
@@ -168,15 +212,15 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
       abort?.throwIfAborted();
       const { decision, began } =
         maxWaitMs > 0
-          ? await this.#wait(asked, maxWaitMs, abort)
-          : { began: performance.now(), decision: this.tryAcquire(asked) };
+          ? await limiter.#wait(asked, maxWaitMs, abort)
+          : { began: performance.now(), decision: limiter.tryAcquire(asked) };
       if (!decision.allowed) {
         // That of several limiters which refused.
         const name = decision.limiter ?? this.name;
         const message = `over the limit: name=${JSON.stringify(name)} retry_after_ms=${decision.retryAfterMs}`;
         throw new OverLimitError(message, name, decision);
       }
-      return new Permit(this, decision, began, (asked.estimate ?? null) !== null);
+      return new Permit(limiter, decision, began, (asked.estimate ?? null) !== null);
     }
 
     async withinLimit(options, fn) {
@@ -208,16 +252,16 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
     }
 
     #acquireQueued(id, asked, maxWaitMs, claimTimeoutMs, queuePosition, channel) {
-      return this.#deliverAfter(
-        this.#inner.queue(id, ...request(asked), maxWaitMs, claimTimeoutMs, queuePosition, channel),
-      );
+      const wait = [maxWaitMs, claimTimeoutMs, queuePosition, channel];
+      const units = request(asked);
+      return this.#deliverAfter(this.#of(asked.key).queue(id, ...units, ...wait));
     }
 
     // Waits with a ticket, first come, first served.
     async #wait(asked, maxWaitMs, signal) {
       const ownsId = (asked.id ?? null) === null;
       const id = ownsId ? this.#store.newId() : asked.id;
-      const sleeper = this.#hub.add(id, this.#inner);
+      const sleeper = this.#hub.add(id, this.#of());
       const { channel } = this.#hub;
       let waiter;
       let isDelivered = false;
@@ -253,6 +297,19 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
         // The garbage collector does not see the memory of WebAssembly and may come late.
         waiter?.free();
       }
+    }
+
+    // Returns the limiter of a call in WebAssembly. It is that of the next key soon: call it last.
+    #of(key) {
+      const chosen = key ?? this.#key;
+      if (chosen === undefined) return this.#inner;
+      this.#ofKey.setKey(chosen);
+      return this.#ofKey;
+    }
+
+    // Returns the limiter of a key, if there is one.
+    #with(key) {
+      return key === undefined || key === null ? this : this.withKey(key);
     }
 
     // Delivers the wake-ups that this call has caused for other waiters.
@@ -352,8 +409,10 @@ const SKIPPED = Symbol.for("paddlegate.SKIPPED");
 // The existing queue position, in place of the number of a ticket.
 const EXISTING = -1;
 
-const REQUEST = ["cost", "estimate"];
-const OVERRIDE = ["limit", "intervalMs", "label", "limits", "expiresInMs", "expiresAt"];
+const KEY = ["key"];
+const REQUEST = ["cost", "estimate", "settleWithinMs", ...KEY];
+const NAMED = ["id", ...REQUEST];
+const OVERRIDE = ["limit", "intervalMs", "label", "limits", "expiresInMs", "expiresAt", ...KEY];
 const REPORT_BUDGET = [
   "remaining",
   "limit",
@@ -363,4 +422,5 @@ const REPORT_BUDGET = [
   "resetAt",
   "label",
   "permit",
+  ...KEY,
 ];

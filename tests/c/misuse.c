@@ -24,6 +24,8 @@ static void null_store(void)
     REFUSED("store", pg_limiter_new_with_ttl(NULL, "n", &limit, 1, 1000000, &made, &error_));
     REFUSED("store", pg_list_open(NULL, &list, &error_));
     CHECK(list == NULL);
+    REFUSED("store", pg_list_open_prefix(NULL, "p", &list, &error_));
+    REFUSED("store", pg_list_open_page(NULL, "p", NULL, &list, &error_));
 }
 
 static void null_limiter(void)
@@ -73,6 +75,7 @@ static void null_others(void)
     REFUSED("hints", pg_wakeups_close(NULL, &error_));
     REFUSED("list", pg_list_next(NULL, &listed, &error_));
     CHECK_TEXT("", listed.name);
+    REFUSED("list", pg_list_cursor(NULL, channel, sizeof channel, &error_));
     REFUSED("list", pg_list_close(NULL, &error_));
 }
 
@@ -104,10 +107,15 @@ static void places_without_room(void)
     REFUSED("hints", pg_wakeups_close(hints, &error_));
     REFUSED("hints", pg_wakeups_receive(hints, &hint, 1, &count, &error_));
     REFUSED("list", pg_list_open(store, NULL, &error_));
+    REFUSED("list", pg_list_open_prefix(store, "p", NULL, &error_));
+    REFUSED("list", pg_list_open_page(store, "p", NULL, NULL, &error_));
     OK(pg_list_open(store, &list, &error));
     REFUSED("listed", pg_list_next(list, NULL, &error_));
+    REFUSED("cursor", pg_list_cursor(list, NULL, 64, &error_));
+    REFUSED("room", pg_list_cursor(list, small, 0, &error_));
     OK(pg_list_close(list, &error));
     REFUSED("list", pg_list_close(list, &error_));
+    REFUSED("list", pg_list_cursor(list, small, sizeof small, &error_));
     REFUSED("statistics", pg_stats(limiter, NULL, &error_));
     REFUSED("lease_us", pg_renew(limiter, "p", NULL, &error_));
 }
@@ -500,6 +508,9 @@ static void a_server_that_is_not_there(void)
     CHECK_INT(PG_UNAVAILABLE, pg_listen(lost, &hints, &error_));
     CHECK(hints == NULL);
     CHECK_INT(PG_UNAVAILABLE, pg_list_open(nowhere, &list, &error_));
+    CHECK(list == NULL);
+    CHECK_INT(PG_UNAVAILABLE, pg_list_open_prefix(nowhere, "p", &list, &error_));
+    CHECK_INT(PG_UNAVAILABLE, pg_list_open_page(nowhere, "p", NULL, &list, &error_));
     CHECK(list == NULL);
     CHECK_INT(PG_UNAVAILABLE, pg_acquire_timeout(lost, NULL, 1000000, &decision, &error_));
     OK(pg_limiter_close(lost, &error));

@@ -22,15 +22,59 @@ static const char *limiter_of(const pg_decision *d)
     return d->limiter < 0 ? "" : text;
 }
 
-static pg_limiter *member(const char *named)
+static size_t index_of(const char *named)
 {
-    for (size_t i = 0; i < member_count; i++) {
-        if (strcmp(members[i].name, named) == 0) {
-            return members[i].limiter;
-        }
+    size_t i = 0;
+
+    while (i < member_count && strcmp(members[i].name, named) != 0) {
+        i++;
     }
-    fail("a limiter of the case", named);
-    return NULL;
+    if (i == member_count) {
+        fail("a limiter of the case", named);
+        i = 0;
+    }
+    return i;
+}
+
+/* Those of a step, in their order: limiters of the case, and those that were made for the step. */
+struct taken {
+    pg_limiter *limiters[MEMBERS], *made[MEMBERS];
+    size_t count, made_count;
+};
+
+/* Names, each with its group behind "=" or its key behind "@" or alone. */
+static pg_code take(char **words, struct taken *taken, pg_error *error)
+{
+    pg_code code = PG_OK;
+
+    taken->count = taken->made_count = 0;
+    for (; **words != '\0' && taken->count < MEMBERS && code == PG_OK; words++) {
+        char *mark = *words + strcspn(*words, "=@"), of = *mark;
+        size_t i;
+
+        *mark = '\0';
+        unquote(*words);
+        i = index_of(*words);
+        chosen[taken->count] = members[i].name;
+        taken->limiters[taken->count] = members[i].limiter;
+        if (of != '\0') {
+            pg_limiter **made = &taken->made[taken->made_count];
+
+            unquote(mark + 1);
+            code = (of == '=' ? pg_limiter_with_group : pg_limiter_with_key)(members[i].limiter, mark + 1, made, error);
+            taken->limiters[taken->count] = *made;
+            taken->made_count += code == PG_OK;
+        }
+        taken->count++;
+    }
+    return code;
+}
+
+static void give_back(struct taken *taken)
+{
+    while (taken->made_count > 0) {
+        pg_limiter_close(taken->made[--taken->made_count], NULL);
+    }
 }
 
 /* The limiter that the last step was of belongs to the case, or was made for the step. */
@@ -55,83 +99,79 @@ static void close_members(void)
     while (member_count > 0) {
         pg_limiter_close(members[--member_count].limiter, NULL);
     }
+    refused[0] = '\0';
 }
 
-/* its name; its limits stand before it */
+/* The limiter in another form, which replaces it. */
+static void replace(pg_limiter **limiter, pg_code (*form)(const pg_limiter *, pg_limiter **, pg_error *))
+{
+    pg_limiter *other;
+    pg_error error;
+
+    well(form(*limiter, &other, &error), &error);
+    pg_limiter_close(*limiter, NULL);
+    *limiter = other;
+}
+
+/* its name, whether it is keyed, whether it has statistics; its limits stand before it */
 static void add_member(void)
 {
     char real[LONGEST];
     size_t count = limit_count;
+    pg_limiter **made = &members[member_count].limiter;
     pg_error error;
 
     limit_count = 0;
     unquote(field[1]);
     snprintf(real, sizeof real, "%.300s.%.200s", name, field[1]);
     snprintf(members[member_count].name, sizeof members->name, "%s", field[1]);
-    well(pg_limiter_new(store, real, limits, count, &members[member_count].limiter, &error), &error);
+    well(pg_limiter_new(store, real, limits, count, made, &error), &error);
+    if (atoi(field[2])) {
+        replace(made, pg_limiter_keyed);
+    }
+    if (!atoi(field[3])) {
+        replace(made, pg_limiter_without_statistics);
+    }
     member_count++;
 }
 
-/* "one" and its name, or "all" and the names of those that decide together */
+/* "one" and its name, or "all" and the names of those that decide together. Without a limiter the step
+   is refused, and must be so for this argument. */
 static void choose(void)
 {
-    pg_limiter *together[MEMBERS];
-    size_t count = 0;
+    struct taken taken;
     pg_error error;
+    pg_code code;
 
     unchoose();
-    for (char **named = field + 2; **named != '\0' && count < MEMBERS; named++) {
-        unquote(*named);
-        chosen[count] = members[0].name;
-        for (size_t i = 0; i < member_count; i++) {
-            if (strcmp(members[i].name, *named) == 0) {
-                chosen[count] = members[i].name;
-            }
-        }
-        together[count++] = member(*named);
+    code = take(field + 2, &taken, &error);
+    if (code == PG_OK && strcmp(field[1], "all") == 0) {
+        code = pg_together(store, taken.limiters, taken.count, &limiter, &error);
+    } else if (code == PG_OK) {
+        limiter = taken.limiters[0];
+        taken.made_count = 0; /* unchoose closes it */
     }
-    if (strcmp(field[1], "one") == 0) {
-        limiter = together[0];
-    } else {
-        well(pg_together(store, together, count, &limiter, &error), &error);
-    }
+    give_back(&taken);
+    snprintf(refused, sizeof refused, "%s", code == PG_OK ? "" : error.argument);
 }
 
-/* the argument of the error, then names, each with its group behind "=" or without one */
+/* the argument of the error, then names */
 static void refuse_together(void)
 {
-    pg_limiter *together[MEMBERS], *made[MEMBERS], *all = NULL;
-    size_t count = 0, made_count = 0;
+    struct taken taken;
+    pg_limiter *all = NULL;
     pg_error error;
-    pg_code code = PG_OK;
+    pg_code code = take(field + 2, &taken, &error);
 
-    for (char **named = field + 2; **named != '\0' && count < MEMBERS && code == PG_OK; named++) {
-        char *group = strchr(*named, '=');
-
-        if (group != NULL) {
-            *group++ = '\0';
-            unquote(group);
-        }
-        unquote(*named);
-        together[count] = member(*named);
-        if (group != NULL) {
-            code = pg_limiter_with_group(together[count], group, &made[made_count], &error);
-            together[count] = made[made_count];
-            made_count += code == PG_OK;
-        }
-        count++;
-    }
     if (code == PG_OK) {
-        code = pg_together(store, together, count, &all, &error);
+        code = pg_together(store, taken.limiters, taken.count, &all, &error);
     }
     expect("invalid", pg_error_name(code));
     expect(field[1], error.argument);
     if (all != NULL) {
         fail("NULL", "a limiter");
     }
-    while (made_count > 0) {
-        pg_limiter_close(made[--made_count], NULL);
-    }
+    give_back(&taken);
 }
 
 #endif

@@ -529,9 +529,10 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(24, sizeof(pg_units));
     CHECK_INT(8, offsetof(pg_units, units));
     CHECK_INT(16, offsetof(pg_units, limiter));
-    CHECK_INT(48, sizeof(pg_request));
+    CHECK_INT(56, sizeof(pg_request));
     CHECK_INT(16, offsetof(pg_request, cost_by_label));
     CHECK_INT(32, offsetof(pg_request, estimate_by_label));
+    CHECK_INT(48, offsetof(pg_request, settle_within_us));
     CHECK_INT(736, sizeof(pg_decision));
     CHECK_INT(8, offsetof(pg_decision, label));
     CHECK_INT(44, offsetof(pg_decision, limiter));
@@ -547,10 +548,11 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(80, sizeof(pg_wakeup));
     CHECK_INT(8, offsetof(pg_wakeup, id));
     CHECK_INT(96, sizeof(pg_statistics));
-    CHECK_INT(3368, sizeof(pg_limiter_info));
+    CHECK_INT(3376, sizeof(pg_limiter_info));
     CHECK_INT(520, offsetof(pg_limiter_info, group));
     CHECK_INT(1040, offsetof(pg_limiter_info, limits));
     CHECK_INT(3344, offsetof(pg_limiter_info, count));
+    CHECK_INT(3368, offsetof(pg_limiter_info, keyed));
     CHECK_INT(296, sizeof(pg_error));
     CHECK_INT(8, offsetof(pg_error, argument));
     CHECK_INT(40, offsetof(pg_error, message));

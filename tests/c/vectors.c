@@ -45,12 +45,21 @@ static void add_limit(void)
     limit->label = keep_label(field[5], labels[limit_count++]);
 }
 
+/* cost, estimate, how long it can be settled */
 static pg_request request(char **fields)
 {
     static pg_units units[2][UNITS];
     struct cost cost = cost_of(fields[0], units[0]), estimate = cost_of(fields[1], units[1]);
 
-    return (pg_request){cost.number, estimate.number, cost.by_label, cost.count, estimate.by_label, estimate.count};
+    return (pg_request){
+        .cost = cost.number,
+        .estimate = estimate.number,
+        .cost_by_label = cost.by_label,
+        .cost_count = cost.count,
+        .estimate_by_label = estimate.by_label,
+        .estimate_count = estimate.count,
+        .settle_within_us = atoll(fields[2]),
+    };
 }
 
 static const char *json(const pg_decision *d)
@@ -89,35 +98,35 @@ static const char *json_of_enter(const pg_decision *d)
     return text;
 }
 
-/* acquire or peek: cost, estimate, times, =label, expected */
+/* acquire or peek: a request, times, =label, expected */
 static void decide(pg_code (*verb)(const pg_limiter *, const pg_request *, pg_decision *, pg_error *))
 {
     pg_request asked = request(&field[1]);
     pg_decision d;
     pg_error error;
 
-    for (int i = atoi(field[3]); i > 0; i--) {
-        if (!answers(field[5], verb(limiter, &asked, &d, &error), &error)) {
+    for (int i = atoi(field[4]); i > 0; i--) {
+        if (!answers(field[6], verb(limiter, &asked, &d, &error), &error)) {
             return;
         }
     }
-    expect(field[5], json(&d));
-    keep_permit(field[4], &d);
+    expect(field[6], json(&d));
+    keep_permit(field[5], &d);
 }
 
-/* cost, estimate, id, patience or nothing, grace, place, =label, expected */
+/* a request, id, patience or nothing, grace, place, =label, expected */
 static void enter(void)
 {
     pg_request asked = request(&field[1]);
-    pg_wait wait = {atoll(field[4]), atoll(field[5]), NULL, atoll(field[6])};
+    pg_wait wait = {atoll(field[5]), atoll(field[6]), NULL, atoll(field[7])};
     pg_decision d;
     pg_error error;
 
-    unquote(field[3]);
-    if (answers(field[8], pg_acquire_with_id(limiter, &asked, field[3], *field[4] != '\0' ? &wait : NULL, &d, &error),
+    unquote(field[4]);
+    if (answers(field[9], pg_acquire_with_id(limiter, &asked, field[4], *field[5] != '\0' ? &wait : NULL, &d, &error),
                 &error)) {
-        expect(field[8], json_of_enter(&d));
-        keep_permit(field[7], &d);
+        expect(field[9], json_of_enter(&d));
+        keep_permit(field[8], &d);
     }
 }
 
@@ -166,7 +175,9 @@ static void statistics(void)
     char text[1024] = "{";
     pg_error error;
 
-    well(pg_stats(limiter, &s, &error), &error);
+    if (!answers(field[1], pg_stats(limiter, &s, &error), &error)) {
+        return;
+    }
     memcpy(values, &s, sizeof values);
     for (size_t i = 0; i < 12; i++) {
         size_t used = strlen(text);

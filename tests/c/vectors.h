@@ -18,6 +18,8 @@ static struct {
 static size_t permit_count;
 static char title[LINE], name[LINE], *field[FIELDS + 1];
 static int step, case_count;
+/* The argument for which the limiter of a step could not be made. */
+static char refused[32];
 
 static void unquote(char *text)
 {
@@ -119,7 +121,7 @@ static int answers(const char *expected, pg_code code, const pg_error *error)
         return 1;
     }
     expect("invalid", pg_error_name(code));
-    expect(expected + 1, error->argument);
+    expect(expected + 1, *refused != '\0' ? refused : error->argument);
     return 0;
 }
 

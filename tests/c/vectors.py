@@ -51,6 +51,8 @@ def request_fields(step):
     for field in ("cost", "estimate"):
         value = cost(step.get(field))
         yield {None: 0, 0: -1}.get(value, value)
+    # Here 1 stands for 0, which no call in C can ask for; both are too short.
+    yield {None: 0, 0: 1}.get(step.get("settle_within_us"), step.get("settle_within_us"))
 
 
 def order_fields(step):
@@ -83,15 +85,21 @@ def with_names(step, names):
     return step | costs
 
 
+def members(step, of):
+    # "=" stands before the group of a limiter, and "@" before its key.
+    marks = {name: f"={text(group)}" for name, group in step.get("groups", {}).items()}
+    marks |= {name: f"@{text(key)}" for name, key in step.get("keys", {}).items()}
+    return (f"{text(name)}{marks.get(name, '')}" for name in of)
+
+
 def of_line(step, names):
     of = step.get("of", names)
-    return "of", *(("one", text(of)) if isinstance(of, str) else ("all", *map(text, of)))
+    how, of = ("one", [of]) if isinstance(of, str) else ("all", of)
+    return "of", how, *members(step, of)
 
 
 def together_line(step):
-    groups = {name: f"={text(group)}" for name, group in step.get("groups", {}).items()}
-    named = (f"{text(name)}{groups.get(name, '')}" for name in step["of"])
-    return "together", step["error"], *named
+    return "together", step["error"], *members(step, step["of"])
 
 
 def limiter_lines(case):
@@ -100,7 +108,8 @@ def limiter_lines(case):
         yield ("make",)
     for limiter in case.get("limiters", []):
         yield from limit_lines(limiter["limits"])
-        yield "member", text(limiter["name"])
+        options = limiter.get("keyed", False), limiter.get("statistics", True)
+        yield "member", text(limiter["name"]), *map(int, options)
 
 
 def case_lines(file, index, case):
@@ -140,7 +149,7 @@ def case_lines(file, index, case):
                 gave_up = int(step.get("gave_up", False))
                 yield "cancel", text(step["id"]), gave_up, step["expect"]
             case "statistics":
-                yield "statistics", compact(step["expect"])
+                yield "statistics", expected(step)
             case "pause" | "resume" | "override" | "overrides" | "restore" | "controls" as verb:
                 yield from limit_lines(step.get("limits", []))
                 expect = compact(step["expect"]) if "expect" in step else ""

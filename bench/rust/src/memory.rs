@@ -32,6 +32,10 @@ pub(crate) fn run() {
     compare("rust memory", "many by name", unit, by_governor(&names), |calls| {
         turns(&names, calls).for_each(|name| assert!(taken(&by_name[name])));
     });
+    let keyed = make("keyed").keyed().unwrap();
+    compare("rust memory", "keyed", unit, by_governor(&names), |calls| {
+        turns(&names, calls).for_each(|name| assert!(taken(&keyed.with_key(name).unwrap())));
+    });
 }
 
 fn by_governor(names: &[String]) -> impl FnMut(u32) {

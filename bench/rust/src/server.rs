@@ -22,6 +22,7 @@ pub(crate) fn run(url: &str) {
     let pg = Paddlegate::open(url, Some(PATIENCE)).unwrap();
     asynchronous(url, &pg);
     composite(&pg);
+    keyed(&pg);
 }
 
 fn asynchronous(url: &str, pg: &Paddlegate) {
@@ -72,6 +73,22 @@ async fn by_us(limiter: Limiter, calls: u32) {
     for _ in 0..calls {
         assert!(limiter.acquire_async(Request::default()).await.unwrap().allowed());
     }
+}
+
+/// A call by key, against a limiter that is kept.
+fn keyed(pg: &Paddlegate) {
+    let kept = pg.leaky("kept", HUGE, SECOND).unwrap();
+    let keyed = pg.leaky("keyed", HUGE, SECOND).unwrap().keyed().unwrap();
+    let keys: Vec<String> = (0..1_000).map(|i| format!("user-{i}")).collect();
+    let mut next = keys.iter().cycle();
+    let take = |limiter: &Limiter| assert!(limiter.acquire(Request::default()).unwrap().allowed());
+    compare(
+        "rust",
+        "keyed",
+        Unit::Microseconds,
+        |calls| (0..calls).for_each(|_| take(&kept)),
+        |calls| (0..calls).for_each(|_| take(&keyed.with_key(next.next().unwrap()).unwrap())),
+    );
 }
 
 /// Three limits in one call, against a call for each.

@@ -203,8 +203,9 @@ enum pg_settlement
      */
     PG_SETTLEMENT_ALREADY = 4,
     /**
-     * pg_correct, pg_learn_from_response: the permit is older than five minutes, and the estimate
-     * remains charged. pg_release: the lease had ended before, and another call may hold its slot.
+     * pg_correct, pg_learn_from_response: the permit is older than five minutes, or than the
+     * settle_within_us of its request, and the estimate remains charged. pg_release: the lease had
+     * ended before, and another call may hold its slot.
      */
     PG_SETTLEMENT_LATE = 5,
     /**
@@ -370,7 +371,7 @@ typedef struct pg_invantive_gate pg_invantive_gate;
 typedef struct pg_limiter pg_limiter;
 
 /**
- * The limiters of a store at the time when the list was opened, sorted by name.
+ * The limiters of a store, or a page of them, at the time when the list was opened, sorted by name.
  */
 typedef struct pg_list pg_list;
 
@@ -502,6 +503,11 @@ typedef struct pg_request {
      * The number of elements of estimate_by_label, at most 32.
      */
     size_t estimate_count;
+    /**
+     * How long after its grant the estimate can be settled, from 5 minutes to 7 days; 0 for the
+     * default, 5 minutes. For calls that last for hours.
+     */
+    int64_t settle_within_us;
 } pg_request;
 
 /**
@@ -760,6 +766,10 @@ typedef struct pg_limiter_info {
      * How long after its last use the limiter is listed and its statistics are kept.
      */
     int64_t ttl_us;
+    /**
+     * Whether it has a state for each key, see pg_limiter_keyed; all keys are one entry.
+     */
+    int32_t keyed;
 } pg_limiter_info;
 
 /**
@@ -855,6 +865,7 @@ typedef struct pg_loaded_limiter {
     char name[520];
     /**
      * The limiter, which the caller must close with pg_limiter_close; NULL after the last limiter.
+     * pg_limiter_is_keyed tells whether it has a state for each key.
      */
     struct pg_limiter *limiter;
     /**
@@ -1200,6 +1211,59 @@ pg_code pg_limiter_with_group(const struct pg_limiter *limiter,
                               struct pg_error *error);
 
 /**
+ * Creates another handle of the limiter, with a state for each key: a limit per user, address or
+ * tenant without a limiter for each.
+ *
+ * Calls then need the handle of one key, from pg_limiter_with_key; without it they return
+ * PG_INVALID with the argument "key". Only pg_stats is called without a key: its counters are those
+ * of all keys. The state of a key ends soon after all its units are available again. All keys have
+ * one entry in pg_list_open. A keyed limiter and one without keys of the same name have nothing in
+ * common. The caller must close both handles.
+ */
+pg_code pg_limiter_keyed(const struct pg_limiter *limiter,
+                         struct pg_limiter **other,
+                         struct pg_error *error);
+
+/**
+ * Creates the handle of one key of a keyed limiter, for every function that takes a limiter but
+ * pg_stats. The key has 1 to 512 bytes.
+ *
+ * The handle is cheap and made for one call: make it, call, and close it. PG_INVALID with the
+ * argument "key" for a limiter that is not keyed, and for a key that is empty or too long. The
+ * caller must close both handles, in any order.
+ */
+pg_code pg_limiter_with_key(const struct pg_limiter *limiter,
+                            const char *key,
+                            struct pg_limiter **other,
+                            struct pg_error *error);
+
+/**
+ * Creates another handle of the limiter, which keeps no statistics and is not in pg_list_open: a
+ * server then does less for each call.
+ *
+ * pg_stats then returns PG_INVALID with the argument "statistics". The switch is of the limiter in
+ * this process: others that use the name decide alike, whether they count or not. The caller must
+ * close both handles.
+ */
+pg_code pg_limiter_without_statistics(const struct pg_limiter *limiter,
+                                      struct pg_limiter **other,
+                                      struct pg_error *error);
+
+/**
+ * Returns 1 when the limiter has a state for each key, also for the handle of one key; otherwise 0.
+ */
+int32_t pg_limiter_is_keyed(const struct pg_limiter *limiter);
+
+/**
+ * Writes the key that was given to pg_limiter_with_key; an empty text for a limiter without one.
+ * place is a buffer of room bytes; 513 bytes are enough.
+ */
+pg_code pg_limiter_key(const struct pg_limiter *limiter,
+                       char *place,
+                       size_t room,
+                       struct pg_error *error);
+
+/**
  * Returns PG_OK when a plain yes or no is enough for this limiter, for languages with such a
  * method.
  *
@@ -1226,8 +1290,9 @@ pg_code pg_limiter_close(struct pg_limiter *limiter, struct pg_error *error);
  *
  * The limiters are of one group or none. In a cluster they need one, see pg_limiter_with_group;
  * without it every call is PG_INVALID. While the store cannot decide, the strictest mode of
- * pg_limiter_with_on_unavailable applies, and "local" refuses. The caller must close the handle
- * with pg_limiter_close, and may close those of the limiters before.
+ * pg_limiter_with_on_unavailable applies, and "local" refuses. A keyed limiter takes part with one
+ * key, see pg_limiter_with_key; without it this is PG_INVALID with the argument "key". The caller
+ * must close the handle with pg_limiter_close, and may close those of the limiters before.
  */
 pg_code pg_together(const struct pg_store *store,
                     struct pg_limiter *const *limiters,
@@ -1302,7 +1367,8 @@ pg_code pg_correct(const struct pg_limiter *limiter,
 
 /**
  * Deletes the state of a limiter: charged units, permits, leases, tickets, statistics, overrides,
- * learned limits and a pause.
+ * learned limits and a pause. Of a keyed limiter it is the state of one key, and the statistics of
+ * all keys stay.
  */
 pg_code pg_reset(const struct pg_limiter *limiter, struct pg_error *error);
 
@@ -1504,6 +1570,9 @@ int64_t pg_reconnect_pause_us(int64_t failures);
 
 /**
  * Writes the counters of a limiter over all processes, and its current leases and tickets.
+ *
+ * A keyed limiter has the counters of all its keys, and no leases and tickets: call it with the
+ * handle that has no key.
  */
 pg_code pg_stats(const struct pg_limiter *limiter,
                  struct pg_statistics *statistics,
@@ -1516,6 +1585,39 @@ pg_code pg_stats(const struct pg_limiter *limiter,
  * The caller must close the handle with pg_list_close.
  */
 pg_code pg_list_open(const struct pg_store *store, struct pg_list **list, struct pg_error *error);
+
+/**
+ * Lists the limiters whose names begin with prefix, as pg_list_open does. prefix may be NULL for
+ * all of them.
+ */
+pg_code pg_list_open_prefix(const struct pg_store *store,
+                            const char *prefix,
+                            struct pg_list **list,
+                            struct pg_error *error);
+
+/**
+ * Lists a page of the limiters whose names begin with prefix: about 100 to 300, or the rest. For
+ * stores with many limiters.
+ *
+ * cursor is NULL for the first page, and then that of the page before, which pg_list_cursor
+ * writes; any other text is PG_INVALID. Only the names of one page are sorted, and a name may be
+ * on two pages. In memory there is one page. prefix may be NULL for all names. The caller must
+ * close the handle with pg_list_close.
+ */
+pg_code pg_list_open_page(const struct pg_store *store,
+                          const char *prefix,
+                          const char *cursor,
+                          struct pg_list **list,
+                          struct pg_error *error);
+
+/**
+ * Writes the cursor of the page after a list that pg_list_open_page opened; empty when it is the
+ * last page, and for other lists. cursor is a buffer of room bytes; 64 bytes are enough.
+ */
+pg_code pg_list_cursor(const struct pg_list *list,
+                       char *cursor,
+                       size_t room,
+                       struct pg_error *error);
 
 /**
  * Writes the next limiter of a list; after the last one a limiter with an empty name.

@@ -104,7 +104,8 @@ pub unsafe extern "C" fn pg_correct(
 }
 
 /// Deletes the state of a limiter: charged units, permits, leases, tickets, statistics, overrides,
-/// learned limits and a pause.
+/// learned limits and a pause. Of a keyed limiter it is the state of one key, and the statistics of
+/// all keys stay.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_reset(limiter: *const LimiterHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {
     guard(error, || run(limiter, Operation::Reset).map(drop))

@@ -146,8 +146,9 @@ pub enum Settlement {
     Settled = 3,
     /// pg_correct, pg_learn_from_response: the permit was settled before.
     Already = 4,
-    /// pg_correct, pg_learn_from_response: the permit is older than five minutes, and the estimate
-    /// remains charged. pg_release: the lease had ended before, and another call may hold its slot.
+    /// pg_correct, pg_learn_from_response: the permit is older than five minutes, or than the
+    /// settle_within_us of its request, and the estimate remains charged. pg_release: the lease had
+    /// ended before, and another call may hold its slot.
     Late = 5,
     /// No such permit, lease or ticket exists: never issued, given back, reset since, or forgotten.
     Unknown = 6,

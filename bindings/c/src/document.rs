@@ -39,6 +39,7 @@ pub struct LoadedLimiter {
     /// The name; empty after the last limiter.
     pub name: [c_char; 520],
     /// The limiter, which the caller must close with pg_limiter_close; NULL after the last limiter.
+    /// pg_limiter_is_keyed tells whether it has a state for each key.
     pub limiter: *mut LimiterHandle,
     /// The limits.
     pub limits: [LabelledLimit; 8],

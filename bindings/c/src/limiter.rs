@@ -220,6 +220,89 @@ pub unsafe extern "C" fn pg_limiter_with_group(
     })
 }
 
+/// Creates another handle of the limiter, with a state for each key: a limit per user, address or
+/// tenant without a limiter for each.
+///
+/// Calls then need the handle of one key, from pg_limiter_with_key; without it they return
+/// PG_INVALID with the argument "key". Only pg_stats is called without a key: its counters are those
+/// of all keys. The state of a key ends soon after all its units are available again. All keys have
+/// one entry in pg_list_open. A keyed limiter and one without keys of the same name have nothing in
+/// common. The caller must close both handles.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_limiter_keyed(
+    limiter: *const LimiterHandle,
+    other: Option<&mut MaybeUninit<*mut LimiterHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("other", other, ptr::null_mut, error, || LIMITERS.open(LIMITERS.with(limiter, Limiter::keyed)?))
+}
+
+/// Creates the handle of one key of a keyed limiter, for every function that takes a limiter but
+/// pg_stats. The key has 1 to 512 bytes.
+///
+/// The handle is cheap and made for one call: make it, call, and close it. PG_INVALID with the
+/// argument "key" for a limiter that is not keyed, and for a key that is empty or too long. The
+/// caller must close both handles, in any order.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_limiter_with_key(
+    limiter: *const LimiterHandle,
+    key: *const c_char,
+    other: Option<&mut MaybeUninit<*mut LimiterHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("other", other, ptr::null_mut, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let key = unsafe { text::read("key", key) }?;
+        LIMITERS.open(LIMITERS.with(limiter, |limiter| limiter.with_key(key))?)
+    })
+}
+
+/// Creates another handle of the limiter, which keeps no statistics and is not in pg_list_open: a
+/// server then does less for each call.
+///
+/// pg_stats then returns PG_INVALID with the argument "statistics". The switch is of the limiter in
+/// this process: others that use the name decide alike, whether they count or not. The caller must
+/// close both handles.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_limiter_without_statistics(
+    limiter: *const LimiterHandle,
+    other: Option<&mut MaybeUninit<*mut LimiterHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("other", other, ptr::null_mut, error, || {
+        LIMITERS.open(LIMITERS.with(limiter, Limiter::without_statistics)?)
+    })
+}
+
+/// Returns 1 when the limiter has a state for each key, also for the handle of one key; otherwise 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_limiter_is_keyed(limiter: *const LimiterHandle) -> i32 {
+    let mut keyed = 0;
+    let body = |limiter: &Limiter| {
+        keyed = i32::from(limiter.is_keyed());
+        Ok(())
+    };
+    guard(None, || LIMITERS.with(limiter, body));
+    keyed
+}
+
+/// Writes the key that was given to pg_limiter_with_key; an empty text for a limiter without one.
+/// place is a buffer of room bytes; 513 bytes are enough.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_limiter_key(
+    limiter: *const LimiterHandle,
+    place: *mut c_char,
+    room: usize,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard(error, || {
+        LIMITERS.with(limiter, |limiter| {
+            // SAFETY: the caller passes NULL or a buffer of `room` bytes.
+            unsafe { text::fill("place", place, room, limiter.key().unwrap_or_default()) }
+        })
+    })
+}
+
 /// Returns PG_OK when a plain yes or no is enough for this limiter, for languages with such a
 /// method.
 ///

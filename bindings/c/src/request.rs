@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use paddlegate_core::{Error, Request as CoreRequest, Result};
+use paddlegate_core::{Error, Micros, Request as CoreRequest, Result};
 
 use crate::cost::{self, Cost, Units};
 
@@ -29,6 +29,9 @@ pub struct Request {
     pub estimate_by_label: *const Units,
     /// The number of elements of estimate_by_label, at most 32.
     pub estimate_count: usize,
+    /// How long after its grant the estimate can be settled, from 5 minutes to 7 days; 0 for the
+    /// default, 5 minutes. For calls that last for hours.
+    pub settle_within_us: i64,
 }
 
 impl Request {
@@ -39,13 +42,15 @@ impl Request {
         cost_count: 0,
         estimate_by_label: ptr::null(),
         estimate_count: 0,
+        settle_within_us: 0,
     };
 }
 
-/// The cost and the estimate of a caller.
+/// The cost and the estimate of a caller, and how long the estimate can be settled.
 pub(crate) struct Costs<'a> {
     cost: Option<Cost<'a>>,
     estimate: Option<Cost<'a>>,
+    settle_within: Option<Micros>,
 }
 
 impl Costs<'_> {
@@ -53,6 +58,10 @@ impl Costs<'_> {
     pub(crate) unsafe fn read(request: Option<&Request>) -> Result<Self> {
         let request = request.unwrap_or(&Request::NONE);
         let (cost, estimate) = (units("cost", request.cost)?, units("estimate", request.estimate)?);
+        let settle_within = match request.settle_within_us {
+            0 => None,
+            time => Some(Micros(not_negative("settle_within", time)?)),
+        };
         // SAFETY: the caller passes arrays of as many elements as their counts state.
         Ok(unsafe {
             Self {
@@ -61,12 +70,17 @@ impl Costs<'_> {
                     let (by_label, count) = (request.estimate_by_label, request.estimate_count);
                     cost::read_some("estimate", estimate, by_label, count)?
                 },
+                settle_within,
             }
         })
     }
 
     pub(crate) fn request(&self) -> CoreRequest<'_> {
-        CoreRequest { cost: self.cost.as_ref().map(Cost::core), estimate: self.estimate.as_ref().map(Cost::core) }
+        CoreRequest {
+            cost: self.cost.as_ref().map(Cost::core),
+            estimate: self.estimate.as_ref().map(Cost::core),
+            settle_within: self.settle_within,
+        }
     }
 }
 

@@ -62,6 +62,9 @@ impl From<CoreStatistics> for Statistics {
 }
 
 /// Writes the counters of a limiter over all processes, and its current leases and tickets.
+///
+/// A keyed limiter has the counters of all its keys, and no leases and tickets: call it with the
+/// handle that has no key.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_stats(
     limiter: *const LimiterHandle,

@@ -21,8 +21,9 @@ use crate::store::{STORES, StoreHandle};
 ///
 /// The limiters are of one group or none. In a cluster they need one, see pg_limiter_with_group;
 /// without it every call is PG_INVALID. While the store cannot decide, the strictest mode of
-/// pg_limiter_with_on_unavailable applies, and "local" refuses. The caller must close the handle
-/// with pg_limiter_close, and may close those of the limiters before.
+/// pg_limiter_with_on_unavailable applies, and "local" refuses. A keyed limiter takes part with one
+/// key, see pg_limiter_with_key; without it this is PG_INVALID with the argument "key". The caller
+/// must close the handle with pg_limiter_close, and may close those of the limiters before.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_together(
     store: *const StoreHandle,

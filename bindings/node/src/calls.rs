@@ -35,8 +35,8 @@ pub(crate) struct Calls {
     held: HashMap<u64, Call>,
     /// Processing of the results of those calls that need it.
     settling: HashMap<u64, Settling>,
-    /// Values that do not fit into the shared buffer, until the next call: permits and settlement names, and results of
-    /// calls that ended without a reply.
+    /// Values that do not fit into the shared buffer, until the next call: permits, settlement names and cursors, and
+    /// results of calls that ended without a reply.
     texts: HashMap<u64, String>,
     /// The limiters that decisions of several limiters name.
     limiters: HashMap<u64, String>,
@@ -203,7 +203,7 @@ impl Calls {
         self.links.iter().find(|link| link.id == id).map(|link| &link.node)
     }
 
-    /// Returns the permit, settlement name, notification node or channel in the last call's answer.
+    /// Returns the permit, settlement name, cursor, notification node or channel in the last call's answer.
     pub(crate) fn text(&mut self, ticket: u64) -> Option<String> {
         self.texts.remove(&ticket)
     }
@@ -285,6 +285,10 @@ impl Calls {
             }
             Answer::Settlement(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
             Answer::List(page) => self.lists.extend([(ticket, page.listed)]),
+            Answer::Page(page) => {
+                self.lists.extend([(ticket, page.limiters)]);
+                self.texts.extend(page.cursor.map(|cursor| (ticket, cursor)));
+            }
             Answer::RuntimeState(runtime_state) => self.runtime_states.extend([(ticket, runtime_state)]),
             Answer::Report(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Renewal(_) | Answer::Statistics(_) | Answer::Reset => {}

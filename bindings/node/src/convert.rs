@@ -129,6 +129,7 @@ pub struct LoadedLimiter {
     pub wait_timeout_ms: Option<f64>,
     pub on_limit: &'static str,
     pub group: Option<String>,
+    pub keyed: bool,
 }
 
 impl From<&paddlegate::LoadedLimiter> for LoadedLimiter {
@@ -138,6 +139,7 @@ impl From<&paddlegate::LoadedLimiter> for LoadedLimiter {
             wait_timeout_ms: loaded.wait_timeout.map(to_millis),
             on_limit: loaded.on_limit.name(),
             group: loaded.limiter.group().map(str::to_owned),
+            keyed: loaded.limiter.is_keyed(),
         }
     }
 }
@@ -147,6 +149,7 @@ impl From<&paddlegate::LoadedLimiter> for LoadedLimiter {
 pub struct ListedLimiter {
     pub name: String,
     pub group: Option<String>,
+    pub keyed: bool,
     pub limits: Vec<ListedLimit>,
     /// `None` in memory, which does not record it.
     pub last_used: Option<f64>,
@@ -178,6 +181,7 @@ impl From<LimiterInfo> for ListedLimiter {
             ttl: to_seconds(listed.ttl),
             name: listed.name,
             group: listed.group,
+            keyed: listed.keyed,
         }
     }
 }

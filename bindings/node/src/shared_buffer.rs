@@ -13,38 +13,40 @@ use crate::convert::{GivenUnits, Units, millis, number, whole};
 /// Slots that JavaScript writes before a call.
 pub(crate) mod input {
     /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire with only the first field returned, 6 acquire with id, 7
-    /// release, 8 renew, 9 cancel, 10 statistics; 11, 12 and 25 are not operations: see
+    /// release, 8 renew, 9 cancel, 10 statistics; 11, 12, 25 and 26 are not operations: see
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
     /// [`AdminRequest`](crate::admin_request::AdminRequest); 20 admits a job; 24 debit.
     pub(crate) const OPERATION: usize = 0;
-    /// Flags for the given values: 1 cost, 2 estimate; and 4: wait in the queue, 8: the wait timed out, 16: the cost,
-    /// the estimate or the actual cost is by label, in an argument of the call.
+    /// Flags for the given values: 1 cost, 2 estimate, 32 settle-within time; and 4: wait in the queue, 8: the wait timed
+    /// out, 16: the cost, the estimate or the actual cost is by label, in an argument of the call.
     pub(crate) const FLAGS: usize = 1;
     pub(crate) const COST: usize = 2;
     pub(crate) const ESTIMATE: usize = 3;
+    /// How long the estimate can be settled, in milliseconds.
+    pub(crate) const SETTLE_WITHIN: usize = 4;
     /// The actual cost of a correction.
-    pub(crate) const ACTUAL: usize = 4;
+    pub(crate) const ACTUAL: usize = 5;
     /// Maximum wait and claim timeout in milliseconds; NaN for the longest and for the default.
-    pub(crate) const MAX_WAIT: usize = 5;
-    pub(crate) const CLAIM_TIMEOUT: usize = 6;
+    pub(crate) const MAX_WAIT: usize = 6;
+    pub(crate) const CLAIM_TIMEOUT: usize = 7;
     /// The number of the ticket; NaN for the end of the queue, -1 for its existing position.
-    pub(crate) const QUEUE_POSITION: usize = 7;
+    pub(crate) const QUEUE_POSITION: usize = 8;
     /// The number of received bytes in the connection's input buffer.
-    pub(crate) const RECEIVED: usize = 8;
+    pub(crate) const RECEIVED: usize = 9;
 }
 
 /// Slots that JavaScript reads after a call, before the rows.
 pub(crate) mod output {
     /// The connection of the last call.
-    pub(crate) const LINK: usize = 9;
+    pub(crate) const LINK: usize = 10;
     /// The number of bytes to write to the socket.
-    pub(crate) const TO_SEND: usize = 10;
+    pub(crate) const TO_SEND: usize = 11;
     /// 1: the connection is unusable.
-    pub(crate) const BROKEN: usize = 11;
+    pub(crate) const BROKEN: usize = 12;
 }
 
 /// The start of the rows, the length of a row, and the number of rows.
-const ROWS: usize = 12;
+const ROWS: usize = 13;
 const ROW: usize = 15;
 pub(crate) const MAX_ROWS: usize = 64;
 
@@ -54,8 +56,9 @@ pub(crate) const ALLOW: usize = 5;
 const CORRECT: usize = 3;
 const DEBIT: usize = 24;
 
-/// The flag of a cost by label.
+/// The flags of a cost by label and of a settle-within time.
 const BY_LABEL: usize = 16;
+const HAS_SETTLE_WITHIN: usize = 32;
 
 /// Added to the status of a decision that has a permit, which is the text of the ticket, of a degraded decision, and of one
 /// that names its limiter, which is the `limiter_of` of the ticket.
@@ -84,6 +87,8 @@ pub(crate) enum Event {
     RuntimeState = 8,
     /// The result is stored for `learned`.
     Learned = 9,
+    /// The limiters are stored for `listed`, and the text is the cursor of the next page.
+    Page = 10,
 }
 
 /// Memory allocated by JavaScript, as 64-bit floats.
@@ -138,6 +143,11 @@ impl SharedBuffer {
         Ok(Request {
             cost: if given & 1 != 0 { Some(self.cost("cost", input::COST, by_label)?) } else { None },
             estimate: if given & 2 != 0 { Some(self.cost("estimate", input::ESTIMATE, by_label)?) } else { None },
+            settle_within: if given & HAS_SETTLE_WITHIN != 0 {
+                Some(millis("settle_within", self.get(input::SETTLE_WITHIN))?)
+            } else {
+                None
+            },
         })
     }
 
@@ -206,6 +216,7 @@ impl SharedBuffer {
             Answer::Renewal(lease) => self.row(row, ticket, Event::Renewal, [or_nan(lease.map(|lease| lease.0))]),
             Answer::Statistics(counts) => self.statistics(row, ticket, counts),
             Answer::List(page) => self.row(row, ticket, Event::List, [number(page.cursor)]),
+            Answer::Page(_) => self.event(row, ticket, Event::Page),
             Answer::RuntimeState(_) => self.event(row, ticket, Event::RuntimeState),
             Answer::Report(_) => self.event(row, ticket, Event::Learned),
             Answer::Reset => self.event(row, ticket, Event::Reset),

@@ -1,5 +1,6 @@
 //! `Store`: the native part of `new Paddlegate(url)`.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -83,7 +84,8 @@ impl Store {
 
     /// Returns a limiter as a function that runs the operation in the shared buffer. The function returns 0 when the
     /// operation is answered (in the first row), -1 when it failed (`raise(0)`), otherwise its ticket. It takes the id
-    /// of a permit or a call, a channel, and an admin request or the units of a cost by label and their limiters.
+    /// of a permit or a call, a channel, the key of a keyed limiter, the units of a cost by label, their limiters, and an
+    /// admin request.
     #[napi(catch_unwind)]
     #[allow(clippy::too_many_arguments)]
     pub fn limiter<'env>(
@@ -93,6 +95,8 @@ impl Store {
         limits: Vec<LimitSpec>,
         ttl: Option<Either<f64, String>>,
         group: Option<String>,
+        keyed: Option<bool>,
+        statistics: Option<bool>,
         mode: Option<String>,
         share: Option<f64>,
     ) -> Result<Function<'env, (), i32>> {
@@ -105,6 +109,8 @@ impl Store {
                 Some(group) => limiter.with_group(&group)?,
                 None => limiter,
             };
+            let limiter = if keyed == Some(true) { limiter.keyed()? } else { limiter };
+            let limiter = if statistics == Some(false) { limiter.without_statistics()? } else { limiter };
             Ok(limiter.with_on_unavailable(on_unavailable(mode.as_deref(), share)?))
         });
         self.function(env, limiter.map_err(|error| thrown(&error))?)
@@ -198,13 +204,21 @@ impl Store {
         self.paddlegate.parts()
     }
 
-    /// Starts reading a page of a part of the list. Returns 0 if it was read at once, as the only page, otherwise the
-    /// ticket. The row has the cursor of the next page, which is 0 after the last page.
+    /// Starts reading a page of a part of the list: the names that begin with `prefix`. Returns 0 if it was read at once,
+    /// as the only page, otherwise the ticket. The row has the cursor of the next page, which is 0 after the last page.
     #[napi(catch_unwind)]
-    pub fn list(&self, part: u16, cursor: f64) -> i32 {
+    pub fn list(&self, part: u16, cursor: f64, prefix: String) -> i32 {
         // A cursor is smaller than twice the number of limiters in a part.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        self.calls.borrow_mut().prepare_list(&self.paddlegate, part, cursor as u64)
+        self.calls.borrow_mut().prepare_list(&self.paddlegate, part, cursor as u64, &prefix)
+    }
+
+    /// Starts reading a page of the whole list: the names that begin with `prefix`. Returns 0 if it was read at once, -1
+    /// if the cursor is invalid (`raise(0)`), otherwise the ticket. `listed` and `text` return the limiters and the cursor
+    /// of the next page.
+    #[napi(catch_unwind)]
+    pub fn page(&self, prefix: String, cursor: Option<String>) -> i32 {
+        self.calls.borrow_mut().prepare_page(&self.paddlegate, &prefix, cursor.as_deref())
     }
 
     /// Returns the limiters in the parts that were read.
@@ -313,8 +327,8 @@ impl Store {
         self.calls.borrow_mut().resend(ticket.into());
     }
 
-    /// Returns the permit, the settlement name, the notification node or the channel in the answer to a call; undefined
-    /// if there is none.
+    /// Returns the permit, the settlement name, the cursor, the notification node or the channel in the answer to a call;
+    /// undefined if there is none.
     #[napi(catch_unwind)]
     pub fn text(&self, ticket: u32) -> Option<String> {
         self.calls.borrow_mut().text(ticket.into())
@@ -336,12 +350,17 @@ impl Store {
         let calls = Rc::clone(&self.calls);
         let run = env.create_function_from_closure("run", move |context| {
             let given = context.length();
-            if given == 3 {
-                let request = context.get::<AdminRequest>(2)?;
-                return Ok(calls.borrow_mut().begin_admin(&limiter, &request));
-            }
             let id = if given > 0 { Some(context.get::<String>(0)?) } else { None };
             let channel = if given > 1 { Some(context.get::<String>(1)?) } else { None };
+            let key = if given > 2 { context.get::<Option<String>>(2)? } else { None };
+            let limiter = match key.map_or(Ok(Cow::Borrowed(&limiter)), |key| limiter.with_key(&key).map(Cow::Owned)) {
+                Ok(limiter) => limiter,
+                Err(error) => return Ok(calls.borrow_mut().failed(error)),
+            };
+            if given > 5 {
+                let request = context.get::<AdminRequest>(5)?;
+                return Ok(calls.borrow_mut().begin_admin(&limiter, &request));
+            }
             let units = if given > 3 {
                 let limiters = if given > 4 { Some(context.get(4)?) } else { None };
                 Some(GivenUnits { by_label: context.get::<UnitsByLabel>(3)?, limiters })

@@ -49,6 +49,14 @@ pub(crate) fn whole(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<
     }
 }
 
+/// Reads True or False.
+pub(crate) fn flag(argument: &'static str, value: OptionalArg, default: bool) -> Result<bool> {
+    value.map_or(Ok(default), |value| match value.cast::<PyBool>() {
+        Ok(flag) => Ok(flag.is_true()),
+        Err(_) => Err(refused(argument, "must be True or False", value)),
+    })
+}
+
 /// Reads seconds as a number, a `timedelta`, a word or an ISO 8601 duration.
 pub(crate) fn span(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<Micros> {
     if value.is_instance_of::<PyString>() {

@@ -1,10 +1,10 @@
 //! Conversion of costs. Which labels a cost must name, and how much it may be, are rules of the core.
 
-use paddlegate::{Cost, Error, LimiterUnits, Request};
+use paddlegate::{Cost, Error, LimiterUnits, Micros, Request};
 use pyo3::prelude::*;
 use pyo3::types::PyMapping;
 
-use crate::argument::{OptionalArg, mapping, refused, shown, text, whole};
+use crate::argument::{OptionalArg, mapping, refused, shown, span, text, whole};
 use crate::error::Result;
 
 /// A cost as its caller gave it: a whole number, or a mapping from labels and names of limiters to whole numbers, in which
@@ -26,7 +26,11 @@ pub(crate) struct UnitsOfLimiter {
 pub(crate) struct RequestUnits {
     cost: Option<Units>,
     estimate: Option<Units>,
+    settle_within: Option<Micros>,
 }
+
+/// The arguments `estimate` and `settle_within` of a call.
+pub(crate) type EstimateArgs<'a, 'py> = (OptionalArg<'a, 'py>, OptionalArg<'a, 'py>);
 
 impl Units {
     fn new(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<Self> {
@@ -59,17 +63,20 @@ impl UnitsOfLimiter {
 }
 
 impl RequestUnits {
-    pub(crate) fn new(cost: OptionalArg, estimate: OptionalArg) -> Result<Self> {
+    pub(crate) fn new(cost: OptionalArg, (estimate, settle_within): EstimateArgs) -> Result<Self> {
         Ok(Self {
             cost: cost.map(|cost| Units::new("cost", cost)).transpose()?,
             estimate: estimate.map(|estimate| Units::new("estimate", estimate)).transpose()?,
+            settle_within: settle_within.map(|time| span("settle_within", time)).transpose()?,
         })
     }
 
     /// Passes the request to `run`.
     pub(crate) fn with<T>(&self, run: impl FnOnce(Request<'_>) -> T) -> T {
         with_optional(self.cost.as_ref(), |cost| {
-            with_optional(self.estimate.as_ref(), |estimate| run(Request { cost, estimate }))
+            with_optional(self.estimate.as_ref(), |estimate| {
+                run(Request { cost, estimate, settle_within: self.settle_within })
+            })
         })
     }
 }
@@ -86,7 +93,7 @@ pub(crate) fn with_cost<T>(
 /// Reads a cost or an estimate and passes the request to `run`.
 pub(crate) fn with_request<T>(
     cost: OptionalArg,
-    estimate: OptionalArg,
+    estimate: EstimateArgs,
     run: impl FnOnce(Request<'_>) -> Result<T>,
 ) -> Result<T> {
     RequestUnits::new(cost, estimate)?.with(run)

@@ -33,7 +33,7 @@ mod _native {
     #[pymodule_export]
     use crate::gate::Gate;
     #[pymodule_export]
-    use crate::limiter::{Limiter, new_id};
+    use crate::limiter::{Limiter, LimiterOfKey, new_id};
     #[pymodule_export]
     use crate::link::Link;
     #[pymodule_export]

@@ -1,6 +1,7 @@
 //! `Limiter`: a name and a policy. Without a server it decides at once; otherwise the interpreter is released
 //! meanwhile.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use paddlegate::store::redis::Redis;
@@ -11,7 +12,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::answer::{decision, shown};
-use crate::argument::{OptionalArg, permit_id, span, text, texts};
+use crate::argument::{OptionalArg, flag, permit_id, span, text, texts};
 use crate::call::{Call, OnComplete};
 use crate::cost::with_request;
 use crate::decision::{Decision, seconds};
@@ -34,12 +35,20 @@ pub(crate) struct Limiter {
     on_jobs: OnLimit,
 }
 
+/// A keyed limiter with a key, from which a `Limiter` is created.
+#[pyclass(frozen, module = "paddlegate._native")]
+pub(crate) struct LimiterOfKey {
+    keyed: Py<Limiter>,
+    inner: paddlegate::Limiter,
+}
+
 #[pymethods]
 impl Limiter {
     #[new]
     #[pyo3(signature = (
         paddlegate, name, limits, wait_timeout=None,
-        *, lock_timeout=None, on_limit=None, ttl=None, group=None, on_unavailable=None, local_share_percent=None,
+        *, lock_timeout=None, on_limit=None, ttl=None, group=None, keyed=None, statistics=None,
+        on_unavailable=None, local_share_percent=None,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -51,17 +60,30 @@ impl Limiter {
         on_limit: OptionalArg,
         ttl: OptionalArg,
         group: OptionalArg,
+        keyed: OptionalArg,
+        statistics: OptionalArg,
         on_unavailable: OptionalArg,
         local_share_percent: OptionalArg,
     ) -> Result<Self> {
+        if let Ok(of_key) = limits.cast::<LimiterOfKey>() {
+            let LimiterOfKey { keyed, inner } = of_key.get();
+            let Self { redis, wait_timeout, on_limit, on_jobs, .. } = keyed.get();
+            let (inner, redis) = (inner.clone(), redis.clone());
+            return Ok(Self { inner, redis, wait_timeout: *wait_timeout, on_limit: *on_limit, on_jobs: *on_jobs });
+        }
         let Paddlegate(store) = paddlegate;
         let on_unavailable = crate::argument::on_unavailable(on_unavailable, local_share_percent)?;
+        let is_keyed = flag("keyed", keyed, false)?;
+        let has_statistics = flag("statistics", statistics, true)?;
         let with_options = |limiter: paddlegate::Limiter| -> Result<paddlegate::Limiter> {
-            let limiter = limiter.with_on_unavailable(on_unavailable);
-            Ok(match group {
-                Some(group) => limiter.with_group(text("group", group)?)?,
-                None => limiter,
-            })
+            let mut limiter = limiter.with_on_unavailable(on_unavailable);
+            if let Some(group) = group {
+                limiter = limiter.with_group(text("group", group)?)?;
+            }
+            if is_keyed {
+                limiter = limiter.keyed()?;
+            }
+            Ok(if has_statistics { limiter } else { limiter.without_statistics()? })
         };
         if let Ok(loaded) = limits.cast::<LoadedLimiter>() {
             let LoadedLimiter(loaded) = loaded.get();
@@ -141,39 +163,63 @@ impl Limiter {
         self.inner.group()
     }
 
+    /// Whether the limiter has a state for each key.
+    #[getter]
+    fn keyed(&self) -> bool {
+        self.inner.is_keyed()
+    }
+
+    /// The key, as given to `with_key`; None without one.
+    #[getter]
+    fn key(&self) -> Option<&str> {
+        self.inner.key()
+    }
+
     /// Charge the call if every limit allows it; return whether it was granted.
     ///
     /// Raises `InvalidError` for a concurrency limit, whose lease could not be released.
-    #[pyo3(signature = (cost=None, estimate=None))]
-    fn allow(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg) -> Result<bool> {
-        self.inner.check_allow()?;
-        let decided = acquire(cost, estimate, None, |operation| decision(self.run(py, operation)?))?;
+    #[pyo3(signature = (cost=None, estimate=None, *, settle_within=None, key=None))]
+    fn allow(
+        &self,
+        py: Python<'_>,
+        cost: OptionalArg,
+        estimate: OptionalArg,
+        settle_within: OptionalArg,
+        key: OptionalArg,
+    ) -> Result<bool> {
+        let estimate = (estimate, settle_within);
+        let limiter = self.of_key(key)?;
+        limiter.check_allow()?;
+        let decided = acquire(cost, estimate, None, |operation| decision(self.run(py, &limiter, operation)?))?;
         Ok(decided.0.allowed())
     }
 
     /// Charge the call if every limit allows it; never wait and never raise on refusal.
     ///
-    /// `cost` and `estimate` are as in `acquire`. With the `id` of a lease, a repeated call is
-    /// granted and takes nothing.
-    #[pyo3(signature = (cost=None, estimate=None, id=None))]
+    /// `cost`, `estimate` and `settle_within` are as in `acquire`. With the `id` of a lease, a
+    /// repeated call is granted and takes nothing.
+    #[pyo3(signature = (cost=None, estimate=None, id=None, *, settle_within=None, key=None))]
     fn try_acquire(
         slf: &Bound<'_, Self>,
         cost: OptionalArg,
         estimate: OptionalArg,
         id: OptionalArg,
+        settle_within: OptionalArg,
+        key: OptionalArg,
     ) -> Result<Decision> {
-        let (py, it) = (slf.py(), slf.get());
+        let (py, it, estimate) = (slf.py(), slf.get(), (estimate, settle_within));
+        let limiter = it.of_key(key)?;
         if id.is_some() || !it.inner.grants_leases() {
-            return acquire(cost, estimate, id, |operation| decision(it.run(py, operation)?));
+            return acquire(cost, estimate, id, |operation| decision(it.run(py, &limiter, operation)?));
         }
         // An exception from a signal handler withholds the decision from the caller, who then cannot release the lease.
         let id = paddlegate::new_id()?;
         let answer = with_request(cost, estimate, |request| {
-            it.run(py, Operation::AcquireWithId { request, id: &id, wait: None })
+            it.run(py, &limiter, Operation::AcquireWithId { request, id: &id, wait: None })
         });
         match answer.and_then(|answer| Ok(py.check_signals().map(|()| answer)?)) {
             Err(Failure::Python(raised)) => {
-                drop(slf.call_method1("_cancel_interrupted", (id,)));
+                drop(slf.call_method1("_cancel_interrupted", (id, key)));
                 Err(raised.into())
             }
             answer => decision(answer?),
@@ -183,9 +229,18 @@ impl Limiter {
     /// Return what `try_acquire` would return now; change nothing.
     ///
     /// Without a cost it checks one unit, also for a `points` limit.
-    #[pyo3(signature = (cost=None, estimate=None))]
-    fn peek(&self, py: Python<'_>, cost: OptionalArg, estimate: OptionalArg) -> Result<Decision> {
-        peek(cost, estimate, |operation| decision(self.run(py, operation)?))
+    #[pyo3(signature = (cost=None, estimate=None, *, settle_within=None, key=None))]
+    fn peek(
+        &self,
+        py: Python<'_>,
+        cost: OptionalArg,
+        estimate: OptionalArg,
+        settle_within: OptionalArg,
+        key: OptionalArg,
+    ) -> Result<Decision> {
+        let estimate = (estimate, settle_within);
+        let limiter = self.of_key(key)?;
+        peek(cost, estimate, |operation| decision(self.run(py, &limiter, operation)?))
     }
 
     /// Charge a cost in any case, up to one whole limit of debt.
@@ -193,50 +248,64 @@ impl Limiter {
     /// For costs that are known only afterwards, without an estimate. The decision describes the
     /// limit with the fewest remaining units. Limits that count calls (concurrency, throttle) are
     /// not charged. A repeated call charges again.
-    fn debit(&self, py: Python<'_>, cost: &Bound<'_, PyAny>) -> Result<Decision> {
-        debit(cost, |operation| decision(self.run(py, operation)?))
+    #[pyo3(signature = (cost, *, key=None))]
+    fn debit(&self, py: Python<'_>, cost: &Bound<'_, PyAny>, key: OptionalArg) -> Result<Decision> {
+        let limiter = self.of_key(key)?;
+        debit(cost, |operation| decision(self.run(py, &limiter, operation)?))
     }
 
     /// Replace the estimate of a permit by the actual cost of the call, once.
     ///
     /// A cost by label changes only the limits that it names, and those that the estimate named.
     ///
-    /// Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
-    /// change nothing.
+    /// Returns "settled"; otherwise "already", "late" (after five minutes, or `settle_within`) or
+    /// "unknown", which change nothing.
+    #[pyo3(signature = (permit, actual, *, key=None))]
     fn correct<'py>(
         &self,
         py: Python<'py>,
         permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
+        key: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        correct(permit, actual, |operation| self.answer(py, operation))
+        correct(permit, actual, |operation| self.answer(py, key, operation))
     }
 
     /// End the lease of a permit, from any process.
     ///
     /// Returns "released"; otherwise "late" when the lease had ended before, or "unknown".
-    fn release<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, Operation::Release { permit: &permit_id(permit)? })
+    #[pyo3(signature = (permit, *, key=None))]
+    fn release<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>, key: OptionalArg) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, key, Operation::Release { permit: &permit_id(permit)? })
     }
 
     /// Restart the duration of a lease; return its seconds, or None when it has ended.
-    fn renew<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, Operation::Renew { permit: &permit_id(permit)? })
+    #[pyo3(signature = (permit, *, key=None))]
+    fn renew<'py>(&self, py: Python<'py>, permit: &Bound<'py, PyAny>, key: OptionalArg) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, key, Operation::Renew { permit: &permit_id(permit)? })
     }
 
     /// Remove the ticket of a call from the queue, and end the lease that it may have become.
     ///
     /// Returns "cancelled", or "unknown" when there was neither.
-    fn cancel<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        self.answer(py, Operation::Cancel { id: text("id", id)?, gave_up: false })
+    #[pyo3(signature = (id, *, key=None))]
+    fn cancel<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>, key: OptionalArg) -> Result<Bound<'py, PyAny>> {
+        self.answer(py, key, Operation::Cancel { id: text("id", id)?, gave_up: false })
     }
 
     /// Delete the state of the limiter.
     ///
     /// That is charged units, permits, leases, tickets, statistics, overrides, learned limits and a
     /// pause.
-    fn reset(&self, py: Python<'_>) -> Result<()> {
-        self.run(py, Operation::Reset).map(|_| ())
+    #[pyo3(signature = (*, key=None))]
+    fn reset(&self, py: Python<'_>, key: OptionalArg) -> Result<()> {
+        self.run(py, &*self.of_key(key)?, Operation::Reset).map(|_| ())
+    }
+
+    // Returns the limiter of a key.
+    fn _of_key(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> Result<LimiterOfKey> {
+        let inner = slf.get().inner.with_key(text("key", key)?)?;
+        Ok(LimiterOfKey { keyed: slf.clone().unbind(), inner })
     }
 
     // Validates the ids before the request for the first of several jobs.
@@ -254,7 +323,8 @@ impl Limiter {
     // The asynchronous forms use these with `begin`: each returns the answer, or the call to send to the server. Without
     // `begin` each waits for the server.
 
-    #[pyo3(signature = (begin, cost, estimate, id=None))]
+    #[pyo3(signature = (begin, cost, estimate, id=None, key=None, settle_within=None))]
+    #[allow(clippy::too_many_arguments)]
     fn _acquire<'py>(
         &self,
         py: Python<'py>,
@@ -262,10 +332,13 @@ impl Limiter {
         cost: OptionalArg,
         estimate: OptionalArg,
         id: OptionalArg,
+        key: OptionalArg,
+        settle_within: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        acquire(cost, estimate, id, |operation| self.start(py, begin, operation))
+        acquire(cost, (estimate, settle_within), id, |operation| self.start(py, begin, key, operation))
     }
 
+    #[pyo3(signature = (begin, cost, estimate, id, place, wait_timeout, claim_timeout, key=None, settle_within=None))]
     #[allow(clippy::too_many_arguments)]
     fn _enter<'py>(
         &self,
@@ -277,8 +350,11 @@ impl Limiter {
         place: Option<i64>,
         wait_timeout: OptionalArg,
         claim_timeout: OptionalArg,
+        key: OptionalArg,
+        settle_within: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        enter(cost, estimate, id, place, wait_timeout, claim_timeout, |operation| self.start(py, begin, operation))
+        let estimate = (estimate, settle_within);
+        enter(cost, estimate, id, place, wait_timeout, claim_timeout, |operation| self.start(py, begin, key, operation))
     }
 
     fn _attempt<'py>(
@@ -289,9 +365,10 @@ impl Limiter {
         now: f64,
         channel: &str,
     ) -> Result<Bound<'py, PyAny>> {
-        waiter.attempt(now, channel, |operation| self.start(py, begin, operation))
+        waiter.attempt(now, channel, |operation| self.start(py, begin, None, operation))
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn _admit<'py>(
         &self,
         py: Python<'py>,
@@ -300,8 +377,11 @@ impl Limiter {
         estimate: OptionalArg,
         id: &Bound<'py, PyAny>,
         on_limit: OptionalArg,
+        key: OptionalArg,
+        settle_within: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        admit(cost, estimate, id, self.on_jobs(on_limit)?, |operation| self.start(py, begin, operation))
+        let estimate = (estimate, settle_within);
+        admit(cost, estimate, id, self.on_jobs(on_limit)?, |operation| self.start(py, begin, key, operation))
     }
 
     fn _peek<'py>(
@@ -310,52 +390,84 @@ impl Limiter {
         begin: bool,
         cost: OptionalArg,
         estimate: OptionalArg,
+        key: OptionalArg,
+        settle_within: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        peek(cost, estimate, |operation| self.start(py, begin, operation))
+        peek(cost, (estimate, settle_within), |operation| self.start(py, begin, key, operation))
     }
 
-    fn _debit<'py>(&self, py: Python<'py>, begin: bool, cost: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        debit(cost, |operation| self.start(py, begin, operation))
+    fn _debit<'py>(
+        &self,
+        py: Python<'py>,
+        begin: bool,
+        cost: &Bound<'py, PyAny>,
+        key: OptionalArg,
+    ) -> Result<Bound<'py, PyAny>> {
+        debit(cost, |operation| self.start(py, begin, key, operation))
     }
 
+    #[pyo3(signature = (begin, permit, actual, key=None))]
     fn _correct<'py>(
         &self,
         py: Python<'py>,
         begin: bool,
         permit: &Bound<'py, PyAny>,
         actual: &Bound<'py, PyAny>,
+        key: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        correct(permit, actual, |operation| self.start(py, begin, operation))
+        correct(permit, actual, |operation| self.start(py, begin, key, operation))
     }
 
-    fn _release<'py>(&self, py: Python<'py>, begin: bool, permit: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, Operation::Release { permit: &permit_id(permit)? })
+    #[pyo3(signature = (begin, permit, key=None))]
+    fn _release<'py>(
+        &self,
+        py: Python<'py>,
+        begin: bool,
+        permit: &Bound<'py, PyAny>,
+        key: OptionalArg,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.start(py, begin, key, Operation::Release { permit: &permit_id(permit)? })
     }
 
-    fn _renew<'py>(&self, py: Python<'py>, begin: bool, permit: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, Operation::Renew { permit: &permit_id(permit)? })
+    #[pyo3(signature = (begin, permit, key=None))]
+    fn _renew<'py>(
+        &self,
+        py: Python<'py>,
+        begin: bool,
+        permit: &Bound<'py, PyAny>,
+        key: OptionalArg,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.start(py, begin, key, Operation::Renew { permit: &permit_id(permit)? })
     }
 
+    #[pyo3(signature = (begin, id, gave_up, key=None))]
     fn _cancel<'py>(
         &self,
         py: Python<'py>,
         begin: bool,
         id: &Bound<'py, PyAny>,
         gave_up: bool,
+        key: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, Operation::Cancel { id: text("id", id)?, gave_up })
+        self.start(py, begin, key, Operation::Cancel { id: text("id", id)?, gave_up })
     }
 
     fn _statistics<'py>(&self, py: Python<'py>, begin: bool) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, Operation::Statistics)
+        self.start(py, begin, None, Operation::Statistics)
     }
 
-    fn _admin<'py>(&self, py: Python<'py>, begin: bool, request: &AdminRequest) -> Result<Bound<'py, PyAny>> {
-        request.0.operation(&self.inner, |operation| self.start(py, begin, operation))
+    fn _admin<'py>(
+        &self,
+        py: Python<'py>,
+        begin: bool,
+        request: &AdminRequest,
+        key: OptionalArg,
+    ) -> Result<Bound<'py, PyAny>> {
+        request.0.operation(&self.inner, |operation| self.start(py, begin, key, operation))
     }
 
-    fn _reset<'py>(&self, py: Python<'py>, begin: bool) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, Operation::Reset)
+    fn _reset<'py>(&self, py: Python<'py>, begin: bool, key: OptionalArg) -> Result<Bound<'py, PyAny>> {
+        self.start(py, begin, key, Operation::Reset)
     }
 
     // Whether grants of this limiter are leases.
@@ -387,26 +499,42 @@ impl Limiter {
         }
     }
 
-    fn run(&self, py: Python<'_>, operation: Operation<'_>) -> Result<Answer> {
+    /// Returns the limiter of the key of a call; without a key this one.
+    #[inline]
+    pub(crate) fn of_key(&self, key: OptionalArg) -> Result<Cow<'_, paddlegate::Limiter>> {
+        Ok(match key {
+            None => Cow::Borrowed(&self.inner),
+            Some(key) => Cow::Owned(self.inner.with_key(text("key", key)?)?),
+        })
+    }
+
+    fn run(&self, py: Python<'_>, limiter: &paddlegate::Limiter, operation: Operation<'_>) -> Result<Answer> {
         if self.redis.is_none() {
-            return Ok(self.inner.run(operation, SignalHandling::Ignore)?);
+            return Ok(limiter.run(operation, SignalHandling::Ignore)?);
         }
-        interruptible(py, |interrupt| self.inner.run(operation, interrupt))
+        interruptible(py, |interrupt| limiter.run(operation, interrupt))
     }
 
-    fn answer<'py>(&self, py: Python<'py>, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
-        Ok(shown(py, self.run(py, operation)?)?)
+    fn answer<'py>(&self, py: Python<'py>, key: OptionalArg, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
+        Ok(shown(py, self.run(py, &*self.of_key(key)?, operation)?)?)
     }
 
-    fn start<'py>(&self, py: Python<'py>, begin: bool, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
-        if begin { self.prepare(py, operation) } else { self.answer(py, operation) }
+    fn start<'py>(
+        &self,
+        py: Python<'py>,
+        begin: bool,
+        key: OptionalArg,
+        operation: Operation<'_>,
+    ) -> Result<Bound<'py, PyAny>> {
+        if begin { self.prepare(py, key, operation) } else { self.answer(py, key, operation) }
     }
 
-    fn prepare<'py>(&self, py: Python<'py>, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
-        match (self.inner.prepare(operation)?, &self.redis) {
+    fn prepare<'py>(&self, py: Python<'py>, key: OptionalArg, operation: Operation<'_>) -> Result<Bound<'py, PyAny>> {
+        let limiter = self.of_key(key)?;
+        match (limiter.prepare(operation)?, &self.redis) {
             (Prepared::Answered(answer), _) => Ok(shown(py, answer)?),
             (Prepared::Call(call), Some(redis)) => {
-                let fallback = self.inner.fallback(&operation);
+                let fallback = limiter.fallback(&operation);
                 Ok(Call::new(redis, call, OnComplete { fallback, procedure: None }).into_bound_py_any(py)?)
             }
             (Prepared::Call(_), None) => {

@@ -46,23 +46,23 @@ impl MultiStepCall {
 
     /// Create the procedure that decides on jobs, of which all run or none.
     #[staticmethod]
-    fn jobs(limiter: &Limiter, ids: &Bound<'_, PyAny>, on_limit: OptionalArg) -> Result<Self> {
+    fn jobs(limiter: &Limiter, ids: &Bound<'_, PyAny>, on_limit: OptionalArg, key: OptionalArg) -> Result<Self> {
         let (ids, on_limit) = (texts("ids", ids)?, limiter.on_jobs(on_limit)?);
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        Ok(Self::new(limiter.redis.as_ref(), Procedure::Jobs(limiter.inner.batch(&ids, on_limit, false))))
+        Ok(Self::new(limiter.redis.as_ref(), Procedure::Jobs(limiter.of_key(key)?.batch(&ids, on_limit, false))))
     }
 
     /// Create the procedure that applies an override of Open Job Spec.
     #[staticmethod]
-    fn apply_ojs_override(limiter: &Limiter, document: &Bound<'_, PyAny>) -> Result<Self> {
-        let procedure = limiter.inner.override_procedure(text("document", document)?)?;
+    fn apply_ojs_override(limiter: &Limiter, document: &Bound<'_, PyAny>, key: OptionalArg) -> Result<Self> {
+        let procedure = limiter.of_key(key)?.override_procedure(text("document", document)?)?;
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Override(procedure)))
     }
 
     /// Create the procedure that pauses after a failed job of Open Job Spec.
     #[staticmethod]
-    fn apply_ojs_signal(limiter: &Limiter, document: &Bound<'_, PyAny>) -> Result<Self> {
-        let procedure = limiter.inner.pause_procedure(text("document", document)?)?;
+    fn apply_ojs_signal(limiter: &Limiter, document: &Bound<'_, PyAny>, key: OptionalArg) -> Result<Self> {
+        let procedure = limiter.of_key(key)?.pause_procedure(text("document", document)?)?;
         Ok(Self::new(limiter.redis.as_ref(), Procedure::Pause(procedure)))
     }
 

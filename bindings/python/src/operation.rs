@@ -4,7 +4,7 @@ use paddlegate::{Admission, JOB_CLAIM_TIMEOUT, MAX_SPAN, Micros, OnLimit, Operat
 use pyo3::prelude::*;
 
 use crate::argument::{OptionalArg, permit_id, place, span, text};
-use crate::cost::{with_cost, with_request};
+use crate::cost::{EstimateArgs, with_cost, with_request};
 use crate::error::Result;
 
 pub(crate) fn given(argument: &'static str, value: OptionalArg, default: Micros) -> Result<Micros> {
@@ -13,7 +13,7 @@ pub(crate) fn given(argument: &'static str, value: OptionalArg, default: Micros)
 
 pub(crate) fn acquire<T>(
     cost: OptionalArg,
-    estimate: OptionalArg,
+    estimate: EstimateArgs,
     id: OptionalArg,
     run: impl FnOnce(Operation<'_>) -> Result<T>,
 ) -> Result<T> {
@@ -27,7 +27,7 @@ pub(crate) fn acquire<T>(
 
 pub(crate) fn enter<T>(
     cost: OptionalArg,
-    estimate: OptionalArg,
+    estimate: EstimateArgs,
     id: &Bound<'_, PyAny>,
     number: Option<i64>,
     wait_timeout: OptionalArg,
@@ -42,7 +42,7 @@ pub(crate) fn enter<T>(
 
 pub(crate) fn admit<T>(
     cost: OptionalArg,
-    estimate: OptionalArg,
+    estimate: EstimateArgs,
     id: &Bound<'_, PyAny>,
     on_limit: OnLimit,
     run: impl FnOnce(Operation<'_>) -> Result<T>,
@@ -53,7 +53,7 @@ pub(crate) fn admit<T>(
 
 pub(crate) fn peek<T>(
     cost: OptionalArg,
-    estimate: OptionalArg,
+    estimate: EstimateArgs,
     run: impl FnOnce(Operation<'_>) -> Result<T>,
 ) -> Result<T> {
     with_request(cost, estimate, |request| run(Operation::Peek(request)))

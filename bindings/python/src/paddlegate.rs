@@ -1,6 +1,6 @@
 //! `Paddlegate`: a store that creates limiters.
 
-use paddlegate::{CostRules, Error, Kind, Limit, LimiterInfo, LoadOptions, Micros, Prepared};
+use paddlegate::{Answer, CostRules, Error, Kind, Limit, LimiterInfo, LoadOptions, Micros, Prepared};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -56,9 +56,9 @@ pub(crate) fn graphql_cost(
     Ok(paddlegate::graphql_cost(text("query", query)?, text("variables", variables)?, operation, rules)?)
 }
 
-/// An entry of the limiter list: name, limits as label, kind, amount, interval and offset, last use, time to live, group;
-/// times in microseconds.
-type Entry = (String, Vec<(String, String, u64, u64, u64)>, u64, u64, Option<String>);
+/// An entry of the limiter list: name, limits as label, kind, amount, interval and offset, last use, time to live, group,
+/// whether it is keyed; times in microseconds.
+type Entry = (String, Vec<(String, String, u64, u64, u64)>, u64, u64, Option<String>, bool);
 
 #[pymethods]
 impl Paddlegate {
@@ -120,8 +120,25 @@ impl Paddlegate {
         py.detach(|| self.0.close());
     }
 
-    fn _limiters(&self, py: Python<'_>) -> Result<Vec<Entry>> {
-        Ok(shown(py.detach(|| self.0.limiters())?))
+    fn _limiters(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> Result<Vec<Entry>> {
+        let prefix = text("prefix", prefix)?;
+        Ok(shown(py.detach(|| self.0.limiters_with_prefix(prefix))?))
+    }
+
+    // Returns a page of the list and the cursor of the next page; with `begin` the call to send to the server.
+    fn _limiter_page<'py>(
+        &self,
+        py: Python<'py>,
+        begin: bool,
+        prefix: &Bound<'py, PyAny>,
+        cursor: OptionalArg,
+    ) -> Result<Bound<'py, PyAny>> {
+        let (prefix, cursor) = (text("prefix", prefix)?, cursor.map(|cursor| text("cursor", cursor)).transpose()?);
+        if begin {
+            return self.begin(py, self.0.prepare_limiter_page(prefix, cursor)?);
+        }
+        let page = py.detach(|| self.0.limiter_page(prefix, cursor))?;
+        Ok(answer::shown(py, Answer::Page(page))?)
     }
 
     // The list consists of parts, each read in pages with a cursor; `sort_listed` merges them.
@@ -130,11 +147,24 @@ impl Paddlegate {
         self.0.parts()
     }
 
-    fn _begin_list<'py>(&self, py: Python<'py>, part: u16, cursor: u64) -> Result<Bound<'py, PyAny>> {
+    fn _begin_list<'py>(
+        &self,
+        py: Python<'py>,
+        part: u16,
+        cursor: u64,
+        prefix: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.begin(py, self.0.prepare_list(part, cursor, text("prefix", prefix)?))
+    }
+}
+
+impl Paddlegate {
+    /// Returns the answer, or the call to send to the server.
+    fn begin<'py>(&self, py: Python<'py>, prepared: Prepared) -> Result<Bound<'py, PyAny>> {
         if let Some(redis) = self.0.redis() {
             redis.check_open()?;
         }
-        match (self.0.prepare_list(part, cursor), self.0.redis()) {
+        match (prepared, self.0.redis()) {
             (Prepared::Answered(answer), _) => Ok(answer::shown(py, answer)?),
             (Prepared::Call(call), Some(redis)) => {
                 Ok(Call::new(redis, call, OnComplete::default()).into_bound_py_any(py)?)
@@ -152,12 +182,12 @@ pub(crate) fn sort_listed(entries: Vec<Entry>) -> Result<Vec<Entry>> {
     Ok(shown(LimiterInfo::sorted(listed?)))
 }
 
-fn listed((name, limits, last_used, ttl, group): Entry) -> Result<LimiterInfo> {
+fn listed((name, limits, last_used, ttl, group, keyed): Entry) -> Result<LimiterInfo> {
     let limits = limits.into_iter().map(|(label, kind, amount, interval, offset)| {
         Limit::of_kind(Kind::from_name(&kind)?, amount, Micros(interval), Micros(offset))?.labelled(&label)
     });
     let limits = limits.collect::<std::result::Result<_, Error>>()?;
-    Ok(LimiterInfo { name, group, limits, last_used: Micros(last_used), ttl: Micros(ttl) })
+    Ok(LimiterInfo { name, group, keyed, limits, last_used: Micros(last_used), ttl: Micros(ttl) })
 }
 
 pub(crate) fn shown(listed: Vec<LimiterInfo>) -> Vec<Entry> {
@@ -165,6 +195,9 @@ pub(crate) fn shown(listed: Vec<LimiterInfo>) -> Vec<Entry> {
         let (label, kind) = (it.label().to_string(), it.kind().name().to_owned());
         (label, kind, it.amount(), it.interval().0, it.offset().0)
     };
-    let entry = |it: LimiterInfo| (it.name, it.limits.iter().map(limit).collect(), it.last_used.0, it.ttl.0, it.group);
+    let entry = |it: LimiterInfo| {
+        let limits = it.limits.iter().map(limit).collect();
+        (it.name, limits, it.last_used.0, it.ttl.0, it.group, it.keyed)
+    };
     listed.into_iter().map(entry).collect()
 }

@@ -26,7 +26,7 @@ pub(crate) struct Waiter {
 #[pymethods]
 impl Waiter {
     #[new]
-    #[pyo3(signature = (limiter, cost, estimate, wait_timeout, id, now))]
+    #[pyo3(signature = (limiter, cost, estimate, wait_timeout, id, now, settle_within=None))]
     fn new(
         limiter: &Limiter,
         cost: OptionalArg,
@@ -34,10 +34,11 @@ impl Waiter {
         wait_timeout: OptionalArg,
         id: OptionalArg,
         now: f64,
+        settle_within: OptionalArg,
     ) -> Result<Self> {
         let max_wait = given("wait_timeout", wait_timeout, limiter.wait_timeout)?;
         let rules = Mutex::new(paddlegate::Waiter::new(id.is_none(), max_wait, micros(now))?);
-        let units = RequestUnits::new(cost, estimate)?;
+        let units = RequestUnits::new(cost, (estimate, settle_within))?;
         let id = match id {
             Some(id) => text("id", id)?.to_owned(),
             None => paddlegate::new_id()?,

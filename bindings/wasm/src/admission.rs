@@ -1,10 +1,10 @@
 //! Decisions about jobs, and about requests at a gate.
 
 use paddlegate::formats::invantive::{self, Level, RequestAttributes};
-use paddlegate::{Admission, Answer, MultiStep, OnLimit, Operation, Reason, Result, SignalHandling};
+use paddlegate::{Admission, MultiStep, OnLimit, Operation, Reason, Result, SignalHandling};
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{optional, text, with_request};
+use crate::argument::{members, optional, text, with_request};
 use crate::clock::StoreClock;
 use crate::host::{Host, Thrown, number};
 use crate::limiter::Limiter;
@@ -29,13 +29,20 @@ extern "C" {
 #[wasm_bindgen]
 impl Limiter {
     /// Decides about a job with its id.
-    pub fn admit(&self, job: &JsValue, cost: &JsValue, estimate: &JsValue, on_limit: &JsValue) -> Thrown<JsValue> {
+    pub fn admit(
+        &self,
+        job: &JsValue,
+        cost: &JsValue,
+        estimate: &JsValue,
+        settle_within: &JsValue,
+        on_limit: &JsValue,
+    ) -> Thrown<JsValue> {
         let admitted = || {
             let (job, on_limit) = (text("id", job)?, action(on_limit)?);
             let wait = Admission::wait(on_limit);
-            let answer =
-                with_request(cost, estimate, |request| self.run(Operation::AcquireWithId { request, id: &job, wait }))?;
-            let Answer::Decision(decision) = answer else { return Err(crate::limiter::unexpected()) };
+            let decision = with_request(cost, estimate, settle_within, &mut |request| {
+                self.decided(Operation::AcquireWithId { request, id: &job, wait })
+            })?;
             Ok(Admission::of(decision, on_limit))
         };
         self.thrown(admitted()).map(|admission| self.admitted(&admission))
@@ -43,10 +50,9 @@ impl Limiter {
 
     /// Decides about several jobs of one unit each.
     #[wasm_bindgen(js_name = admitAll)]
-    #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
-    pub fn admit_all(&self, jobs: Vec<JsValue>, on_limit: &JsValue, partial: bool) -> Thrown<Vec<JsValue>> {
+    pub fn admit_all(&self, jobs: &JsValue, on_limit: &JsValue, partial: bool) -> Thrown<Vec<JsValue>> {
         let admitted = || {
-            let jobs = jobs.iter().map(|job| text("jobs", job)).collect::<Result<Vec<_>>>()?;
+            let jobs = members(jobs).iter().map(|job| text("jobs", job)).collect::<Result<Vec<_>>>()?;
             let jobs: Vec<&str> = jobs.iter().map(String::as_str).collect();
             run(&self.clock, self.inner.batch(&jobs, action(on_limit)?, partial))
         };
@@ -85,28 +91,21 @@ pub struct Gate {
 
 #[wasm_bindgen]
 impl Gate {
-    /// Counts a request with these attributes. Returns the decision.
-    pub fn admit(
-        &self,
-        context: &JsValue,
-        url: &JsValue,
-        log_on_code: &JsValue,
-        data_container_id: &JsValue,
-        ip: &JsValue,
-    ) -> Thrown<JsValue> {
-        let fact = |name, value| optional(value, |value| text(name, value));
+    /// Counts a request with a list of attributes, in the order of [`ATTRIBUTES`]. Returns the decision.
+    pub fn admit(&self, attributes: &JsValue) -> Thrown<JsValue> {
         let admitted = || {
-            let (context, url, ip) = (fact("context", context)?, fact("url", url)?, fact("ip", ip)?);
-            let log_on_code = fact("log_on_code", log_on_code)?;
-            let data_container_id = fact("data_container_id", data_container_id)?;
-            let facts = RequestAttributes {
+            let given = members(attributes);
+            let mut read = ATTRIBUTES.into_iter().zip(&given).map(|(name, value)| optional(value, |it| text(name, it)));
+            let mut next = || read.next().transpose().map(Option::flatten);
+            let (context, url, log_on_code, data_container_id, ip) = (next()?, next()?, next()?, next()?, next()?);
+            let attributes = RequestAttributes {
                 context: context.as_deref(),
                 url: url.as_deref(),
                 log_on_code: log_on_code.as_deref(),
                 data_container_id: data_container_id.as_deref(),
                 ip: ip.as_deref(),
             };
-            run(&self.clock, self.inner.start(&facts)?)
+            run(&self.clock, self.inner.start(&attributes)?)
         };
         let decision = admitted().map_err(|error| self.host.error(error))?;
         Ok(self.host.gate_decision(
@@ -119,6 +118,8 @@ impl Gate {
         ))
     }
 }
+
+const ATTRIBUTES: [&str; 5] = ["context", "url", "logOnCode", "dataContainerId", "ip"];
 
 fn action(on_limit: &JsValue) -> Result<OnLimit> {
     OnLimit::from_name(&text("on_limit", on_limit)?)

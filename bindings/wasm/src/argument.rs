@@ -1,13 +1,17 @@
 //! Conversion of JavaScript arguments: numbers, costs, times, intervals and names.
 
-use paddlegate::{Cost, Deadline, Error, Kind, LOCK_TIMEOUT, Limit, LimiterUnits, Micros, Request, Result};
+use paddlegate::{Cost, Deadline, Decision, Error, Kind, LOCK_TIMEOUT, Limit, LimiterUnits, Micros, Request, Result};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 extern "C" {
     /// Returns the members of a list.
     #[wasm_bindgen(js_namespace = Array, js_name = from)]
-    fn members(list: &JsValue) -> Vec<JsValue>;
+    pub(crate) fn members(list: &JsValue) -> Vec<JsValue>;
+
+    /// Returns a value as JavaScript shows it. The formatting of floats in Rust would be a tenth of the module.
+    #[wasm_bindgen(js_name = String)]
+    pub(crate) fn shown(value: &JsValue) -> String;
 }
 
 /// The first integer that a JavaScript number cannot distinguish from its neighbour.
@@ -23,7 +27,7 @@ pub(crate) fn whole(argument: &'static str, value: &JsValue) -> Result<u64> {
 fn whole_of(argument: &'static str, name: &str, value: &JsValue) -> Result<u64> {
     match value.as_f64() {
         Some(number) if (0.0..INEXACT).contains(&number) && number.fract() == 0.0 => Ok(number as u64),
-        Some(number) => Err(Error::invalid(argument, format!("must be a whole number: {name}={number}"))),
+        Some(_) => Err(Error::invalid(argument, format!("must be a whole number: {name}={}", shown(value)))),
         None => Err(wrong_type_of(argument, name, "a whole number", value)),
     }
 }
@@ -101,16 +105,23 @@ impl Borrowed<'_> {
     }
 }
 
-/// Reads the cost and the estimate of a call, and calls `run` with them.
-pub(crate) fn with_request<T>(
+/// Reads the cost of a call, its estimate and how long that can be settled, and calls `run` with them. Not generic, which would
+/// be larger.
+pub(crate) fn with_request(
     cost: &JsValue,
     estimate: &JsValue,
-    run: impl FnOnce(Request<'_>) -> Result<T>,
-) -> Result<T> {
+    settle_within: &JsValue,
+    run: &mut dyn FnMut(Request<'_>) -> Result<Decision>,
+) -> Result<Decision> {
     let cost = optional(cost, |value| Units::read("cost", value))?;
     let estimate = optional(estimate, |value| Units::read("estimate", value))?;
     let (cost, estimate) = (cost.as_ref().map(Units::borrowed), estimate.as_ref().map(Units::borrowed));
-    run(Request { cost: cost.as_ref().map(Borrowed::cost), estimate: estimate.as_ref().map(Borrowed::cost) })
+    let settle_within = optional(settle_within, |value| millis("settle_within", value))?;
+    run(Request {
+        cost: cost.as_ref().map(Borrowed::cost),
+        estimate: estimate.as_ref().map(Borrowed::cost),
+        settle_within,
+    })
 }
 
 /// Reads an optional argument; `undefined` and `null` count as absent.
@@ -174,8 +185,18 @@ pub(crate) fn text(argument: &'static str, value: &JsValue) -> Result<String> {
     Ok(text)
 }
 
-/// Reads a limit from its kind and values, in the order of the factories' arguments, and its label.
-pub(crate) fn limit(kind: &JsValue, numbers: &[JsValue], label: &JsValue) -> Result<Limit> {
+/// Reads a list of limits, each a list of its kind, its values and its label.
+pub(crate) fn limits(list: &JsValue) -> Result<Vec<Limit>> {
+    let limit = |each: &JsValue| match members(each).as_slice() {
+        [kind, numbers, label] => limit(kind, &members(numbers), label),
+        _ => Err(Error::internal("a limit has a kind, values and a label")),
+    };
+    members(list).iter().map(limit).collect()
+}
+
+/// Reads a limit from its kind and values, in the order of the factories' arguments. Without a label it has the name of its
+/// kind.
+fn limit(kind: &JsValue, numbers: &[JsValue], label: &JsValue) -> Result<Limit> {
     let kind = Kind::from_name(&text("kind", kind)?)?;
     let (amount, span) = kind.arguments();
     let (count, mut numbers, absent) = (numbers.len(), numbers.iter(), JsValue::UNDEFINED);

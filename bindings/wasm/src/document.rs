@@ -1,13 +1,28 @@
 //! Documents of every format, converted to limiters.
 
-use paddlegate::{Definition, Document, Limit, LoadOptions, LoadedLimiter, Result, period};
-use serde_json::{Value, json};
+use paddlegate::{Definition, Document, Kind, Limit, LoadOptions, LoadedLimiter, period};
 use wasm_bindgen::prelude::*;
 
 use crate::admission::Gate;
 use crate::argument::{millis, optional, text};
 use crate::host::{Host, Thrown, number};
 use crate::store::Store;
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(method)]
+    fn policy(this: &Host, name: &str, limits: Vec<JsValue>, wait_timeout: Option<String>, on_limit: &str) -> JsValue;
+
+    #[wasm_bindgen(method, js_name = policyLimit)]
+    fn policy_limit(
+        this: &Host,
+        kind: &str,
+        label: &str,
+        interval: Option<String>,
+        limit: Option<f64>,
+        offset: Option<String>,
+    ) -> JsValue;
+}
 
 #[wasm_bindgen]
 impl Store {
@@ -27,8 +42,11 @@ impl Store {
             let options = LoadOptions { lock_timeout, tenant: tenant.as_deref(), group: group.as_deref() };
             self.paddlegate.load_with(document, &options)
         };
-        let loaded = loaded().map_err(|error| self.host.error(error))?;
-        Ok(loaded.into_iter().flat_map(|loaded| self.loaded(loaded)).collect())
+        let mut flat = Vec::new();
+        for loaded in loaded().map_err(|error| self.host.error(error))? {
+            flat.extend(self.loaded(loaded));
+        }
+        Ok(flat)
     }
 
     /// Returns the limiter of a workflow run, with the same values as `load`.
@@ -55,45 +73,41 @@ impl Store {
     }
 }
 
-/// Returns the format of a document and its limiters with their limits, as JSON.
+/// Returns the format of a document, followed by its policies.
 #[wasm_bindgen]
 #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes it by value
-pub fn policies(host: Host, text: &str) -> Thrown<String> {
-    read(text).map_err(|error| host.error(error))
-}
-
-fn read(text: &str) -> Result<String> {
-    let document = Document::parse(text)?;
-    let policies: Vec<Value> = document.definitions()?.iter().map(policy).collect();
-    Ok(json!({ "format": document.format(), "policies": policies }).to_string())
-}
-
-fn policy(definition: &Definition) -> Value {
-    let limits = definition.policy.limits();
-    let limits: Vec<Value> = if limits.is_empty() {
-        vec![json!({ "kind": "unlimited", "label": "unlimited" })]
-    } else {
-        limits.iter().map(limit).collect()
+pub fn policies(host: Host, text: &str) -> Thrown<Vec<JsValue>> {
+    let read = || {
+        let document = Document::parse(text)?;
+        Ok((document.format(), document.definitions()?))
     };
-    json!({
-        "name": definition.name,
-        "limits": limits,
-        "waitTimeout": definition.wait_timeout.map(period::show),
-        "onLimit": definition.on_limit.name(),
-    })
+    let (format, definitions) = read().map_err(|error| host.error(error))?;
+    let mut all = vec![format.into()];
+    all.extend(definitions.iter().map(|definition| policy(&host, definition)));
+    Ok(all)
 }
 
-fn limit(limit: &Limit) -> Value {
-    let mut shown = json!({ "kind": limit.kind().name(), "label": &**limit.label() });
-    if !matches!(limit.kind(), paddlegate::Kind::Paused) {
-        shown["interval"] = json!(period::show(limit.interval()));
-        // A throttle of one start is shown with its interval alone.
-        if limit.kind() != paddlegate::Kind::Throttle || limit.amount() > 1 {
-            shown["limit"] = json!(limit.amount());
-        }
-    }
-    if limit.offset().0 > 0 {
-        shown["offset"] = json!(period::show(limit.offset()));
-    }
-    shown
+fn policy(host: &Host, definition: &Definition) -> JsValue {
+    let limits = definition.policy.limits();
+    let limits = if limits.is_empty() {
+        vec![host.policy_limit("unlimited", "unlimited", None, None, None)]
+    } else {
+        limits.iter().map(|each| limit(host, each)).collect()
+    };
+    let wait_timeout = definition.wait_timeout.map(period::show);
+    host.policy(&definition.name, limits, wait_timeout, definition.on_limit.name())
+}
+
+fn limit(host: &Host, limit: &Limit) -> JsValue {
+    let kind = limit.kind();
+    let is_counted = kind != Kind::Paused;
+    // A throttle of one start is shown with its interval alone.
+    let has_amount = is_counted && (kind != Kind::Throttle || limit.amount() > 1);
+    host.policy_limit(
+        kind.name(),
+        limit.label(),
+        is_counted.then(|| period::show(limit.interval())),
+        has_amount.then(|| number(limit.amount())),
+        (limit.offset().0 > 0).then(|| period::show(limit.offset())),
+    )
 }

@@ -36,7 +36,7 @@ extern "C" {
     /// `numbers`: for each label the position of the limit's kind in the list of kinds, its amount, interval and offset;
     /// then the ttl. Durations in microseconds.
     #[wasm_bindgen(method)]
-    fn listed(this: &Host, name: &str, labels: Vec<String>, numbers: &[f64]) -> JsValue;
+    fn listed(this: &Host, name: &str, keyed: bool, labels: Vec<String>, numbers: &[f64]) -> JsValue;
 
     /// `labels`: of the first `overrides` limits, which are overrides, and of the others, which are learned. `numbers`: as
     /// in `listed`, without the ttl.
@@ -107,7 +107,7 @@ impl Host {
     pub(crate) fn limiter(&self, listed: &LimiterInfo) -> JsValue {
         let (labels, mut numbers) = flat(listed.limits.iter());
         numbers.push(number(listed.ttl.0));
-        self.listed(&listed.name, labels, &numbers)
+        self.listed(&listed.name, listed.keyed, labels, &numbers)
     }
 
     pub(crate) fn in_force(&self, runtime_state: &RuntimeState) -> JsValue {

@@ -3,14 +3,14 @@
 use paddlegate::{AdminRequest, CostRules, LearnOptions};
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{millis, optional, text, whole};
+use crate::argument::{members, millis, optional, text, whole};
 use crate::host::{Host, Thrown, number};
 use crate::limiter::Limiter;
 
 #[wasm_bindgen]
 impl Limiter {
     /// Applies the budget in an upstream response. Returns the result. `headers` are names and values alternately.
-    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
+    #[allow(clippy::too_many_arguments)]
     #[wasm_bindgen(js_name = learnFromResponse)]
     pub fn learn_from_response(
         &self,
@@ -18,11 +18,11 @@ impl Limiter {
         max_pause: &JsValue,
         max_learned: &JsValue,
         status: &JsValue,
-        headers: Vec<String>,
+        headers: &JsValue,
         body: &str,
         permit: &JsValue,
     ) -> Thrown<JsValue> {
-        self.reported(|| {
+        let request = || {
             let provider = optional(provider, |name| text("provider", name))?;
             let options = LearnOptions {
                 provider: provider.as_deref(),
@@ -30,9 +30,11 @@ impl Limiter {
                 max_learned: optional(max_learned, |most| whole("max_learned", most))?,
                 permit: optional(permit, |permit| text("permit", permit))?,
             };
+            let headers: Vec<String> = members(headers).iter().filter_map(JsValue::as_string).collect();
             let headers: Vec<(&str, &str)> = headers.as_chunks().0.iter().map(pair).collect();
             AdminRequest::learn(optional(status, |status| whole("status", status))?, &headers, body, options)
-        })
+        };
+        self.reported(request())
     }
 }
 

@@ -31,5 +31,5 @@ pub use learn::graphql_cost;
 pub use limiter::{Channel, Limiter, statistics_names};
 #[cfg(feature = "full")]
 pub use simulation::{Simulation, column_names};
-pub use store::{Limit, Store, kinds};
+pub use store::{Store, kinds};
 pub use waiter::Waiter;

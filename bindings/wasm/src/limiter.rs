@@ -1,7 +1,7 @@
 //! `Limiter`: the operations, each one call into core. The memory store answers at once.
 
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Request, Result,
+    Answer, CLAIM_TIMEOUT, Decision, Error, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Result,
     SignalHandling, Statistics, Wait, WakeupListener,
 };
 use wasm_bindgen::prelude::*;
@@ -19,16 +19,14 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    fn acquired(&self, cost: &JsValue, estimate: &JsValue) -> Result<Decision> {
-        with_request(cost, estimate, |request| self.decided(Operation::Acquire(request)))
-    }
-
-    fn peeked(&self, cost: &JsValue, estimate: &JsValue) -> Result<Decision> {
-        with_request(cost, estimate, |request| self.decided(Operation::Peek(request)))
-    }
-
-    fn entered(&self, id: &JsValue, request: Request<'_>, wait: Option<Wait<'_>>) -> Result<Decision> {
-        self.decided(Operation::AcquireWithId { request, id: &text("id", id)?, wait })
+    fn acquired(&self, id: &JsValue, cost: &JsValue, estimate: &JsValue, settle_within: &JsValue) -> Result<Decision> {
+        let id = optional(id, |id| text("id", id))?;
+        with_request(cost, estimate, settle_within, &mut |request| {
+            self.decided(match &id {
+                None => Operation::Acquire(request),
+                Some(id) => Operation::AcquireWithId { request, id, wait: None },
+            })
+        })
     }
 
     fn corrected(&self, permit: &JsValue, actual: &JsValue) -> Result<&'static str> {
@@ -55,7 +53,7 @@ impl Limiter {
         }
     }
 
-    fn decided(&self, operation: Operation<'_>) -> Result<Decision> {
+    pub(crate) fn decided(&self, operation: Operation<'_>) -> Result<Decision> {
         match self.run(operation)? {
             Answer::Decision(decision) => Ok(decision),
             _ => Err(unexpected()),
@@ -72,6 +70,10 @@ impl Limiter {
     pub(crate) fn run(&self, operation: Operation<'_>) -> Result<Answer> {
         self.clock.update()?;
         self.inner.run(operation, SignalHandling::Ignore)
+    }
+
+    fn shown(&self, decision: Result<Decision>) -> Thrown<JsValue> {
+        self.thrown(decision).map(|decision| self.host.decided(&decision))
     }
 
     pub(crate) fn thrown<T>(&self, result: Result<T>) -> Thrown<T> {
@@ -93,21 +95,35 @@ impl Limiter {
         self.inner.group().map(str::to_owned)
     }
 
+    /// Returns whether the limiter has a state for each key.
+    #[wasm_bindgen(getter)]
+    pub fn keyed(&self) -> bool {
+        self.inner.is_keyed()
+    }
+
+    /// Makes this the limiter of another key.
+    #[wasm_bindgen(js_name = setKey)]
+    pub fn set_key(&mut self, key: &JsValue) -> Thrown<()> {
+        let limiter = text("key", key).and_then(|key| self.inner.with_key(&key));
+        self.inner = self.thrown(limiter)?;
+        Ok(())
+    }
+
     /// Returns the same limiter once more, for one of several limiters to take over.
     #[must_use]
     pub fn share(&self) -> Self {
         Self { inner: self.inner.clone(), host: self.host.clone(), clock: self.clock.clone() }
     }
 
-    /// Takes the cost if every limit allows it. Returns the decision.
-    pub fn acquire(&self, cost: &JsValue, estimate: &JsValue) -> Thrown<JsValue> {
-        self.thrown(self.acquired(cost, estimate)).map(|decision| self.host.decided(&decision))
-    }
-
-    /// Acquires with an id.
-    pub fn enter(&self, id: &JsValue, cost: &JsValue, estimate: &JsValue) -> Thrown<JsValue> {
-        let decision = with_request(cost, estimate, |request| self.entered(id, request, None));
-        self.thrown(decision).map(|decision| self.host.decided(&decision))
+    /// Takes the cost if every limit allows it, with an id or without. Returns the decision.
+    pub fn acquire(
+        &self,
+        id: &JsValue,
+        cost: &JsValue,
+        estimate: &JsValue,
+        settle_within: &JsValue,
+    ) -> Thrown<JsValue> {
+        self.shown(self.acquired(id, cost, estimate, settle_within))
     }
 
     /// Acquires with an id, and takes a ticket if the call has to wait. `queue_position` is the number of a ticket,
@@ -118,6 +134,7 @@ impl Limiter {
         id: &JsValue,
         cost: &JsValue,
         estimate: &JsValue,
+        settle_within: &JsValue,
         max_wait: &JsValue,
         claim_timeout: &JsValue,
         queue_position: &JsValue,
@@ -125,7 +142,8 @@ impl Limiter {
     ) -> Thrown<JsValue> {
         // Only waiters have a channel.
         let default_claim_timeout = if channel.is_empty() { JOB_CLAIM_TIMEOUT } else { CLAIM_TIMEOUT };
-        let decision = with_request(cost, estimate, |request| {
+        let decision = || {
+            let id = text("id", id)?;
             let wait = Wait {
                 max_wait: optional(max_wait, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN),
                 claim_timeout: optional(claim_timeout, |value| millis("claim_timeout", value))?
@@ -137,20 +155,23 @@ impl Limiter {
                     Some(_) => QueuePosition::Number(whole("ticket", queue_position)?),
                 },
             };
-            self.entered(id, request, Some(wait))
-        });
-        self.thrown(decision).map(|decision| self.host.decided(&decision))
+            with_request(cost, estimate, settle_within, &mut |request| {
+                self.decided(Operation::AcquireWithId { request, id: &id, wait: Some(wait) })
+            })
+        };
+        self.shown(decision())
     }
 
     /// Acquires as `acquire` does. Returns only whether the call was granted.
-    pub fn allow(&self, cost: &JsValue, estimate: &JsValue) -> Thrown<bool> {
-        let decision = self.inner.check_allow().and_then(|()| self.acquired(cost, estimate));
+    pub fn allow(&self, cost: &JsValue, estimate: &JsValue, settle_within: &JsValue) -> Thrown<bool> {
+        let acquired = || self.acquired(&JsValue::UNDEFINED, cost, estimate, settle_within);
+        let decision = self.inner.check_allow().and_then(|()| acquired());
         self.thrown(decision).map(|decision| decision.allowed())
     }
 
     /// Returns the decision that `acquire` would make, and changes nothing.
-    pub fn peek(&self, cost: &JsValue, estimate: &JsValue) -> Thrown<JsValue> {
-        self.thrown(self.peeked(cost, estimate)).map(|decision| self.host.decided(&decision))
+    pub fn peek(&self, cost: &JsValue, estimate: &JsValue, settle_within: &JsValue) -> Thrown<JsValue> {
+        self.shown(with_request(cost, estimate, settle_within, &mut |request| self.decided(Operation::Peek(request))))
     }
 
     /// Replaces the estimate of a permit with the actual cost. Returns the name of the settlement.
@@ -160,7 +181,7 @@ impl Limiter {
 
     /// Charges a cost in any case, up to one whole limit of debt. Returns the decision.
     pub fn debit(&self, cost: &JsValue) -> Thrown<JsValue> {
-        self.thrown(self.debited(cost)).map(|decision| self.host.decided(&decision))
+        self.shown(self.debited(cost))
     }
 
     /// Ends the lease of a permit. Returns the name of the settlement.
@@ -194,7 +215,7 @@ impl Limiter {
 
     /// Deletes the state of the limiter.
     pub fn reset(&self) -> Thrown<()> {
-        self.thrown(self.inner.reset())
+        self.thrown(self.run(Operation::Reset).map(drop))
     }
 }
 
@@ -223,8 +244,8 @@ impl Channel {
     }
 }
 
-/// Returns the names of the statistics.
+/// Returns the names of the statistics, with commas between them.
 #[wasm_bindgen(js_name = statisticsNames)]
-pub fn statistics_names() -> Vec<String> {
-    Statistics::FIELDS.map(str::to_owned).to_vec()
+pub fn statistics_names() -> String {
+    Statistics::FIELDS.join(",")
 }

@@ -1,23 +1,22 @@
 //! Changes to the runtime state of a limiter: admin commands, and reports of an upstream's budget.
 
-use paddlegate::{AdminRequest, Answer, LimitNumbers, Result, RuntimeState};
+use paddlegate::{AdminRequest, Answer, Deadline, LimitNumbers, Result};
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{deadline, millis, number, one_deadline, optional, text, whole};
+use crate::argument::{deadline, limits as limits_of, millis, number, one_deadline, optional, text, whole};
 use crate::host::Thrown;
 use crate::limiter::{Limiter, unexpected};
-use crate::store::Limit;
 
 #[wasm_bindgen]
 impl Limiter {
     /// Pauses for a number of milliseconds, or until a time in milliseconds since 1970. Returns the runtime state.
     pub fn pause(&self, after: &JsValue, until: &JsValue) -> Thrown<JsValue> {
-        self.changed(|| Ok(AdminRequest::Pause(one_deadline(("for", after), ("until", until))?)))
+        self.changed(one_deadline(("for", after), ("until", until)).map(AdminRequest::Pause))
     }
 
     /// Ends a pause. Returns the runtime state.
     pub fn resume(&self) -> Thrown<JsValue> {
-        self.changed(|| Ok(AdminRequest::Resume))
+        self.changed(Ok(AdminRequest::Resume))
     }
 
     /// Overrides values of one limit of the policy. Returns the runtime state.
@@ -30,36 +29,34 @@ impl Limiter {
         after: &JsValue,
         until: &JsValue,
     ) -> Thrown<JsValue> {
-        self.changed(|| {
+        let request = || {
             Ok(AdminRequest::Override {
                 label: label_of(label)?,
                 numbers: numbers(amount, interval, &JsValue::UNDEFINED)?,
-                expires: deadline(("expires_in", after), ("expires_at", until))?,
+                expires: expiry(after, until)?,
             })
-        })
+        };
+        self.changed(request())
     }
 
     /// Overrides limits by their labels, also such that the policy does not have. Returns the runtime state.
     #[wasm_bindgen(js_name = overrideLimits)]
-    pub fn override_limits(&self, limits: Vec<Limit>, after: &JsValue, until: &JsValue) -> Thrown<JsValue> {
-        self.changed(|| {
-            Ok(AdminRequest::OverrideLimits {
-                limits: limits.into_iter().map(|limit| limit.0).collect(),
-                expires: deadline(("expires_in", after), ("expires_at", until))?,
-            })
-        })
+    pub fn override_limits(&self, limits: &JsValue, after: &JsValue, until: &JsValue) -> Thrown<JsValue> {
+        let request =
+            || Ok(AdminRequest::OverrideLimits { limits: limits_of(limits)?, expires: expiry(after, until)? });
+        self.changed(request())
     }
 
     /// Removes the overrides of one label or all; the policy or the learned limits apply again. Returns the runtime
     /// state.
     pub fn restore(&self, label: &JsValue) -> Thrown<JsValue> {
-        self.changed(|| Ok(AdminRequest::Restore(label_of(label)?)))
+        self.changed(label_of(label).map(AdminRequest::Restore))
     }
 
     /// Returns the runtime state.
     #[wasm_bindgen(js_name = runtimeState)]
     pub fn runtime_state(&self) -> Thrown<JsValue> {
-        self.changed(|| Ok(AdminRequest::Get))
+        self.changed(Ok(AdminRequest::Get))
     }
 
     /// Applies the upstream's report of the budget behind one limit. Returns the result.
@@ -76,7 +73,7 @@ impl Limiter {
         until: &JsValue,
         permit: &JsValue,
     ) -> Thrown<JsValue> {
-        self.reported(|| {
+        let request = || {
             Ok(AdminRequest::ReportBudget {
                 label: label_of(label)?,
                 remaining: optional(remaining, |units| whole("remaining", units))?,
@@ -84,21 +81,22 @@ impl Limiter {
                 reset: deadline(("reset_in", after), ("reset_at", until))?,
                 permit: optional(permit, |permit| text("permit", permit))?,
             })
-        })
+        };
+        self.reported(request())
     }
 }
 
 impl Limiter {
-    fn changed(&self, request: impl FnOnce() -> Result<AdminRequest>) -> Thrown<JsValue> {
+    fn changed(&self, request: Result<AdminRequest>) -> Thrown<JsValue> {
         let state = self.answer(request).and_then(|answer| match answer {
-            Answer::RuntimeState(state) => Ok(*state),
+            Answer::RuntimeState(state) => Ok(self.host.in_force(&state)),
             _ => Err(unexpected()),
         });
-        self.thrown(state).map(|state: RuntimeState| self.host.in_force(&state))
+        self.thrown(state)
     }
 
     /// Runs a report of the upstream and returns its result.
-    pub(crate) fn reported(&self, request: impl FnOnce() -> Result<AdminRequest>) -> Thrown<JsValue> {
+    pub(crate) fn reported(&self, request: Result<AdminRequest>) -> Thrown<JsValue> {
         let learned = self.answer(request).and_then(|answer| match answer {
             Answer::Report(learned) => Ok(self.host.report(*learned)),
             _ => Err(unexpected()),
@@ -106,9 +104,13 @@ impl Limiter {
         self.thrown(learned)
     }
 
-    fn answer(&self, request: impl FnOnce() -> Result<AdminRequest>) -> Result<Answer> {
-        request()?.operation(&self.inner, |operation| self.run(operation))
+    fn answer(&self, request: Result<AdminRequest>) -> Result<Answer> {
+        request?.operation(&self.inner, |operation| self.run(operation))
     }
+}
+
+fn expiry(after: &JsValue, until: &JsValue) -> Result<Option<Deadline>> {
+    deadline(("expires_in", after), ("expires_at", until))
 }
 
 fn numbers(amount: &JsValue, interval: &JsValue, rate: &JsValue) -> Result<LimitNumbers> {

@@ -13,11 +13,11 @@ pub struct Simulation {
     host: Host,
 }
 
-/// Returns the names of the timeline's columns in the order of [`Simulation::column`], without the columns of remaining
-/// units that follow them, one per limit.
+/// Returns the names of the timeline's columns in the order of [`Simulation::column`], with commas between them, without the
+/// columns of remaining units that follow them, one per limit.
 #[wasm_bindgen(js_name = columnNames)]
-pub fn column_names() -> Vec<String> {
-    COLUMNS.iter().map(|(name, _)| (*name).to_owned()).collect()
+pub fn column_names() -> String {
+    COLUMNS.map(|(name, _)| name).join(",")
 }
 
 /// Reads a value of a row; `None` when it is unknown.
@@ -42,13 +42,13 @@ const COLUMNS: [(&str, Column); 14] = [
 
 #[wasm_bindgen]
 impl Simulation {
-    /// Creates a simulation from the paths and values of a scenario and the index of one of its policies.
+    /// Creates a simulation from the paths and values of a scenario alternately, and the index of one of its policies.
     #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
     #[wasm_bindgen(constructor)]
-    pub fn new(host: Host, paths: Vec<String>, values: Vec<JsValue>, policy: &JsValue) -> Thrown<Self> {
+    pub fn new(host: Host, fields: &JsValue, policy: &JsValue) -> Thrown<Self> {
         let made = || {
             let policy = usize::try_from(argument::whole("policy", policy)?).unwrap_or(usize::MAX);
-            let scenario = Scenario::read(paths.into_iter().zip(values.iter().map(scalar)))?;
+            let scenario = Scenario::read(argument::members(fields).as_chunks().0.iter().map(field))?;
             paddlegate::simulate::Simulation::new(&scenario, policy)
         };
         let made = made().map_err(|error| host.error(error))?;
@@ -101,7 +101,11 @@ impl Simulation {
 
     /// Returns names and values of the headers of a row alternately.
     pub fn headers(&self, row: usize) -> Vec<String> {
-        self.simulation.headers(row).into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect()
+        let mut flat = Vec::new();
+        for (name, value) in self.simulation.headers(row) {
+            flat.extend([name.to_owned(), value]);
+        }
+        flat
     }
 }
 
@@ -113,16 +117,17 @@ fn known(value: u64) -> Option<f64> {
     (value < u64::MAX).then(|| number(value))
 }
 
+fn field([path, value]: &[JsValue; 2]) -> (String, Scalar) {
+    (path.as_string().unwrap_or_default(), scalar(value))
+}
+
 fn scalar(value: &JsValue) -> Scalar {
     if let Some(flag) = value.as_bool() {
         return Scalar::Flag(flag);
     }
-    match (value.as_f64(), value.as_string()) {
-        (Some(other), _) => match argument::whole("value", value) {
-            Ok(whole) => Scalar::Whole(whole),
-            Err(_) => Scalar::Other(other.to_string()),
-        },
+    match (argument::whole("value", value), value.as_string()) {
+        (Ok(whole), _) => Scalar::Whole(whole),
         (_, Some(text)) => Scalar::Text(text),
-        _ => Scalar::Other(format!("{value:?}")),
+        _ => Scalar::Other(argument::shown(value)),
     }
 }

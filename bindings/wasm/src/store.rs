@@ -1,12 +1,12 @@
 //! `Store`: creates limiters in the memory of the page or the process.
 
-use paddlegate::{Error, Kind, Paddlegate, Policy, Result, WAIT_TIMEOUT};
+use paddlegate::{Answer, Error, Kind, Paddlegate, Policy, Prepared, Result, WAIT_TIMEOUT};
 use wasm_bindgen::prelude::*;
 
 use crate::argument;
 use crate::clock::{StoreClock, TestClock};
 use crate::host::{Host, Thrown, number};
-use crate::limiter::Limiter;
+use crate::limiter::{Limiter, unexpected};
 
 /// The limits of one `Paddlegate` object.
 #[wasm_bindgen]
@@ -15,10 +15,6 @@ pub struct Store {
     pub(crate) host: Host,
     pub(crate) clock: StoreClock,
 }
-
-/// One limit of a policy.
-#[wasm_bindgen]
-pub struct Limit(pub(crate) paddlegate::Limit);
 
 #[wasm_bindgen]
 impl Store {
@@ -34,15 +30,22 @@ impl Store {
             .error(Error::invalid("url", "this package keeps limits in memory; for Redis use the package paddlegate")))
     }
 
-    /// Creates a limit from its kind and values. Without a label it has the name of its kind.
-    #[allow(clippy::needless_pass_by_value)] // wasm-bindgen passes lists by value
-    pub fn limit(&self, kind: &JsValue, numbers: Vec<JsValue>, label: &JsValue) -> Thrown<Limit> {
-        argument::limit(kind, &numbers, label).map(Limit).map_err(|error| self.host.error(error))
-    }
-
-    /// Creates a limiter with these limits.
-    pub fn limiter(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue, group: &JsValue) -> Thrown<Limiter> {
-        let made = self.made(name, limits, ttl, group);
+    /// Creates a limiter with limits, each a list of its kind, its values and its label.
+    pub fn limiter(
+        &self,
+        name: &JsValue,
+        limits: &JsValue,
+        ttl: &JsValue,
+        group: &JsValue,
+        keyed: bool,
+        statistics: bool,
+    ) -> Thrown<Limiter> {
+        let made = self.made(name, limits, ttl, group).and_then(|mut limiter| {
+            if keyed {
+                limiter = limiter.keyed()?;
+            }
+            if statistics { Ok(limiter) } else { limiter.without_statistics() }
+        });
         made.map(|limiter| self.limiter_of(limiter)).map_err(|error| self.host.error(error))
     }
 
@@ -54,10 +57,23 @@ impl Store {
         made.map(|limiter| self.limiter_of(limiter)).map_err(|error| self.host.error(error))
     }
 
-    /// Returns the limiters that were used.
-    pub fn limiters(&self) -> Thrown<Vec<JsValue>> {
-        let listed = self.paddlegate.limiters().map_err(|error| self.host.error(error))?;
-        Ok(listed.iter().map(|listed| self.host.limiter(listed)).collect())
+    /// Returns the limiters that were used, whose names begin with `prefix`. `cursor` must be `undefined` or `null`.
+    pub fn limiters(&self, prefix: &JsValue, cursor: &JsValue) -> Thrown<Vec<JsValue>> {
+        let listed = || {
+            let prefix = argument::optional(prefix, |prefix| argument::text("prefix", prefix))?.unwrap_or_default();
+            // As core says; its pages would add their sorting to the module.
+            if !cursor.is_undefined() && !cursor.is_null() {
+                return Err(Error::invalid("cursor", "a list in memory has one page; leave it out"));
+            }
+            Ok(self.paddlegate.prepare_list(0, 0, &prefix))
+        };
+        // Memory answers at once, with all limiters on one page.
+        let Prepared::Answered(Answer::List(page)) = listed().map_err(|error| self.host.error(error))? else {
+            return Err(self.host.error(unexpected()));
+        };
+        let by_name = page.listed.iter().enumerate().map(|(at, listed)| (&*listed.name, listed.keyed, at));
+        let by_name = by_name.collect::<std::collections::BinaryHeap<_>>().into_sorted_vec();
+        Ok(by_name.into_iter().map(|(_, _, at)| self.host.limiter(&page.listed[at])).collect())
     }
 
     /// Returns the wait timeout in milliseconds: the given one, otherwise the default.
@@ -79,8 +95,9 @@ impl Store {
         Limiter { inner: limiter, host: self.host.clone(), clock: self.clock.clone() }
     }
 
-    fn made(&self, name: &JsValue, limits: Vec<Limit>, ttl: &JsValue, group: &JsValue) -> Result<paddlegate::Limiter> {
-        let (name, policy) = (argument::text("name", name)?, Policy::new(limits.into_iter().map(|limit| limit.0))?);
+    fn made(&self, name: &JsValue, limits: &JsValue, ttl: &JsValue, group: &JsValue) -> Result<paddlegate::Limiter> {
+        let policy = Policy::new(argument::limits(limits)?)?;
+        let name = argument::text("name", name)?;
         let limiter = match argument::optional(ttl, |value| argument::interval("ttl", value))? {
             None => self.paddlegate.limiter(&name, policy),
             Some(ttl) => self.paddlegate.limiter_with_ttl(&name, policy, ttl.duration()),
@@ -92,8 +109,8 @@ impl Store {
     }
 }
 
-/// Returns the names of the kinds.
+/// Returns the names of the kinds, with commas between them.
 #[wasm_bindgen]
-pub fn kinds() -> Vec<String> {
-    Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect()
+pub fn kinds() -> String {
+    Kind::ALL.map(Kind::name).join(",")
 }

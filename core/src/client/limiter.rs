@@ -2,6 +2,7 @@
 
 mod adjust;
 mod calls;
+mod keyed;
 mod prepare;
 #[cfg(feature = "simulate")]
 mod remaining;
@@ -12,6 +13,7 @@ mod run_async;
 mod run_on;
 mod settle_together;
 mod together;
+mod variants;
 mod wakeups;
 
 use std::fmt;
@@ -31,9 +33,14 @@ use crate::model::operation::{Answer, Operation};
 use crate::model::permit;
 use crate::model::policy::Policy;
 use crate::model::statistics::DEFAULT_STATISTICS_TTL;
-use crate::store::memory::{Cell, Memory};
+use crate::store::memory::{Cell, Memory, StateName};
 #[cfg(feature = "redis")]
-use crate::store::redis::{Keys, Redis};
+use crate::store::redis::{KeyParts, Keys, Redis};
+
+use keyed::AllKeys;
+pub use keyed::MAX_KEY;
+#[cfg(feature = "documents")]
+pub(crate) use variants::check_group;
 
 /// The maximum length of a limiter's name, in bytes.
 pub const MAX_NAME: usize = 512;
@@ -61,7 +68,7 @@ pub struct Limiter {
 }
 
 struct Inner {
-    name: String,
+    name: Arc<str>,
     policy: Arc<Policy>,
     store: Store,
     location: StateLocation,
@@ -69,6 +76,12 @@ struct Inner {
     on_unavailable: OnUnavailable,
     /// The limiters of one group have the same hash tag in Redis.
     group: Option<Box<str>>,
+    /// Whether the limiter has statistics and an entry in the list of limiters.
+    has_statistics: bool,
+    /// What all keys of a keyed limiter have in common; `None` for a limiter that is not keyed.
+    keys: Option<Arc<AllKeys>>,
+    /// The key of the state; `None` for a limiter that is not keyed, and for a keyed one without a key.
+    key: Option<Box<str>>,
     /// The limiters that decide together in the place of this one; empty for a limiter with a state of its own.
     together: Box<[Limiter]>,
     /// The limiter of this process alone, used while the store cannot decide.
@@ -85,7 +98,7 @@ enum StateLocation {
     Stateless,
     Memory {
         store: Arc<Memory>,
-        name: String,
+        name: StateName,
         cell: OnceLock<Cell>,
     },
     #[cfg(feature = "redis")]
@@ -95,45 +108,61 @@ enum StateLocation {
     },
 }
 
-impl StateLocation {
-    fn new(store: &Store, name: &str, group: Option<&str>, policy: &Policy) -> Self {
-        if policy.limits().is_empty() || policy.paused().is_some() {
-            Self::Stateless
-        } else {
-            Self::of(store, name, group, policy)
-        }
-    }
-
-    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
-    fn of(store: &Store, name: &str, group: Option<&str>, policy: &Policy) -> Self {
-        match &store.backend {
-            Backend::Memory(memory) => {
-                Self::Memory { store: memory.clone(), name: name.to_owned(), cell: OnceLock::new() }
-            }
-            #[cfg(feature = "redis")]
-            Backend::Redis(redis) => {
-                Self::Redis { store: redis.clone(), keys: Arc::new(Keys::new(name, group, policy)) }
-            }
-        }
-    }
-}
-
 impl Inner {
-    fn new(location: StateLocation, store: &Store, name: &str, policy: &Arc<Policy>, ttl: Micros) -> Self {
+    fn new(store: &Store, name: Arc<str>, policy: &Arc<Policy>, ttl: Micros) -> Self {
         Self {
-            name: name.to_owned(),
+            name,
             policy: policy.clone(),
             store: store.clone(),
-            location,
+            location: StateLocation::Stateless,
             ttl,
             on_unavailable: OnUnavailable::Raise,
             group: None,
+            has_statistics: true,
+            keys: None,
+            key: None,
             together: Box::default(),
             local: OnceLock::new(),
             last_known: LastKnown::default(),
             #[cfg(feature = "redis")]
             listed_at: AtomicU64::new(0),
         }
+    }
+
+    /// Returns the limiter with the location that follows from its other fields.
+    fn located(mut self) -> Limiter {
+        let is_of_all_keys = self.keys.is_some() && self.key.is_none();
+        if !(is_of_all_keys || self.policy.limits().is_empty() || self.policy.paused().is_some()) {
+            self.location = self.state_location();
+        }
+        self.made()
+    }
+
+    fn made(self) -> Limiter {
+        Limiter { inner: Arc::new(self) }
+    }
+
+    fn state_location(&self) -> StateLocation {
+        match &self.store.backend {
+            Backend::Memory(memory) => {
+                let name = StateName { name: self.name.clone(), key: self.key.clone() };
+                StateLocation::Memory { store: memory.clone(), name, cell: OnceLock::new() }
+            }
+            #[cfg(feature = "redis")]
+            Backend::Redis(redis) => {
+                let keys = match &self.keys {
+                    Some(all) => Keys::with_roles(self.key_parts(), all.roles(&self.policy)),
+                    None => Keys::new(self.key_parts(), &self.policy),
+                };
+                StateLocation::Redis { store: redis.clone(), keys: Arc::new(keys) }
+            }
+        }
+    }
+
+    #[cfg(feature = "redis")]
+    fn key_parts(&self) -> KeyParts<'_> {
+        let (group, key) = (self.group.as_deref(), self.key.as_deref());
+        KeyParts { name: &self.name, group, key, has_statistics: self.has_statistics }
     }
 }
 
@@ -146,86 +175,7 @@ impl Limiter {
         if ttl < Micros(1_000_000) || ttl > MAX_SPAN {
             return Err(Error::invalid("ttl", format!("must be from one second to ten years: ttl_us={}", ttl.0)));
         }
-        let policy = Arc::new(policy);
-        let location = StateLocation::new(store, name, None, &policy);
-        Ok(Self::made(Inner::new(location, store, name, &policy, ttl)))
-    }
-
-    fn made(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
-    }
-
-    /// Returns a copy with this behaviour when the store is unavailable. In memory it has no effect.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use paddlegate::{ErrorKind, OnUnavailable, Paddlegate, Request};
-    /// let pg = Paddlegate::open("unix:///no/such/socket", None)?;
-    /// let api = pg.window("api", 100, Duration::from_secs(60))?;
-    /// assert_eq!(api.acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
-    /// let decision = api.with_on_unavailable(OnUnavailable::Local { share_percent: 10 }).acquire(Request::cost(1))?;
-    /// assert!(decision.allowed() && decision.degraded);
-    /// assert_eq!(decision.remaining, Some(9), "of 10 percent of 100 units");
-    /// # Ok::<(), paddlegate::Error>(())
-    /// ```
-    #[must_use]
-    pub fn with_on_unavailable(&self, on_unavailable: OnUnavailable) -> Self {
-        let Inner { store, name, policy, ttl, group, together, .. } = &*self.inner;
-        let location = StateLocation::new(store, name, group.as_deref(), policy);
-        let on_unavailable = if together.is_empty() { on_unavailable } else { on_unavailable.together() };
-        Self::made(Inner {
-            on_unavailable,
-            group: group.clone(),
-            together: together.clone(),
-            ..Inner::new(location, store, name, policy, *ttl)
-        })
-    }
-
-    /// Returns a copy in a group, of 1 to 512 bytes. In a cluster the limiters of a group are on one node, so that they can
-    /// decide [together](crate::Paddlegate::together).
-    ///
-    /// All processes must give a name the same group: with another one, or none, it has another state. In memory the group
-    /// has no effect.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use paddlegate::{Paddlegate, Request};
-    /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
-    /// let user = pg.window("user-7", 100, Duration::from_secs(60))?.with_group("acme")?;
-    /// assert_eq!(user.group(), Some("acme"));
-    /// assert_eq!(user.with_group("").unwrap_err().argument(), Some("group"));
-    /// # Ok::<(), paddlegate::Error>(())
-    /// ```
-    pub fn with_group(&self, group: &str) -> Result<Self> {
-        check_group(group)?;
-        let Inner { store, name, policy, ttl, on_unavailable, together, .. } = &*self.inner;
-        if !together.is_empty() {
-            return Err(Error::invalid("group", "belongs to each limiter; give it to those that decide together"));
-        }
-        let location = StateLocation::new(store, name, Some(group), policy);
-        let group = Some(group.into());
-        Ok(Self::made(Inner {
-            on_unavailable: *on_unavailable,
-            group,
-            ..Inner::new(location, store, name, policy, *ttl)
-        }))
-    }
-
-    /// Returns the group, whose limiters can decide together in a cluster.
-    pub fn group(&self) -> Option<&str> {
-        self.inner.group.as_deref()
-    }
-
-    /// Returns a limiter of the same name without limits, whose commands reach the state of the name.
-    fn named(&self) -> Self {
-        let Inner { store, name, ttl, group, .. } = &*self.inner;
-        let policy = Arc::new(Policy::without_limits());
-        let location = StateLocation::of(store, name, group.as_deref(), &policy);
-        Self::made(Inner { group: group.clone(), ..Inner::new(location, store, name, &policy, *ttl) })
+        Ok(Inner::new(store, name.into(), &Arc::new(policy), ttl).located())
     }
 
     /// Returns the behaviour when the store is unavailable.
@@ -239,7 +189,9 @@ impl Limiter {
         let made = self.inner.local.get_or_init(|| {
             let store = self.inner.store.local()?;
             let policy = local_fallback::shared(&self.inner.policy, share_percent)?;
-            Self::new(&store, &self.inner.name, policy, None).ok()
+            let mut inner = Inner::new(&store, self.inner.name.clone(), &Arc::new(policy), DEFAULT_STATISTICS_TTL);
+            (inner.keys, inner.key) = (self.inner.keys.as_ref().map(|_| Arc::default()), self.inner.key.clone());
+            Some(inner.located())
         });
         made.as_ref()
     }
@@ -320,14 +272,6 @@ impl Limiter {
     pub fn ttl(&self) -> Micros {
         self.inner.ttl
     }
-}
-
-/// Checks the name of a group.
-pub(crate) fn check_group(group: &str) -> Result<()> {
-    if group.is_empty() || group.len() > MAX_NAME {
-        return Err(Error::invalid("group", format!("must have 1 to {MAX_NAME} bytes: bytes={}", group.len())));
-    }
-    Ok(())
 }
 
 impl fmt::Debug for Limiter {

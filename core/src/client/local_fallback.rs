@@ -14,7 +14,7 @@ use crate::model::decision::{Decision, Status};
 use crate::model::limit::{Kind, Limit};
 use crate::model::on_unavailable::OnUnavailable;
 use crate::model::operation::{Answer, Operation};
-use crate::model::permit::{LOCAL, MAX_ID, OURS, UNLIMITED, new_id};
+use crate::model::permit::{LOCAL, MAX_ID, OURS, PERMIT_TIMEOUT, UNLIMITED, new_id};
 use crate::model::policy::Policy;
 
 /// Fallback for an operation whose I/O the host performs; keep it until the reply.
@@ -24,8 +24,8 @@ pub struct Fallback {
     /// The circuit breaker of the node that the limiter had when the operation began.
     circuit: Arc<CircuitBreaker>,
     charge: Charge,
-    /// Whether the charge is an estimate.
-    is_estimate: bool,
+    /// How long the charge can be corrected; `None` when it is no estimate.
+    permit: Option<Micros>,
     id: Option<String>,
     is_peek: bool,
 }
@@ -60,7 +60,7 @@ impl Fallback {
             OnUnavailable::Raise => Err(Error::unavailable("the store cannot decide")),
             OnUnavailable::FailClosed => Ok(degraded_refusal(self.limiter.policy(), wait)),
             OnUnavailable::FailOpen => {
-                let keeps = self.is_estimate || self.limiter.grants_leases();
+                let keeps = self.permit.is_some() || self.limiter.grants_leases();
                 let permit = (keeps && !self.is_peek).then(|| UNLIMITED.to_owned());
                 Ok(Decision { degraded: true, ..Decision::unlimited(permit) })
             }
@@ -74,7 +74,7 @@ impl Fallback {
     fn ask(&self, local: &Limiter, wait: u64) -> Result<Decision> {
         self.limiter.seed_local(local)?;
         let prepared = if self.is_peek {
-            local.prepare_peek(self.charge, self.is_estimate)
+            local.prepare_peek(self.charge, self.permit.is_some())
         } else {
             // The prefix of the id routes a later release to this process.
             let id = match &self.id {
@@ -82,7 +82,7 @@ impl Fallback {
                 Some(id) => format!("{OURS}{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(id)),
                 None => format!("{LOCAL}{}", new_id()?),
             };
-            local.enter_marked(self.charge, self.is_estimate, &id)
+            local.enter_marked(self.charge, self.permit, &id)
         };
         match prepared {
             Ok(Prepared::Answered(Answer::Decision(decision))) => Ok(decision),
@@ -135,13 +135,15 @@ impl Limiter {
             _ => return None,
         };
         let charge = match self.limiters() {
-            [] if is_peek => self.peeked(request),
+            [] if is_peek => {
+                self.peeked(request).map(|(charge, is_estimate)| (charge, is_estimate.then_some(PERMIT_TIMEOUT)))
+            }
             [] => request.charge(self.policy()),
             // Several limiters have no local fallback, which alone needs the charge.
-            _ => Ok((Charge::default(), request.estimate.is_some())),
+            _ => Ok((Charge::default(), request.estimate.map(|_| PERMIT_TIMEOUT))),
         };
-        let (charge, is_estimate) = charge.ok()?;
-        Some(Fallback { limiter: self.clone(), circuit, charge, is_estimate, id, is_peek })
+        let (charge, permit) = charge.ok()?;
+        Some(Fallback { limiter: self.clone(), circuit, charge, permit, id, is_peek })
     }
 
     /// Returns the decision while the circuit is open; `None` when the call goes to the store.

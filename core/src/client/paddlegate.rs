@@ -12,7 +12,7 @@ use crate::client::limiter::Limiter;
 use crate::client::prepared::Prepared;
 use crate::client::store::{Backend, Store};
 use crate::model::limit::Limit;
-use crate::model::limiter_info::{LimiterInfo, ListPage};
+use crate::model::limiter_info::{LimiterInfo, LimiterPage, ListPage};
 use crate::model::operation::Answer;
 use crate::model::policy::Policy;
 #[cfg(feature = "redis")]
@@ -275,7 +275,7 @@ impl Paddlegate {
     /// Returns the limiters that any process, in any language, used within their `ttl`, sorted by name.
     ///
     /// In Redis a list that changes meanwhile contains the limiters that were present throughout. In memory it contains
-    /// the limiters that are not yet forgotten.
+    /// the limiters that are not yet forgotten. For many names read [pages](Self::limiter_page).
     ///
     /// # Examples
     ///
@@ -290,21 +290,29 @@ impl Paddlegate {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn limiters(&self) -> Result<Vec<LimiterInfo>> {
+        self.limiters_with_prefix("")
+    }
+
+    /// Returns the [limiters](Self::limiters) whose names begin with `prefix`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let pg = Paddlegate::memory();
+    /// pg.window("shop-1", 5, Duration::from_secs(60))?.acquire(Request::cost(1))?;
+    /// pg.window("mail", 5, Duration::from_secs(60))?.acquire(Request::cost(1))?;
+    /// assert_eq!(pg.limiters_with_prefix("shop-")?.len(), 1);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn limiters_with_prefix(&self, prefix: &str) -> Result<Vec<LimiterInfo>> {
         let mut listed = Vec::new();
         for part in 0..self.parts() {
             let mut cursor = 0;
             loop {
-                let answer = match (self.prepare_list(part, cursor), &self.store.backend) {
-                    (Prepared::Answered(answer), _) => answer,
-                    #[cfg(feature = "redis")]
-                    (Prepared::Call(call), Backend::Redis(redis)) => {
-                        redis.run(call, SignalHandling::Ignore, MAX_SPAN.duration())?
-                    }
-                    #[cfg(feature = "redis")]
-                    _ => return Err(Error::internal("unexpected call to a server: the store is in memory")),
-                };
-                let Answer::List(page) = answer else {
-                    return Err(Error::internal(format!("unexpected reply type: {answer:?}")));
+                let Answer::List(page) = self.answer(self.prepare_list(part, cursor, prefix))? else {
+                    return Err(Error::internal("the reply is not a page of the list of limiters"));
                 };
                 listed.extend(page.listed);
                 cursor = page.cursor;
@@ -314,6 +322,74 @@ impl Paddlegate {
             }
         }
         Ok(LimiterInfo::sorted(listed))
+    }
+
+    /// Returns a page of the [limiters](Self::limiters) whose names begin with `prefix`: about 100 to 300, or the rest.
+    ///
+    /// The first page has no cursor; the next page has that of the page before, and the last one has none. Only the names of
+    /// one page are sorted, and a name may be on two pages. In memory there is one page.
+    ///
+    /// `Invalid`, argument `cursor`, for another text.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let pg = Paddlegate::memory();
+    /// pg.window("shop-1", 5, Duration::from_secs(60))?.acquire(Request::cost(1))?;
+    /// let page = pg.limiter_page("shop-", None)?;
+    /// assert_eq!((page.limiters.len(), page.cursor), (1, None));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn limiter_page(&self, prefix: &str, cursor: Option<&str>) -> Result<LimiterPage> {
+        let part = |prepared: Result<Prepared>| match self.answer(prepared?)? {
+            Answer::Page(page) => Ok(page),
+            _ => Err(Error::internal("the reply is not a page of the list of limiters")),
+        };
+        #[cfg(feature = "redis")]
+        if let Backend::Redis(_) = &self.store.backend {
+            use crate::store::redis::{CALLS, ENOUGH};
+            let mut page = part(page_in_redis(prefix, cursor, CALLS))?;
+            while let Some(cursor) = page.cursor.as_deref().filter(|_| page.limiters.len() < ENOUGH) {
+                let next = part(page_in_redis(prefix, Some(cursor), CALLS))?;
+                page.limiters.extend(next.limiters);
+                page.cursor = next.cursor;
+            }
+            return Ok(LimiterPage { limiters: LimiterInfo::sorted(page.limiters), ..page });
+        }
+        part(self.prepare_limiter_page(prefix, cursor))
+    }
+
+    /// Starts to read a page. See [`Limiter::prepare`] and [`limiter_page`](Self::limiter_page). In Redis the call leads to up to
+    /// 256 further ones, within one timeout; `limiter_page` gives every 16 of them a timeout of their own.
+    pub fn prepare_limiter_page(&self, prefix: &str, cursor: Option<&str>) -> Result<Prepared> {
+        match &self.store.backend {
+            Backend::Memory(_) => {
+                let listed = match (cursor, self.prepare_list(0, 0, prefix)) {
+                    (None, Prepared::Answered(Answer::List(page))) => page.listed,
+                    _ => return Err(Error::invalid("cursor", "a list in memory has one page; leave it out")),
+                };
+                let limiters = LimiterInfo::sorted(listed);
+                Ok(Prepared::Answered(Answer::Page(LimiterPage { limiters, cursor: None })))
+            }
+            #[cfg(feature = "redis")]
+            Backend::Redis(_) => page_in_redis(prefix, cursor, u16::MAX),
+        }
+    }
+
+    /// Runs a call of the store.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
+    fn answer(&self, prepared: Prepared) -> Result<Answer> {
+        match (prepared, &self.store.backend) {
+            (Prepared::Answered(answer), _) => Ok(answer),
+            #[cfg(feature = "redis")]
+            (Prepared::Call(call), Backend::Redis(redis)) => {
+                redis.run(call, SignalHandling::Ignore, MAX_SPAN.duration())
+            }
+            #[cfg(feature = "redis")]
+            _ => Err(Error::internal("unexpected call to a server: the store is in memory")),
+        }
     }
 
     /// Returns the number of parts of the list of limiters.
@@ -330,7 +406,7 @@ impl Paddlegate {
 
     /// Starts to read a page of a part of the list of limiters. See [`Limiter::prepare`].
     ///
-    /// The first page has the cursor 0; each page has the cursor of the next page, and the last page 0. Pages may
+    /// The names begin with `prefix`. The first page has the cursor 0; each page has the cursor of the next page, and the last page 0. Pages may
     /// overlap: [`LimiterInfo::sorted`] merges them.
     ///
     /// # Examples
@@ -339,22 +415,22 @@ impl Paddlegate {
     /// # use paddlegate::{Answer, Paddlegate, Prepared};
     /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
     /// for part in 0..pg.parts() {
-    ///     let Prepared::Call(call) = pg.prepare_list(part, 0) else { unreachable!("only memory answers by itself") };
+    ///     let Prepared::Call(call) = pg.prepare_list(part, 0, "") else { unreachable!("only memory answers by itself") };
     ///     assert!(call.bytes().starts_with(b"*"), "a command for the server");
     /// }
-    /// assert!(matches!(Paddlegate::memory().prepare_list(0, 0), Prepared::Answered(Answer::List(_))));
+    /// assert!(matches!(Paddlegate::memory().prepare_list(0, 0, ""), Prepared::Answered(Answer::List(_))));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
-    pub fn prepare_list(&self, part: u16, cursor: u64) -> Prepared {
+    pub fn prepare_list(&self, part: u16, cursor: u64, prefix: &str) -> Prepared {
         match &self.store.backend {
             Backend::Memory(memory) => {
-                let listed =
-                    memory.list().into_iter().map(|(name, limits)| LimiterInfo::of_memory(name, limits)).collect();
+                let named = memory.list().into_iter().filter(|(name, ..)| name.starts_with(prefix));
+                let listed = named.map(|(name, limits, keyed)| LimiterInfo::of_memory(name, limits, keyed)).collect();
                 Prepared::Answered(Answer::List(ListPage { listed, cursor: 0 }))
             }
             #[cfg(feature = "redis")]
-            Backend::Redis(_) => Prepared::Call(crate::store::redis::Call::list(part, cursor)),
+            Backend::Redis(_) => Prepared::Call(crate::store::redis::Call::list(part, cursor, prefix)),
         }
     }
 
@@ -479,4 +555,11 @@ impl Paddlegate {
     fn single(&self, name: &str, limit: Limit) -> Result<Limiter> {
         self.limiter(name, Policy::new([limit])?)
     }
+}
+
+/// Starts to read a page in Redis, which ends after so many calls.
+#[cfg(feature = "redis")]
+fn page_in_redis(prefix: &str, cursor: Option<&str>, calls: u16) -> Result<Prepared> {
+    let page = crate::store::redis::PartialPage::new(prefix, cursor, calls)?;
+    Ok(Prepared::Call(crate::store::redis::Call::limiter_page(page)))
 }

@@ -102,6 +102,16 @@ impl Store {
         }
     }
 
+    /// Returns the memory of the store; `None` in Redis.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
+    pub(crate) fn in_memory(&self) -> Option<&Memory> {
+        match &self.backend {
+            Backend::Memory(memory) => Some(memory),
+            #[cfg(feature = "redis")]
+            Backend::Redis(_) => None,
+        }
+    }
+
     /// Returns the circuit breaker for the node of a slot.
     #[cfg(feature = "redis")]
     pub(crate) fn circuit(&self, redis: &Redis, slot: u16) -> Arc<CircuitBreaker> {

@@ -2,8 +2,8 @@
 -- whose records are those of the call's limits, in their order. The same decision as in limits.lua, in one pass and without
 -- a table or a function, which the script would make anew for every call: that halves the time.
 --
--- REQUIRES: dry_run bucket leaky window push MAX DAMAGED call attempt format find min max limit_count verb_at verb units costs id
--- REQUIRES: expire_statistics register_limiter raw last skew levels_at tickets queued queued_until now skew_changed
+-- REQUIRES: dry_run bucket leaky window push MAX DAMAGED call format find min max limit_count verb_at verb units costs id
+-- REQUIRES: add_statistic register_limiter raw last skew levels_at tickets queued queued_until now skew_changed
 -- REQUIRES: overrides
 -- PROVIDES: nothing
 
@@ -127,12 +127,8 @@ if not id and (verb == 'acquire' or verb == 'peek') then
       return redis.error_reply(DAMAGED)
     end
     if wait == 0 and units > 0 and writes then
-      if attempt('HINCRBY', KEYS[2], 'granted', 1) == 1 then
-        expire_statistics()
-      end
-      if units > 1 and attempt('HINCRBY', KEYS[2], 'units', units - 1) == units - 1 then
-        expire_statistics()
-      end
+      add_statistic('granted', 1)
+      add_statistic('units', units - 1)
       local state = format('%.0f %.0f', now, skew)
       if tickets > 0 then
         state = state .. format(':%.0f:%.0f:%.0f:', tickets, queued_until, now) .. queued
@@ -152,8 +148,8 @@ if not id and (verb == 'acquire' or verb == 'peek') then
       end
       call('SET', KEYS[1], state .. levels .. ' .', 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))
     elseif writes then
-      if wait > 0 and attempt('HINCRBY', KEYS[2], 'refused', 1) == 1 then
-        expire_statistics()
+      if wait > 0 then
+        add_statistic('refused', 1)
       end
       if skew_changed then
         -- Without this the clock of a full limiter would stand still until the server's catches up.

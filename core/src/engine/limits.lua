@@ -1,10 +1,10 @@
 -- What changes during a call that the fast path does not decide, and the decision over all limits, which such a call needs
 -- several times. Twin of state.rs.
 --
--- REQUIRES: bucket concurrency leaky window push MAX DAMAGED call attempt format find min max limit_count units costs
--- REQUIRES: expire_statistics raw last skew levels_at tickets queued queued_until now skew_changed overrides
+-- REQUIRES: bucket concurrency leaky window push MAX DAMAGED call format find min max limit_count units costs
+-- REQUIRES: raw last skew levels_at tickets queued queued_until now skew_changed overrides
 -- PROVIDES: LATE_RELEASE MAX_LABELS TOO_MANY_LABELS unpack ctx handlers key_count others kept_until SLACK evaluate
--- PROVIDES: own_units limit_exceeded_by add_statistic expiry load_list write_state append_to_logs keep_skew
+-- PROVIDES: own_units limit_exceeded_by expiry load_list write_state append_to_logs keep_skew
 
 -- How long leases and their fencing token are kept after their end: a late release is counted, and the token rises also
 -- after the server's clock ran backwards.
@@ -219,13 +219,6 @@ local function limit_exceeded_by(asked, for_ever)
         return i
       end
     end
-  end
-end
-
--- Statistics decide nothing, so a damaged one stops nothing.
-local function add_statistic(field, by)
-  if by ~= 0 and attempt('HINCRBY', KEYS[2], field, by) == by then
-    expire_statistics()
   end
 end
 

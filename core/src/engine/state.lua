@@ -8,7 +8,8 @@
 --                             All records are of the time `last`, but those of limits that the policies of later calls
 --                             did not have: they end with "@time~until", and are kept unchanged until then. The last
 --                             record is " .", so that a state which was cut off is known as damaged
---       2            hash     statistics; the fields are those of statistics.rs
+--       2            hash     statistics; the fields are those of statistics.rs. All keys of a keyed limiter with one hash tag
+--                             share them. A limiter without statistics has its state here
 --       3..          zset or list, one per concurrency and window limit, in policy order
 --                             leases: member: id, score: end in us, negative when it ended without a release and
 --                             another lease took its room.  log: times in us, newest first
@@ -32,7 +33,7 @@
 --            time    us since 1970 for tests; absent or '' reads the server's clock
 --            id      acquire: absent or '', or the id of the permit, lease and ticket; else: id of what was granted
 --       debit        id and permit are '', then ttl_us and entry as of acquire
---       acquire      permit ('1': the charge may be corrected), ttl_us, entry (of the limiter; '' writes none),
+--       acquire      permit (how long the charge may be corrected, in us; '': not), ttl_us, entry (of the limiter; '' writes none),
 --                    max_wait_us ('': does not queue), claim_timeout_us, channel ('': polls), position ('': the end,
 --                    '-': only the ticket that the id has, else the ticket number that it had)
 --       correct      granted_at, charged: as in the permit's id, which has a charge in the order of the sorted tags; here
@@ -68,7 +69,7 @@
 --
 -- REQUIRES: MAX_REMOVALS
 -- PROVIDES: MAX DAMAGED STATISTICS_EXPIRY call attempt format find min max limit_count verb_at verb units
--- PROVIDES: costs server_time id expire_statistics register_limiter raw last skew levels_at tickets queued queued_until
+-- PROVIDES: costs server_time id add_statistic register_limiter raw last skew levels_at tickets queued queued_until
 -- PROVIDES: overrides_text now skew_changed
 
 local MAX = 4503599627370496
@@ -118,10 +119,10 @@ if verb == 'reset' then
   return call('UNLINK', (table.unpack or unpack)(keys))
 end
 
--- The first statistic may have created the hash, which then needs an expiry: a short one, since a process that keeps
--- calling says within a minute how long it wants the statistics.
-local function expire_statistics()
-  if attempt('PTTL', KEYS[2]) == -1 then
+-- Statistics decide nothing, so a damaged one stops nothing. The first may have created the hash, which then needs an expiry: a
+-- short one, since a process that keeps calling says within a minute how long it wants the statistics.
+local function add_statistic(field, by)
+  if by ~= 0 and KEYS[2] ~= KEYS[1] and attempt('HINCRBY', KEYS[2], field, by) == by and attempt('PTTL', KEYS[2]) == -1 then
     attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)
   end
 end

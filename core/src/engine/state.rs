@@ -335,8 +335,9 @@ impl State {
         })
     }
 
-    pub(crate) fn open_permit(&mut self, policy: &Policy, permit: &Permit<'_>, now: u64, max_removals: usize) {
-        self.permits.keep(permits::key(policy, permit), (permit.granted_at + PERMIT_TIMEOUT.0) * 2);
+    pub(crate) fn open_permit(&mut self, policy: &Policy, permit: &Permit<'_>, deadline: u64, max_removals: usize) {
+        let now = permit.granted_at;
+        self.permits.keep(permits::key(policy, permit), deadline * 2);
         // Each removal is bounded, but happens often enough that ended permits do not pile up.
         if now / 10_000 != self.last / 10_000 {
             self.permits.forget(now, max_removals);

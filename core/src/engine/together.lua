@@ -33,10 +33,10 @@ for i = 1, ARGV[1] + 0 do
 end
 
 -- The reply of a limiter; its error is the reply to all. Overrides replace the numbers of the limits in the arguments, so each
--- decision gets its own. Each limiter decides at most twice, and all remove at most as many ended entries as one alone, and half
--- as many lapsed tickets.
+-- decision gets its own. Each limiter decides at most twice, and all remove at most as many ended entries as one alone, and a
+-- quarter as many lapsed tickets, since each also reads its queue.
 local unpack, failure = table.unpack or unpack, nil
-local max_removals, max_expired = math.floor(1000 / #limiters), math.floor(125 / #limiters)
+local max_removals, max_expired = math.floor(1000 / #limiters), math.floor(62 / #limiters)
 local function ask(limiter, dry_run)
   local reply = decide(limiter.keys, {unpack(limiter.arguments)}, dry_run, max_removals, max_expired)
   failure = failure or reply.err and reply

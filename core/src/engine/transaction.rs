@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use crate::base::bounds::{MAX_EXPIRED, MAX_REMOVALS};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
+use crate::base::micros::Micros;
 use crate::engine::loads::Loads;
 use crate::engine::queue::{QueueSummary, Ticket};
 use crate::engine::state::{Change, Demand, Evaluation, State, Units};
@@ -24,8 +25,8 @@ use crate::model::request::QueuePosition;
 pub(crate) struct Entry<'a> {
     pub(crate) id: &'a str,
     pub(crate) charge: Charge,
-    /// Whether the charge can be corrected later.
-    pub(crate) permit: bool,
+    /// How long the charge can be corrected; `None` when it cannot.
+    pub(crate) permit: Option<Micros>,
     pub(crate) queue: Option<Waiting<'a>>,
 }
 
@@ -119,10 +120,10 @@ impl<'a> Transaction<'a> {
     }
 
     /// Returns the part of a call to so many limiters: each decides at most twice, and all remove at most as many ended entries
-    /// as one alone, and half as many lapsed tickets.
+    /// as one alone, and a quarter as many lapsed tickets, since each also reads its queue.
     pub(crate) fn of_several(self, limiters: usize) -> Self {
         let limiters = limiters.max(1);
-        Self { max_removals: MAX_REMOVALS / limiters, max_expired: MAX_EXPIRED / 4 / limiters, ..self }
+        Self { max_removals: MAX_REMOVALS / limiters, max_expired: MAX_EXPIRED / 8 / limiters, ..self }
     }
 
     /// Evaluates a charge of this call behind the units of the tickets ahead.

@@ -95,6 +95,8 @@ impl Reservoir {
             wait_timeout: None,
             ttl: None,
             group: None,
+            keyed: false,
+            statistics: true,
             on_limit: OnLimit::Reschedule,
         }])
     }

@@ -55,11 +55,10 @@ impl Paddlegate {
         let definitions = Document::parse(document)?.definitions_with(options)?;
         let loaded = definitions.into_iter().map(|definition| {
             let limiter = self.limiter_with(&definition.name, definition.policy, definition.ttl)?;
+            let limiter = definition.group.map_or(Ok(limiter.clone()), |group| limiter.with_group(&group))?;
+            let limiter = if definition.keyed { limiter.keyed()? } else { limiter };
             Ok(LoadedLimiter {
-                limiter: match definition.group {
-                    Some(group) => limiter.with_group(&group)?,
-                    None => limiter,
-                },
+                limiter: if definition.statistics { limiter } else { limiter.without_statistics()? },
                 wait_timeout: definition.wait_timeout,
                 on_limit: definition.on_limit,
             })

@@ -190,6 +190,8 @@ impl RateLimit {
             wait_timeout: None,
             ttl: None,
             group: None,
+            keyed: false,
+            statistics: true,
             on_limit: self.on_limit,
         })
     }

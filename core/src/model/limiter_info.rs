@@ -16,6 +16,15 @@ pub struct ListPage {
     pub cursor: u64,
 }
 
+/// A page of the whole list of limiters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LimiterPage {
+    /// The limiters of the page, sorted by name. A name may be on two pages.
+    pub limiters: Vec<LimiterInfo>,
+    /// The cursor of the next page; `None` on the last page.
+    pub cursor: Option<String>,
+}
+
 /// One name of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimiterInfo {
@@ -23,6 +32,8 @@ pub struct LimiterInfo {
     pub name: String,
     /// The group of the limiter, if it has one; always `None` in memory, where a group has no effect.
     pub group: Option<String>,
+    /// Whether the limiter has a state for each key.
+    pub keyed: bool,
     /// The limits of all policies of the name, each as last used.
     pub limits: Vec<Limit>,
     /// The store's time of the last use, to the minute; zero in memory, which does not record it.
@@ -33,13 +44,14 @@ pub struct LimiterInfo {
 
 impl LimiterInfo {
     /// Formats an entry: `ttl|tag amount interval offset,...|name`; with a group
-    /// `ttl,bytes of the group|tag amount interval offset,...|group name`, without a space between group and name.
+    /// `ttl,bytes of the group|tag amount interval offset,...|group name`, without a space between group and name. The ttl of a
+    /// keyed limiter ends with `k`.
     #[cfg(feature = "redis")]
-    pub(crate) fn entry(name: &str, group: Option<&str>, policy: &Policy, ttl: Micros) -> String {
+    pub(crate) fn entry(name: &str, group: Option<&str>, keyed: bool, policy: &Policy, ttl: Micros) -> String {
         let limit =
             |limit: &Limit| format!("{} {} {} {}", tag(limit), limit.amount(), limit.interval().0, limit.offset().0);
         let limits: Vec<String> = policy.limits().iter().map(limit).collect();
-        let (ttl, limits) = (ttl.0, limits.join(","));
+        let (ttl, limits) = (format!("{}{}", ttl.0, if keyed { "k" } else { "" }), limits.join(","));
         match group {
             Some(group) => format!("{ttl},{}|{limits}|{group}{name}", group.len()),
             None => format!("{ttl}|{limits}|{name}"),
@@ -58,6 +70,7 @@ impl LimiterInfo {
             }
             None => (ttl, None, name),
         };
+        let (ttl, keyed) = ttl.strip_suffix('k').map_or((ttl, false), |ttl| (ttl, true));
         let ttl = ttl.parse().ok()?;
         let limit = |words: &str| {
             let mut words = words.split(' ');
@@ -69,17 +82,18 @@ impl LimiterInfo {
         Some(Self {
             name: name.to_owned(),
             group,
+            keyed,
             limits: limits.split(',').map(limit).collect::<Option<_>>()?,
             last_used: Micros(forgotten_at.checked_sub(ttl)?),
             ttl: Micros(ttl),
         })
     }
 
-    pub(crate) fn of_memory(name: String, limits: Vec<Limit>) -> Self {
-        Self { name, group: None, limits, last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
+    pub(crate) fn of_memory(name: String, limits: Vec<Limit>, keyed: bool) -> Self {
+        Self { name, group: None, keyed, limits, last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
     }
 
-    /// Sorts by name and group, and merges the entries of one name in one group: it has every limit as last used.
+    /// Sorts by name, group and whether it is keyed, and merges the entries that have these in common: one has every limit as last used.
     ///
     /// # Examples
     ///
@@ -89,6 +103,7 @@ impl LimiterInfo {
     /// let info = |name: &str, limit: u64, last_used| LimiterInfo {
     ///     name: name.to_owned(),
     ///     group: None,
+    ///     keyed: false,
     ///     limits: vec![Limit::window(limit, Duration::from_secs(1)).unwrap()],
     ///     last_used: Micros(last_used),
     ///     ttl: Micros(300_000_000),
@@ -101,10 +116,16 @@ impl LimiterInfo {
         let order =
             |it: &Self| it.limits.iter().map(|limit| (limit.label().to_string(), limit.amount())).collect::<Vec<_>>();
         listed.sort_by(|a, b| {
-            (&a.name, &a.group, b.last_used, order(a)).cmp(&(&b.name, &b.group, a.last_used, order(b)))
+            (&a.name, &a.group, a.keyed, b.last_used, order(a)).cmp(&(
+                &b.name,
+                &b.group,
+                b.keyed,
+                a.last_used,
+                order(b),
+            ))
         });
         listed.dedup_by(|older, newer| {
-            let is_same = (&older.name, &older.group) == (&newer.name, &newer.group);
+            let is_same = (&older.name, &older.group, older.keyed) == (&newer.name, &newer.group, newer.keyed);
             if is_same {
                 newer.limits = merged(&newer.limits, &older.limits);
                 newer.ttl = newer.ttl.max(older.ttl);

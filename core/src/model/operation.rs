@@ -5,7 +5,7 @@ use crate::model::budget::UpstreamReport;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::learned::Learned;
-use crate::model::limiter_info::ListPage;
+use crate::model::limiter_info::{LimiterPage, ListPage};
 use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit::Settlement;
 use crate::model::request::{Request, Wait};
@@ -84,8 +84,10 @@ pub enum Answer {
     Statistics(Box<Statistics>),
     /// The result of `Admin`.
     RuntimeState(Box<RuntimeState>),
-    /// A page of the list of limiters.
+    /// A page of a part of the list of limiters.
     List(ListPage),
+    /// A page of the whole list of limiters.
+    Page(LimiterPage),
     /// The result of `Reset`.
     Reset,
 }

@@ -7,15 +7,18 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::policy::MAX_LIMITS;
 
-/// How long after its grant a permit can be settled: 5 minutes. After that the estimate remains charged.
+/// How long after its grant a permit can be settled by default: 5 minutes. After that the estimate remains charged.
 pub const PERMIT_TIMEOUT: Micros = Micros(300_000_000);
+
+/// The maximum of [`Request::settle_within`](crate::Request::settle_within): 7 days.
+pub const MAX_PERMIT_TIMEOUT: Micros = Micros(7 * 86_400 * 1_000_000);
 
 /// How long a settled permit is remembered, to distinguish a repeated settlement from an unknown one: 60 s.
 pub const SETTLED_MEMORY: Micros = Micros(60_000_000);
 
 /// The maximum number of permits that a limiter remembers; beyond it the oldest are forgotten and their estimates
 /// remain charged.
-pub const MAX_PERMITS: usize = 10_000;
+pub const MAX_PERMITS: usize = 100_000;
 
 /// The maximum number of limiters that decide together.
 pub const MAX_TOGETHER: usize = 4;
@@ -44,8 +47,7 @@ pub enum Settlement {
     Settled = 3,
     /// The permit was settled before.
     Already = 4,
-    /// The permit is older than five minutes and the estimate remains charged, or the lease had ended before its
-    /// release.
+    /// The time to settle the permit is over and the estimate remains charged, or the lease had ended before its release.
     Late = 5,
     /// No such permit, lease or ticket exists: never issued, given back, reset since, or forgotten.
     Unknown = 6,

@@ -5,7 +5,7 @@ use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
 use crate::model::cost::Cost;
-use crate::model::permit::{LOCAL, MAX_ID};
+use crate::model::permit::{LOCAL, MAX_ID, MAX_PERMIT_TIMEOUT, PERMIT_TIMEOUT};
 use crate::model::policy::Policy;
 
 /// The cost of one call, final or as an estimate that is corrected later.
@@ -26,6 +26,9 @@ pub struct Request<'a> {
     pub cost: Option<Cost<'a>>,
     /// The units to take for now, at least 1 of one limit. The grant has a permit with which the actual cost is reported.
     pub estimate: Option<Cost<'a>>,
+    /// How long after its grant an estimate can be settled: from 5 minutes to 7 days. Default
+    /// [`PERMIT_TIMEOUT`](crate::PERMIT_TIMEOUT).
+    pub settle_within: Option<Micros>,
 }
 
 /// How a call waits in the limiter's queue.
@@ -99,24 +102,45 @@ const MAX_CHANNEL: usize = 128;
 impl<'a> Request<'a> {
     /// Creates a request with a final cost.
     pub fn cost(cost: impl Into<Cost<'a>>) -> Self {
-        Self { cost: Some(cost.into()), estimate: None }
+        Self { cost: Some(cost.into()), ..Self::default() }
     }
 
     /// Creates a request that takes an estimate until the actual cost is known.
     pub fn estimate(estimate: impl Into<Cost<'a>>) -> Self {
-        Self { cost: None, estimate: Some(estimate.into()) }
+        Self { estimate: Some(estimate.into()), ..Self::default() }
     }
 
-    /// Returns the units to take of each limit, and whether the grant needs a permit.
+    /// Returns the request with another time in which its estimate can be settled, for calls that last for hours.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request, Settlement, TestClock};
+    /// let clock = TestClock::new(Micros(0))?;
+    /// let tokens = Paddlegate::memory_with_clock(&clock).bucket("batches", 1_000_000, Duration::from_secs(86_400))?;
+    /// let request = Request::estimate(600_000).settle_within(Micros(7_200_000_000));
+    /// let permit = tokens.acquire(request)?.permit.unwrap();
+    /// clock.advance(Duration::from_secs(7_000))?;
+    /// assert_eq!(tokens.correct(&permit, 410_000)?, Settlement::Settled);
+    /// assert_eq!(tokens.peek(Request::cost(1))?.remaining, Some(590_000));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn settle_within(self, time: Micros) -> Self {
+        Self { settle_within: Some(time), ..self }
+    }
+
+    /// Returns the units to take of each limit, and how long the grant can be settled if it needs a permit.
     #[inline]
-    pub(crate) fn charge(&self, policy: &Policy) -> Result<(Charge, bool)> {
+    pub(crate) fn charge(&self, policy: &Policy) -> Result<(Charge, Option<Micros>)> {
         let of_cost = |cost: Cost<'_>, argument| cost.charge(argument, policy);
         self.resolved(policy.is_estimated(), of_cost, |charge| charge.most() > 0, || Charge::All(1))
     }
 
-    /// Returns the units to take of each limit of several limiters, which are given by name, and whether the grant needs a
-    /// permit.
-    pub(crate) fn charges(&self, limiters: &[(&str, &Policy)]) -> Result<(Vec<Charge>, bool)> {
+    /// Returns the units to take of each limit of several limiters, which are given by name, and how long the grant can be
+    /// settled if it needs a permit.
+    pub(crate) fn charges(&self, limiters: &[(&str, &Policy)]) -> Result<(Vec<Charge>, Option<Micros>)> {
         let is_estimated = limiters.iter().any(|(_, policy)| policy.is_estimated());
         let of_cost = |cost: Cost<'_>, argument| cost.charges(argument, limiters);
         let takes = |charges: &Vec<Charge>| charges.iter().any(|charge| charge.most() > 0);
@@ -130,24 +154,39 @@ impl<'a> Request<'a> {
         of_cost: impl Fn(Cost<'a>, &'static str) -> Result<T>,
         takes: impl Fn(&T) -> bool,
         one: impl Fn() -> T,
-    ) -> Result<(T, bool)> {
+    ) -> Result<(T, Option<Micros>)> {
+        if let Some(time) = self.settle_within {
+            check_settle_within(time, self.estimate.is_some())?;
+        }
         match (self.cost, self.estimate) {
             (Some(_), Some(_)) => Err(Error::invalid("estimate", "give a cost or an estimate, not both")),
-            (Some(cost), None) => Ok((of_cost(cost, "cost")?, false)),
+            (Some(cost), None) => Ok((of_cost(cost, "cost")?, None)),
             (None, Some(estimate)) => {
                 let charge = of_cost(estimate, "estimate")?;
                 if !takes(&charge) {
                     let message = "must be at least 1, or give a cost of 0 to check without taking: estimate=0";
                     return Err(Error::invalid("estimate", message));
                 }
-                Ok((charge, true))
+                Ok((charge, Some(self.settle_within.unwrap_or(PERMIT_TIMEOUT))))
             }
             (None, None) if is_estimated => {
                 Err(Error::invalid("estimate", "give the points that the call is expected to cost, or a cost"))
             }
-            (None, None) => Ok((one(), false)),
+            (None, None) => Ok((one(), None)),
         }
     }
+}
+
+#[cold]
+fn check_settle_within(time: Micros, is_estimate: bool) -> Result<()> {
+    if !is_estimate {
+        return Err(Error::invalid("settle_within", "belongs to an estimate; leave it out or give one"));
+    }
+    if !(PERMIT_TIMEOUT..=MAX_PERMIT_TIMEOUT).contains(&time) {
+        let message = format!("must be from 5 minutes to 7 days: settle_within_us={}", time.0);
+        return Err(Error::invalid("settle_within", message));
+    }
+    Ok(())
 }
 
 /// Checks the id of a call, which is also the id of its ticket and its lease.

@@ -80,8 +80,21 @@ impl Statistics {
         ]
     }
 
+    /// Returns the sums of both; a difference may have wrapped round.
+    pub(crate) fn plus(&self, other: &Self) -> Self {
+        let (mut sums, others) = (self.values(), other.values());
+        sums.iter_mut().zip(others).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
+        Self::from_values(sums)
+    }
+
+    /// Returns the difference from earlier statistics, for [`plus`](Self::plus).
+    pub(crate) fn minus(&self, earlier: &Self) -> Self {
+        let (mut differences, others) = (self.values(), earlier.values());
+        differences.iter_mut().zip(others).for_each(|(it, other)| *it = it.wrapping_sub(other));
+        Self::from_values(differences)
+    }
+
     /// Creates statistics from values in the order of [`FIELDS`](Self::FIELDS).
-    #[cfg(feature = "redis")]
     pub(crate) const fn from_values(values: [u64; 12]) -> Self {
         let [granted, refused, waited, wait, units, corrections, held, overages, reclaimed, lapsed, leases, tickets] =
             values;

@@ -11,6 +11,7 @@ use crate::engine::transaction::Publish;
 use crate::model::limit::Limit;
 use crate::model::limiter_info::merged;
 use crate::model::policy::Policy;
+use crate::model::statistics::Statistics;
 use crate::model::wakeup::Wakeup;
 
 /// The maximum number of limiters in a memory store.
@@ -83,9 +84,41 @@ impl Publish for Memory {
     }
 }
 
+/// The name of a state: that of its limiter, and the key of a keyed limiter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StateName {
+    pub(crate) name: Arc<str>,
+    pub(crate) key: Option<Box<str>>,
+}
+
+/// What all keys of a keyed limiter have in common.
+#[derive(Debug)]
+pub(crate) struct OfAllKeys(ForkSafe<CommonPart>);
+
+#[derive(Clone, Debug, Default)]
+struct CommonPart {
+    statistics: Statistics,
+    /// The limits that the list shows; `None` when the limiter is not in it.
+    listed: Option<Vec<Limit>>,
+}
+
+impl OfAllKeys {
+    pub(crate) fn count(&self, difference: &Statistics) {
+        let mut common = self.0.lock(CommonPart::default);
+        common.statistics = common.statistics.plus(difference);
+    }
+
+    /// Returns the counters of all keys; their leases and tickets are not counted.
+    pub(crate) fn statistics(&self) -> Statistics {
+        self.0.lock(CommonPart::default).statistics
+    }
+}
+
 #[derive(Debug, Default)]
 struct Entries {
-    by_name: HashMap<String, Entry>,
+    by_name: HashMap<StateName, Entry>,
+    /// Only of keyed limiters.
+    of_all_keys: HashMap<Arc<str>, Arc<OfAllKeys>>,
     /// The number of entries that triggers a sweep of idle ones: twice what the last sweep left, so the cost per entry
     /// is constant.
     sweep_at: usize,
@@ -99,8 +132,8 @@ pub(crate) type Cell = Arc<ForkSafe<State>>;
 #[derive(Debug)]
 struct Entry {
     cell: Cell,
-    /// The limits that the list shows.
-    limits: Vec<Limit>,
+    /// The limits that the list shows; `None` when the name is not in it.
+    listed: Option<Vec<Limit>>,
 }
 
 impl Memory {
@@ -115,23 +148,43 @@ impl Memory {
         Ok(inbox)
     }
 
-    /// Returns the names and limits of all stored limiters.
-    pub(crate) fn list(&self) -> Vec<(String, Vec<Limit>)> {
+    /// Returns the names and limits of the limiters in the list, and whether they are keyed.
+    pub(crate) fn list(&self) -> Vec<(String, Vec<Limit>, bool)> {
         let entries = self.entries.lock(Entries::default);
-        entries.by_name.iter().map(|(name, entry)| (name.clone(), entry.limits.clone())).collect()
+        let names = entries.by_name.iter().filter_map(|(name, entry)| {
+            let listed = entry.listed.clone()?;
+            Some((name.name.to_string(), listed, false))
+        });
+        let keyed = entries.of_all_keys.iter().filter_map(|(name, all)| {
+            let listed = all.0.lock(CommonPart::default).listed.clone()?;
+            Some((name.to_string(), listed, true))
+        });
+        names.chain(keyed).collect()
     }
 
     /// Returns the state of a name.
-    pub(crate) fn find(&self, name: &str) -> Option<Cell> {
+    pub(crate) fn find(&self, name: &StateName) -> Option<Cell> {
         self.entries.lock(Entries::default).by_name.get(name).map(|entry| entry.cell.clone())
     }
 
-    /// Returns the state of a name, creating it if needed. `now` decides which other states are idle.
-    pub(crate) fn cell(&self, name: &str, policy: &Policy, now: u64) -> Result<Cell> {
+    /// Returns what all keys of a limiter have in common, creating it if needed.
+    pub(crate) fn all_keys(&self, name: &Arc<str>, policy: &Policy, is_listed: bool) -> Arc<OfAllKeys> {
+        let mut entries = self.entries.lock(Entries::default);
+        let common = || Arc::new(OfAllKeys(ForkSafe::new(CommonPart::default())));
+        let all = entries.of_all_keys.entry(name.clone()).or_insert_with(common).clone();
+        if is_listed {
+            list_limits(&mut all.0.lock(CommonPart::default).listed, policy.limits());
+        }
+        all
+    }
+
+    /// Returns the state of a name, creating it if needed. `listed` has the limits for the list of limiters. `now` decides which
+    /// other states are idle.
+    pub(crate) fn cell(&self, name: &StateName, listed: Option<&[Limit]>, now: u64) -> Result<Cell> {
         let mut entries = self.entries.lock(Entries::default);
         if let Some(entry) = entries.by_name.get_mut(name) {
-            if !policy.limits().is_empty() {
-                entry.limits = merged(policy.limits(), &entry.limits);
+            if let Some(limits) = listed {
+                list_limits(&mut entry.listed, limits);
             }
             return Ok(entry.cell.clone());
         }
@@ -144,9 +197,14 @@ impl Memory {
             )));
         }
         let cell = Arc::new(ForkSafe::new(State::default()));
-        entries.by_name.insert(name.to_owned(), Entry { cell: cell.clone(), limits: policy.limits().to_vec() });
+        let listed = listed.map(<[Limit]>::to_vec);
+        entries.by_name.insert(name.clone(), Entry { cell: cell.clone(), listed });
         Ok(cell)
     }
+}
+
+fn list_limits(listed: &mut Option<Vec<Limit>>, limits: &[Limit]) {
+    *listed = Some(merged(limits, listed.as_deref().unwrap_or_default()));
 }
 
 impl Entries {
@@ -157,6 +215,7 @@ impl Entries {
         self.swept_at = now;
         self.by_name
             .retain(|_, entry| Arc::strong_count(&entry.cell) > 1 || !entry.cell.lock(State::default).is_idle(now));
+        self.of_all_keys.retain(|_, all| Arc::strong_count(all) > 1);
         self.sweep_at = (2 * self.by_name.len()).clamp(1_024, MAX_KEYS);
     }
 }
@@ -169,6 +228,10 @@ mod tests {
     use crate::base::charge::Charge;
     use crate::model::limit::Limit;
 
+    fn named(name: &str) -> StateName {
+        StateName { name: name.into(), key: None }
+    }
+
     fn policy() -> Policy {
         Policy::new([Limit::leaky(1, Duration::from_secs(3_600)).unwrap()]).unwrap()
     }
@@ -177,17 +240,17 @@ mod tests {
     fn idle_states_are_forgotten_and_busy_or_held_ones_stay() {
         let (memory, policy) = (Memory::default(), policy());
         let now = 1_000_000;
-        let busy = memory.cell("busy", &policy, now).unwrap();
+        let busy = memory.cell(&named("busy"), Some(policy.limits()), now).unwrap();
         busy.lock(State::default).acquire(&policy, now, &Charge::All(1), false).unwrap();
         drop(busy);
-        let held = memory.cell("held", &policy, now).unwrap();
+        let held = memory.cell(&named("held"), Some(policy.limits()), now).unwrap();
         for i in 0..10_000 {
-            memory.cell(&format!("idle {i}"), &policy, now).unwrap();
+            memory.cell(&named(&format!("idle {i}")), None, now).unwrap();
         }
         memory.entries.lock(Entries::default).swept_at = 0;
         memory.entries.lock(Entries::default).forget_idle(now);
         let entries = memory.entries.lock(Entries::default);
-        let mut kept: Vec<&str> = entries.by_name.keys().map(String::as_str).collect();
+        let mut kept: Vec<&str> = entries.by_name.keys().map(|name| &*name.name).collect();
         kept.sort_unstable();
         assert_eq!(kept, ["busy", "held"]);
         assert_eq!(entries.sweep_at, 1_024);
@@ -202,39 +265,39 @@ mod tests {
         let long = Policy::new([bucket(86_400).labelled("day").unwrap()]).unwrap();
         let now = 1_000_000;
         memory
-            .cell("name", &long, now)
+            .cell(&named("name"), Some(long.limits()), now)
             .unwrap()
             .lock(State::default)
             .acquire(&long, now, &Charge::All(1), false)
             .unwrap();
         memory
-            .cell("name", &short, now)
+            .cell(&named("name"), Some(short.limits()), now)
             .unwrap()
             .lock(State::default)
             .acquire(&short, now, &Charge::All(1), false)
             .unwrap();
         memory.entries.lock(Entries::default).forget_idle(now + 10_000_000);
-        assert!(memory.find("name").is_some());
+        assert!(memory.find(&named("name")).is_some());
         let labels: Vec<String> = memory.list()[0].1.iter().map(|limit| limit.label().to_string()).collect();
         assert_eq!(labels, ["bucket", "day"]);
         memory.entries.lock(Entries::default).forget_idle(now + 86_400_000_000);
-        assert!(memory.find("name").is_none());
+        assert!(memory.find(&named("name")).is_none());
     }
 
     #[test]
     fn a_full_store_refuses_new_names_and_knows_the_old_ones() {
-        let (memory, policy) = (Memory::default(), policy());
+        let memory = Memory::default();
         let cell = Cell::new(ForkSafe::new(State::default()));
         {
             let mut entries = memory.entries.lock(Entries::default);
             for i in 0..MAX_KEYS {
                 // All share one state, which `cell` holds, so that none is idle and the test is small.
-                entries.by_name.insert(i.to_string(), Entry { cell: cell.clone(), limits: policy.limits().to_vec() });
+                entries.by_name.insert(named(&i.to_string()), Entry { cell: cell.clone(), listed: None });
             }
         }
-        let error = memory.cell("one more", &policy, 1).unwrap_err();
+        let error = memory.cell(&named("one more"), None, 1).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::Unavailable);
         assert!(!error.may_have_counted());
-        assert!(memory.cell("7", &policy, 1).is_ok());
+        assert!(memory.cell(&named("7"), None, 1).is_ok());
     }
 }

@@ -9,11 +9,13 @@ mod config;
 #[cfg(feature = "redis-rs")]
 pub(crate) mod connection_like;
 mod keys;
+mod limiter_list;
 mod listener;
 mod reply;
 mod route;
 mod session;
 mod socket;
+mod statistics_of_keys;
 #[cfg(feature = "tls")]
 mod tls;
 mod together;
@@ -31,7 +33,9 @@ pub use session::{Completion, ConnectionState};
 pub use socket::Socket;
 
 pub(crate) use blocking::check_timeout;
-pub(crate) use keys::{Keys, TAGS};
+pub(crate) use keys::{KeyParts, Keys, PARTS, Roles, TAGS};
+pub(crate) use limiter_list::{CALLS, ENOUGH, PartialPage};
+pub(crate) use statistics_of_keys::StatisticsOfKeys;
 pub(crate) use together::{Listed, Settled};
 
 use crate::base::per_process::PerProcess;

@@ -50,6 +50,12 @@ impl Script {
         self.client.run(&self.limiter, operation)
     }
 
+    /// Runs an operation of another limiter.
+    pub fn on(&mut self, limiter: &Limiter, operation: Operation<'_>, at: u64) -> Result<Answer, String> {
+        set_clock(at);
+        self.client.run(limiter, operation)
+    }
+
     pub fn decision(&mut self, operation: Operation<'_>, at: u64) -> Result<Decision, String> {
         match self.answer(operation, at)? {
             Answer::Decision(decision) => Ok(decision),

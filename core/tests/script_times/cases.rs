@@ -2,12 +2,12 @@
 
 use paddlegate::{
     AdminCommand, BudgetUpdate, Cost, Deadline, Limit, LimitOverride, Limiter, Micros, Operation, QueuePosition,
-    Request, UpstreamReport, Wait,
+    Request, Statistics, UpstreamReport, Wait,
 };
 
 use crate::states::{self, NOW, SPAN, wait};
 use crate::support::calls::{acquire, cancel, correct, enter, peek, release, renew, run, statistics};
-use crate::{Bound, Case, HOUR, LARGE, Run, Times};
+use crate::{Bound, Case, HOUR, LARGE, Run, Times, each};
 
 /// The largest number of expired entries that one script removes.
 const MAX_REMOVED: u64 = 10_000;
@@ -27,7 +27,7 @@ pub(crate) fn all(times: &mut Times) {
     for case in whole_windows() {
         times.on_new_states(1_000, states::empty_window, &case);
     }
-    // A script removes expired entries in pieces, so both states must be larger than a piece.
+    // A script removes expired entries in pieces, so both states must be larger than the pieces of all runs.
     times.on(
         MAX_REMOVED,
         states::leases,
@@ -40,6 +40,13 @@ pub(crate) fn all(times: &mut Times) {
         states::queue,
         &[removal("all tickets have lapsed: enter", |run| {
             enter(run.limiter, &format!("new{}", run.number), 1, Some(wait()), late());
+        })],
+    );
+    times.on(
+        MAX_REMOVED,
+        states::leases_and_queue,
+        &[removal("leases and queue, all has ended: enter", |run| {
+            assert!(enter(run.limiter, &format!("new{}", run.number), 1, Some(wait()), late()).allowed());
         })],
     );
     times.on(
@@ -83,11 +90,10 @@ pub(crate) fn all(times: &mut Times) {
             })
         },
     );
-    // Both states have more permits than a limiter keeps.
-    times.on(
-        2 * MAX_REMOVED,
-        states::permits,
-        &[removal("too many permits: acquire", |run| estimate(run.limiter, NOW + (1 + run.number) * 1_000_000))],
+    times.on_new_states(
+        MAX_REMOVED,
+        states::too_many_permits,
+        &removal("too many permits: acquire", |run| estimate(run.limiter, NOW + 1_000_000)),
     );
     times.on_new_states(1_000, states::leases_and_queue, &case("reset, leases and tickets", reset));
     times.on_new_states(1_000, states::window, &case("reset, window", reset));
@@ -100,7 +106,15 @@ fn case(verb: &'static str, run: fn(&Run<'_>)) -> Case {
 }
 
 fn removal(verb: &'static str, run: fn(&Run<'_>)) -> Case {
-    Case { bound: Bound::Removal, ..case(verb, run) }
+    Case { bound: Bound::Removal, before: assert_not_removed, ..case(verb, run) }
+}
+
+/// Panics when nothing is left to remove: a run before has removed more than a piece, and this one would be fast.
+fn assert_not_removed(run: &Run<'_>) {
+    for limiter in each(run.limiter) {
+        let Statistics { reclaimed, lapsed, .. } = statistics(limiter, late());
+        assert!(reclaimed.max(lapsed) < run.size / 10 * 9, "one call removes all that has ended");
+    }
 }
 
 fn late() -> u64 {

@@ -1,6 +1,8 @@
 //! Builds states of any size: a separate script writes them in the layout of `engine/state.lua`.
 
-use paddlegate::{Limit, Limiter, Micros, Operation, Paddlegate, Policy, Prepared, QueuePosition, Request, Wait};
+use paddlegate::{
+    Limit, Limiter, MAX_PERMITS, Micros, Operation, Paddlegate, Policy, Prepared, QueuePosition, Request, Wait,
+};
 
 use crate::support::calls::{acquire, enter};
 use crate::support::raw::{Raw, Reply, words};
@@ -96,6 +98,11 @@ pub(crate) fn permits(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) 
     acquire(&limiter, Request::estimate(10), NOW);
     fill(&limiter, raw, &["permits"], size);
     limiter
+}
+
+/// Builds `size` open permits above those that a limiter keeps.
+pub(crate) fn too_many_permits(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
+    permits(store, raw, name, MAX_PERMITS as u64 + size)
 }
 
 /// Builds a limiter list with `size` expired entries.

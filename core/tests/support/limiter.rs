@@ -86,13 +86,14 @@ impl Subject for Named {
         calls::settlement(&self.limiter, Operation::Cancel { id, gave_up }, at).name().to_owned()
     }
 
-    fn statistics(&mut self, at: u64) -> String {
-        let values = calls::statistics(&self.limiter, at).values();
+    fn statistics(&mut self, at: u64) -> Result<String, String> {
+        set_clock(at);
+        let values = self.limiter.statistics().map_err(|error| argument(&error))?.values();
         let fields = Statistics::FIELDS.iter().zip(values).map(|(name, value)| {
             let unit = if name.ends_with("_time") { "_us" } else { "" };
             format!("\"{name}{unit}\":{value}")
         });
-        format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        Ok(format!("{{{}}}", fields.collect::<Vec<_>>().join(",")))
     }
 
     fn admin(&mut self, step: &Value, at: u64) -> Result<String, String> {
@@ -213,12 +214,15 @@ fn limit(limit: &Value) -> paddlegate::Result<Limit> {
 
 /// Calls `run` with the request of a step.
 pub fn with_request<T>(step: &Step, run: impl FnOnce(Request<'_>) -> T) -> T {
+    let settle_within = step.settle_within.map(Micros);
     match (&step.cost, &step.estimate) {
-        (Some(cost), None) => cost.with(|cost| run(Request::cost(cost))),
-        (None, Some(estimate)) => estimate.with(|estimate| run(Request::estimate(estimate))),
-        (None, None) => run(Request::default()),
+        (Some(cost), None) => cost.with(|cost| run(Request { settle_within, ..Request::cost(cost) })),
+        (None, Some(estimate)) => {
+            estimate.with(|estimate| run(Request { settle_within, ..Request::estimate(estimate) }))
+        }
+        (None, None) => run(Request { settle_within, ..Request::default() }),
         (Some(cost), Some(estimate)) => {
-            cost.with(|cost| estimate.with(|estimate| run(Request { cost: Some(cost), estimate: Some(estimate) })))
+            cost.with(|cost| estimate.with(|estimate| run(Request { cost: Some(cost), ..Request::estimate(estimate) })))
         }
     }
 }

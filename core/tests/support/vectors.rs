@@ -33,7 +33,7 @@ pub trait Subject {
     fn cancel(&mut self, _id: &str, _gave_up: bool, _at: u64) -> String {
         panic!("has no tickets");
     }
-    fn statistics(&mut self, _at: u64) -> String {
+    fn statistics(&mut self, _at: u64) -> Result<String, String> {
         panic!("has no statistics");
     }
     fn admin(&mut self, _step: &Value, _at: u64) -> Result<String, String> {
@@ -58,6 +58,7 @@ pub struct Step {
     pub at: u64,
     pub cost: Option<Units>,
     pub estimate: Option<Units>,
+    pub settle_within: Option<u64>,
 }
 
 /// A decision in the form that the vectors compare, and its permit.
@@ -78,6 +79,10 @@ pub fn replay(case: &Value, subject: &mut impl Subject) {
     let mut permits = Permits::new();
     for (number, step) in case["steps"].as_array().expect("steps").iter().enumerate() {
         let Some(got) = perform(step, subject, &mut permits) else { continue };
+        if std::env::var_os("PADDLEGATE_PRINT").is_some() {
+            println!("GOT {number} {got:?}");
+            continue;
+        }
         assert_eq!(got, expected(step), "step {number} of {}", case["title"]);
     }
 }
@@ -132,7 +137,7 @@ pub fn perform(step: &Value, subject: &mut impl Subject, permits: &mut Permits) 
             let permit = label.map(|label| permits.get(label).map_or(label, String::as_str));
             Ok(subject.report(step, permit, integer(&step["at_us"])))
         }
-        "statistics" => Ok(subject.statistics(integer(&step["at_us"]))),
+        "statistics" => subject.statistics(integer(&step["at_us"])),
         "enter" => {
             let answer = subject.enter(&Entry {
                 id: step["id"].as_str().expect("id"),
@@ -174,7 +179,8 @@ fn keep(permits: &mut Permits, label: Option<&str>, answer: Result<Answer, Strin
 
 fn parse(step: &Value) -> Step {
     let units = |key| Units::read(&step[key]);
-    Step { at: integer(&step["at_us"]), cost: units("cost"), estimate: units("estimate") }
+    let settle_within = step["settle_within_us"].as_u64();
+    Step { at: integer(&step["at_us"]), cost: units("cost"), estimate: units("estimate"), settle_within }
 }
 
 /// Returns the expected text of a step. Objects keep the key order of the file.

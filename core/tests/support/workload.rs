@@ -24,6 +24,7 @@ pub struct Workload {
 }
 
 pub const CALLERS: usize = 6;
+const HOUR: u64 = 3_600_000_000;
 
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -272,6 +273,7 @@ pub struct Runner {
     store: Paddlegate,
     name: String,
     pub limiter: Limiter,
+    form: Form,
     /// Sends the calls when a test replaces the library's script.
     client: Option<ScriptClient>,
     /// The limits of the policy in use.
@@ -284,6 +286,26 @@ pub struct Runner {
     permits: HashMap<usize, String>,
     old_permits: HashMap<usize, String>,
     ticket_numbers: HashMap<usize, u64>,
+}
+
+/// What a limiter is made into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Plain,
+    /// A keyed limiter with a key.
+    Keyed,
+    /// A limiter without statistics.
+    Uncounted,
+}
+
+impl Form {
+    pub fn of(self, limiter: Limiter) -> Limiter {
+        match self {
+            Self::Plain => limiter,
+            Self::Keyed => limiter.keyed().and_then(|limiter| limiter.with_key("alice")).expect("a key"),
+            Self::Uncounted => limiter.without_statistics().expect("one limiter"),
+        }
+    }
 }
 
 /// The result of one step: the answer, the wake-ups, and both as text.
@@ -325,6 +347,12 @@ impl Runner {
         runner
     }
 
+    /// Gives the limiter another form.
+    pub fn in_form(mut self, form: Form) -> Self {
+        (self.form, self.limiter) = (form, form.of(self.limiter));
+        self
+    }
+
     fn new(
         store: Paddlegate,
         limiter: Limiter,
@@ -336,6 +364,7 @@ impl Runner {
             store,
             name: limiter.name().to_owned(),
             limiter,
+            form: Form::Plain,
             client,
             limits: workload.limits.clone(),
             all: workload.limits.clone(),
@@ -437,13 +466,15 @@ impl Runner {
             }
             Step::Resize(amount) => {
                 self.limits[0].amount = *amount;
-                self.limiter = self.store.limiter(&self.name, policy(&self.limits)).expect("a limiter");
+                let limiter = self.store.limiter(&self.name, policy(&self.limits)).expect("a limiter");
+                self.limiter = self.form.of(limiter);
                 None
             }
             Step::Policy(mask) => {
                 let chosen = self.all.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1);
                 self.limits = chosen.map(|(_, limit)| *limit).collect();
-                self.limiter = self.store.limiter(&self.name, policy(&self.limits)).expect("a limiter");
+                let limiter = self.store.limiter(&self.name, policy(&self.limits)).expect("a limiter");
+                self.limiter = self.form.of(limiter);
                 None
             }
             Step::Admin(admin) => Some(self.admin(admin)),
@@ -559,7 +590,12 @@ impl Runner {
             },
         });
         let answer = units.with(|units| {
-            let request = if estimate { Request::estimate(units) } else { Request::cost(units) };
+            let request = match estimate {
+                // Some permits live for longer than the others.
+                true if caller.is_multiple_of(3) => Request::estimate(units).settle_within(Micros(HOUR)),
+                true => Request::estimate(units),
+                false => Request::cost(units),
+            };
             self.run(Operation::AcquireWithId { request, id: &id(caller), wait })
         });
         if let Ok(Answer::Decision(decision)) = &answer {

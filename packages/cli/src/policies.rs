@@ -130,7 +130,16 @@ mod tests {
             let policy = Policy::new([made.unwrap()]).unwrap();
             let name = "a".to_owned();
             let on_limit = paddlegate::OnLimit::default();
-            let definition = Definition { name, policy, wait_timeout: None, ttl: None, group: None, on_limit };
+            let definition = Definition {
+                name,
+                policy,
+                wait_timeout: None,
+                ttl: None,
+                group: None,
+                keyed: false,
+                statistics: true,
+                on_limit,
+            };
             let scenario = json!({
                 "policies": [{ "limits": limits(&definition) }],
                 "arrivals": { "kind": "jobs", "count": 1 },

@@ -3,11 +3,11 @@
 const { InvalidError } = require("./errors.js");
 const { limitSpecs } = require("./limits.js");
 const { isDate } = require("./timers.js");
-const { numeric, object, only, permitId, text } = require("./request.js");
+const { flag, numeric, object, only, permitId, text } = require("./request.js");
 
 /**
  * Converts the options of admin methods to the form that the addon takes (`bindings/node/src/admin_request.rs`). Each
- * function returns the command and the option that every call has, `signal`.
+ * function returns the command and the options that every call has, `key` and `signal`.
  */
 
 const pause = (options) => read(["forMs", "until"], options);
@@ -56,18 +56,18 @@ function ojsDocument(document, options) {
 
 /** Returns the command for several jobs. `known` is the handling of refused jobs if the call does not specify one. */
 function jobs(ids, options, known) {
-  const { onLimit, partial, signal } = only(["onLimit", "partial", "signal"], options);
+  const { onLimit, partial, ...call } = only(["onLimit", "partial", ...OF_CALLS], options);
   if (!Array.isArray(ids)) throw new InvalidError("jobs", "must be a list of ids");
-  if (partial !== undefined && partial !== null && typeof partial !== "boolean") {
-    throw new InvalidError("partial", "must be true or false");
-  }
   const command = {
     jobs: ids.map((id) => text("jobs", id)),
     onLimit: text("onLimit", onLimit ?? known ?? "wait"),
-    partial: partial === true,
+    partial: flag("partial", partial) === true,
   };
-  return { command, call: { signal } };
+  return { command, call };
 }
+
+/** The options of every call. */
+const OF_CALLS = ["key", "signal"];
 
 /** For each public option: the name of the addon's field and the conversion of the value. */
 const FIELDS = {
@@ -94,9 +94,9 @@ function read(names, options) {
   const call = {};
   for (const name in object(options)) {
     const value = options[name];
-    if (name === "signal") call.signal = value;
+    if (OF_CALLS.includes(name)) call[name] = value;
     else if (!names.includes(name)) {
-      throw new InvalidError(name, `is no option; there is ${[...names, "signal"].join(", ")}`);
+      throw new InvalidError(name, `is no option; there is ${[...names, ...OF_CALLS].join(", ")}`);
     } else if (value !== undefined && value !== null) {
       const [field, convert] = FIELDS[name];
       command[field] = convert(value);

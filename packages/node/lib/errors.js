@@ -75,6 +75,7 @@ const NAMES = {
   reset_in: "resetInMs",
   restore_rate: "restoreRate",
   runtime_state: "runtimeState",
+  settle_within: "settleWithinMs",
   timeout: "timeoutMs",
   wait_timeout: "waitTimeoutMs",
 };

@@ -20,6 +20,7 @@ const {
   CANCEL,
   STATISTICS,
   PICK,
+  CHECK_KEY,
   PAUSE,
   RESUME,
   OVERRIDE,
@@ -88,9 +89,15 @@ class Limiter {
 
   /**
    * `run` is the addon's function; `onLimit` is the handling of refused work in a document, otherwise null; `members` is
-   * the number of limiters that decide together, otherwise 0.
+   * the number of limiters that decide together, otherwise 0; `key` is that of a keyed limiter, if it has one.
    */
-  constructor({ store, redis, hub }, name, run, options, { onLimit = null, members = 0 } = {}) {
+  constructor(
+    { store, redis, hub },
+    name,
+    run,
+    options,
+    { onLimit = null, members = 0, keyed = false, key = null } = {},
+  ) {
     this.#store = store;
     this.#redis = redis;
     this.#hub = hub;
@@ -98,9 +105,11 @@ class Limiter {
     this.#waitTimeoutMs = waiting(options.waitTimeoutMs) ?? waitTimeoutMs();
     this.#skips = skips(options.onLimit);
     this.#members = members;
-    Object.defineProperty(this, "name", { value: name, enumerable: true });
-    Object.defineProperty(this, "group", { value: options.group ?? null, enumerable: true });
-    Object.defineProperty(this, "onLimit", { value: onLimit, enumerable: true });
+    this.name = name;
+    this.group = options.group ?? null;
+    this.onLimit = onLimit;
+    this.keyed = keyed;
+    this.key = key;
   }
 
   /** Picks the limiters that decide together, for the addon. Returns a copy of the list. */
@@ -114,6 +123,13 @@ class Limiter {
       member.#run();
     }
     return members;
+  }
+
+  withKey(key) {
+    const limiter = this.#of(text("key", key));
+    slots[OPERATION] = CHECK_KEY;
+    if (limiter.#run() < 0) throw failure(this.#store, 0);
+    return limiter;
   }
 
   allow(options) {
@@ -151,8 +167,8 @@ class Limiter {
 
   debit(cost, options) {
     try {
-      const { signal } = only(["signal"], options);
-      return this.#start(DEBIT, { cost: cost ?? Number.NaN, signal }, decision);
+      const call = only(["key", "signal"], options);
+      return this.#start(DEBIT, { ...call, cost: cost ?? Number.NaN }, decision);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -176,10 +192,11 @@ class Limiter {
 
   admit(job, options) {
     try {
-      const { onLimit: given, ...asked } = object(options);
+      const { onLimit: given, key, ...asked } = object(options);
+      const limiter = this.#of(key);
       const onLimit = given ?? this.onLimit ?? "wait";
-      const read = admission(this, now(), asked);
-      return this.#start(ADMIT, asked, read, { id: job, onLimit, options: ["onLimit"] });
+      const read = admission(limiter, now(), asked);
+      return limiter.#start(ADMIT, asked, read, { id: job, onLimit, options: ["onLimit"] });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -187,8 +204,8 @@ class Limiter {
 
   admitAll(jobs, options) {
     const make = () => commands.jobs(jobs, options, this.onLimit);
-    return this.#multiStep(ADMIT_ALL, make, ({ partial }) =>
-      admissions(this, now(), this.#store, partial),
+    return this.#multiStep(ADMIT_ALL, make, ({ partial }, limiter) =>
+      admissions(limiter, now(), this.#store, partial),
     );
   }
 
@@ -201,8 +218,8 @@ class Limiter {
     return this.#start(STATISTICS, options, statistics);
   }
 
-  reset() {
-    return this.#start(RESET, undefined, nothing);
+  reset(options) {
+    return this.#start(RESET, options, nothing);
   }
 
   pause(options) {
@@ -248,17 +265,18 @@ class Limiter {
   }
 
   async acquire(options) {
-    const { waitTimeoutMs: wait, id, ...others } = object(options);
+    const { waitTimeoutMs: wait, id, key, ...others } = object(options);
+    const limiter = this.#of(key);
     const asked = withKeptCosts(others);
     const maxWaitMs = waiting(wait) ?? this.#waitTimeoutMs;
     if (maxWaitMs === 0) {
       const began = now();
-      return this.#permit(await this.#try({ ...asked, id }, WAITING), began, asked);
+      return limiter.#permit(await limiter.#try({ ...asked, id }, WAITING), began, asked);
     }
     abortSignal(asked.signal)?.throwIfAborted();
     const given = id === undefined || id === null ? null : text("id", id);
-    const waiter = new Waiter(this, this.#hub, this.#run, given, asked, maxWaitMs);
-    return this.#permit(await waiter.decision(), waiter.began, asked);
+    const waiter = new Waiter(limiter, this.#hub, limiter.#run, given, asked, maxWaitMs);
+    return limiter.#permit(await waiter.decision(), waiter.began, asked);
   }
 
   async withinLimit(options, fn) {
@@ -291,6 +309,20 @@ class Limiter {
   ) {
     const how = { channel, maxWaitMs, claimTimeoutMs, queuePosition, options: WAITING };
     return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, ...how });
+  }
+
+  /** Returns the limiter of a key; this one without a key. The addon checks the key at the first call. */
+  #of(key) {
+    if (key === undefined || key === null) return this;
+    const parts = { store: this.#store, redis: this.#redis, hub: this.#hub };
+    const { name, group, onLimit } = this;
+    const options = {
+      waitTimeoutMs: this.#waitTimeoutMs,
+      onLimit: this.#skips ? "ignore" : "raise",
+      group,
+    };
+    const run = ofKey(this.#run, text("key", key));
+    return new Limiter(parts, name, run, options, { onLimit, keyed: true, key });
   }
 
   /** `names` are the options that the caller has already removed, and `id`. */
@@ -352,8 +384,11 @@ class Limiter {
   async #multiStep(operation, make, reader) {
     const { command, call } = make();
     const signal = request(operation, call);
-    const read = reader(command);
-    if (this.#run("", "", command) < 0) throw failure(this.#store, 0, { names: IN_COMMAND });
+    const limiter = this.#of(besides.key);
+    const read = reader(command, limiter);
+    if (runCommand(limiter.#run, command) < 0) {
+      throw failure(this.#store, 0, { names: IN_COMMAND });
+    }
     const parts = { redis: this.#redis, hub: this.#hub };
     return finish(parts, this.#store.multiStep(), signal, read);
   }
@@ -364,8 +399,10 @@ class Limiter {
       // Operations that return units or leases are allowed until the last call has ended.
       if (!ALLOWED_WHILE_CLOSING.has(operation)) this.#hub.checkOpen();
       const signal = request(operation, options, more?.options);
+      const { key } = besides;
+      const run = key === null ? this.#run : ofKey(this.#run, key);
       const isPlain = more === undefined || operation === ACQUIRE;
-      const ticket = isPlain ? this.#runPlain() : this.#runWith(more);
+      const ticket = isPlain ? runPlain(run) : runWith(run, more);
       const command = more?.command;
       const names = command && (command.limits === undefined ? IN_COMMAND : IN_LIMIT);
       const promise = this.#finish(ticket, read, names);
@@ -373,40 +410,14 @@ class Limiter {
         operation === ACQUIRE || (operation === ACQUIRE_WITH_ID && more.channel === undefined);
       if (signal === undefined || ticket <= 0) return promise;
       return abortable(promise, signal, () => {
-        if (tries) promise.then((decision) => this[RELEASE_LATE](decision, options)).catch(nothing);
+        if (!tries) return;
+        promise
+          .then((decision) => this[RELEASE_LATE](decision, { ...options, key }))
+          .catch(nothing);
       });
     } catch (error) {
       return Promise.reject(error);
     }
-  }
-
-  #runPlain() {
-    return besides.units === null ? this.#run() : this.#runByLabel("", "", besides.units);
-  }
-
-  #runByLabel(name, channel, units) {
-    const { limiters } = units;
-    if (limiters === null) return this.#run(name, channel, null, units);
-    return this.#run(name, channel, null, units, limiters);
-  }
-
-  /** `more` has a command, or an `id` or a `permit` with further arguments; its `options` are for an error message. */
-  #runWith(more) {
-    if (more.command !== undefined) return this.#run("", "", more.command);
-    const { maxWaitMs, claimTimeoutMs, queuePosition, onLimit } = more;
-    const name = "id" in more ? text("id", more.id) : permitId(more.permit);
-    const channel = onLimit === undefined ? more.channel : text("onLimit", onLimit);
-    if (more.actual !== undefined) writeActual(more.actual);
-    if (more.gaveUp) slots[FLAGS] |= GAVE_UP;
-    if (more.channel !== undefined) {
-      slots[FLAGS] |= WAITS;
-      slots[MAX_WAIT] = maxWaitMs;
-      slots[CLAIM_TIMEOUT] = claimTimeoutMs ?? Number.NaN;
-      slots[QUEUE_POSITION] = queuePosition;
-    }
-    const { units } = besides;
-    if (units !== null) return this.#runByLabel(name, channel ?? "", units);
-    return channel === undefined ? this.#run(name) : this.#run(name, channel);
   }
 
   #finish(ticket, read, names) {
@@ -418,14 +429,52 @@ class Limiter {
   }
 
   /** Gives back the grant of a call that was aborted before its answer. Failures are ignored: the grant expires. */
-  async [RELEASE_LATE](decision, { estimate }) {
+  async [RELEASE_LATE](decision, { estimate, key }) {
     if (!isNewGrant(decision, this.#members)) return;
     const { permit, fencingToken } = decision;
     const parts = [];
-    if (estimate !== undefined && estimate !== null) parts.push(this.correct(permit, 0));
-    if (fencingToken !== null) parts.push(this.release(permit));
+    if (estimate !== undefined && estimate !== null) parts.push(this.correct(permit, 0, { key }));
+    if (fencingToken !== null) parts.push(this.release(permit, { key }));
     await Promise.allSettled(parts);
   }
+}
+
+// Calls of the addon's function of a limiter, which takes a name, a channel, a key, units by label with their limiters, and
+// a command.
+
+/** Returns the function of a keyed limiter with this key in place of another one. */
+const ofKey =
+  (run, own) =>
+  (name = "", channel = "", key = null, ...more) =>
+    run(name, channel, key ?? own, ...more);
+
+const runPlain = (run) => (besides.units === null ? run() : runByLabel(run, "", "", besides.units));
+
+const runCommand = (run, command) => run("", "", null, null, null, command);
+
+function runByLabel(run, name, channel, units) {
+  const { limiters } = units;
+  if (limiters === null) return run(name, channel, null, units);
+  return run(name, channel, null, units, limiters);
+}
+
+/** `more` has a command, or an `id` or a `permit` with further arguments; its `options` are for an error message. */
+function runWith(run, more) {
+  if (more.command !== undefined) return runCommand(run, more.command);
+  const { maxWaitMs, claimTimeoutMs, queuePosition, onLimit } = more;
+  const name = "id" in more ? text("id", more.id) : permitId(more.permit);
+  const channel = onLimit === undefined ? more.channel : text("onLimit", onLimit);
+  if (more.actual !== undefined) writeActual(more.actual);
+  if (more.gaveUp) slots[FLAGS] |= GAVE_UP;
+  if (more.channel !== undefined) {
+    slots[FLAGS] |= WAITS;
+    slots[MAX_WAIT] = maxWaitMs;
+    slots[CLAIM_TIMEOUT] = claimTimeoutMs ?? Number.NaN;
+    slots[QUEUE_POSITION] = queuePosition;
+  }
+  const { units } = besides;
+  if (units !== null) return runByLabel(run, name, channel ?? "", units);
+  return channel === undefined ? run(name) : run(name, channel);
 }
 
 /** Additional options of calls that may wait, for an error message. */

@@ -2,8 +2,8 @@
 
 const { readFileSync } = require("node:fs");
 
-const { slots, memory } = require("./shared-buffer.js");
-const { IN_LIMIT, InvalidError, NAMES, callNative } = require("./errors.js");
+const { slots, memory, ROWS } = require("./shared-buffer.js");
+const { IN_LIMIT, InvalidError, NAMES, callNative, failure } = require("./errors.js");
 const { Gate } = require("./gate.js");
 const { MemoryHub, RedisHub } = require("./hubs.js");
 const { Limiter } = require("./limiter.js");
@@ -11,7 +11,7 @@ const { kinds, limitSpecs, only, optional, setLockTimeout } = require("./limits.
 const native = require("./native.js");
 const { json } = require("./commands.js");
 const { Redis } = require("./redis.js");
-const { numeric, text } = require("./request.js");
+const { flag, numeric, text } = require("./request.js");
 const { nativeClock } = require("./test-clock.js");
 
 /** A store, which creates limiters. */
@@ -76,22 +76,30 @@ class Paddlegate {
   }
 
   limiter(name, limits, options) {
-    const names = [...OPTIONS, "lockTimeoutMs"];
-    const { lockTimeoutMs, ttl, group, onUnavailable, localSharePercent, ...others } = only(
-      names,
-      options,
-    );
+    const {
+      lockTimeoutMs,
+      ttl,
+      group,
+      keyed,
+      statistics,
+      onUnavailable,
+      localSharePercent,
+      ...others
+    } = only([...OPTIONS, "lockTimeoutMs"], options);
     const specs = limitSpecs(limits);
     const argumentNames = setLockTimeout(specs, lockTimeoutMs) ? NAMES : IN_LIMIT;
     const keptFor = optional(ttl);
     const given = text("name", name);
     const inGroup = (group ?? null) === null ? undefined : text("group", group);
+    const isKeyed = flag("keyed", keyed);
+    const counts = flag("statistics", statistics);
     const mode = onUnavailableArguments(onUnavailable, localSharePercent);
     const run = callNative(
-      () => this.#store.limiter(given, specs, keptFor, inGroup, ...mode),
+      () => this.#store.limiter(given, specs, keptFor, inGroup, isKeyed, counts, ...mode),
       argumentNames,
     );
-    return new Limiter(this.#parts, given, run, { ...others, group: inGroup });
+    const shown = { ...others, group: inGroup };
+    return new Limiter(this.#parts, given, run, shown, { keyed: isKeyed });
   }
 
   together(limiters, options) {
@@ -117,10 +125,11 @@ class Paddlegate {
     ];
     const loaded = callNative(() => this.#store.load(written, ...beside, ...mode));
     return new Map(
-      loaded.map(({ name, waitTimeoutMs, onLimit, group }, i) => {
+      loaded.map(({ name, waitTimeoutMs, onLimit, group, keyed }, i) => {
         const action = onLimit === "ignore" ? "ignore" : "raise";
         const options = { waitTimeoutMs, onLimit: action, group };
-        return [name, new Limiter(this.#parts, name, this.#store.loaded(i), options, { onLimit })];
+        const run = this.#store.loaded(i);
+        return [name, new Limiter(this.#parts, name, run, options, { onLimit, keyed })];
       }),
     );
   }
@@ -171,7 +180,8 @@ class Paddlegate {
     return this.#closing;
   }
 
-  async limiters() {
+  async limiters(options) {
+    const prefix = prefixOf(only(["prefix"], options));
     this.#hub.checkOpen();
     const tickets = [];
     const parts = this.#store.parts();
@@ -182,7 +192,7 @@ class Paddlegate {
         const part = next++;
         let cursor = 0;
         do {
-          const ticket = this.#store.list(part, cursor);
+          const ticket = this.#store.list(part, cursor, prefix);
           tickets.push(ticket);
           try {
             cursor = ticket > 0 ? await this.#redis.send(ticket, (row) => slots[row + 2]) : 0;
@@ -194,16 +204,20 @@ class Paddlegate {
       }
     };
     const read = await Promise.allSettled(Array.from({ length: CONCURRENT_PARTS }, readParts));
-    const limiters = this.#store.listed(tickets);
+    const limiters = listed(this.#store, tickets);
     const failed = read.find(({ status }) => status === "rejected");
     if (failed) throw failed.reason;
-    return limiters.map(({ name, group, limits, lastUsed, ttl }) => ({
-      name,
-      group: group ?? null,
-      limits,
-      lastUsed: lastUsed ?? null,
-      ttl,
-    }));
+    return limiters;
+  }
+
+  async limiterPage(options) {
+    const { cursor, ...others } = only(["prefix", "cursor"], options);
+    const prefix = prefixOf(others);
+    const at = (cursor ?? null) === null ? undefined : text("cursor", cursor);
+    this.#hub.checkOpen();
+    const ticket = this.#store.page(prefix, at);
+    if (ticket < 0) throw failure(this.#store, 0);
+    return ticket > 0 ? this.#redis.send(ticket, page) : page(ROWS, 0, this.#store);
   }
 
   async #close() {
@@ -221,6 +235,26 @@ class Paddlegate {
   }
 }
 
+/** Returns the prefix of the names to list; empty for all. */
+const prefixOf = ({ prefix }) => ((prefix ?? null) === null ? "" : text("prefix", prefix));
+
+/** Returns the limiters in the answers to these calls. */
+const listed = (store, tickets) =>
+  store.listed(tickets).map(({ name, group, keyed, limits, lastUsed, ttl }) => ({
+    name,
+    group: group ?? null,
+    keyed,
+    limits,
+    lastUsed: lastUsed ?? null,
+    ttl,
+  }));
+
+/** Reads a page of the limiter list. */
+const page = (_row, ticket, store) => ({
+  limiters: listed(store, [ticket]),
+  cursor: store.text(ticket) ?? null,
+});
+
 /** The number of parts of the limiter list that are read concurrently; each of them takes time on the server. */
 const CONCURRENT_PARTS = 16;
 
@@ -236,7 +270,16 @@ if (Symbol.asyncDispose) {
 }
 
 /** The options of every limiter. */
-const OPTIONS = ["waitTimeoutMs", "onLimit", "ttl", "group", "onUnavailable", "localSharePercent"];
+const OPTIONS = [
+  "waitTimeoutMs",
+  "onLimit",
+  "ttl",
+  "group",
+  "keyed",
+  "statistics",
+  "onUnavailable",
+  "localSharePercent",
+];
 
 /** Returns the behaviour of a limiter whose store is unavailable, as arguments of the addon. */
 const onUnavailableArguments = (mode, localSharePercent) => [

@@ -6,9 +6,11 @@ const {
   FLAGS,
   COST,
   ESTIMATE,
+  SETTLE_WITHIN,
   ACTUAL,
   HAS_COST,
   HAS_ESTIMATE,
+  HAS_SETTLE_WITHIN,
   BY_LABEL,
   ACQUIRE,
   ACQUIRE_WITH_ID,
@@ -16,8 +18,8 @@ const {
 const { unitsByLabel } = require("./cost.js");
 const { InvalidError } = require("./errors.js");
 
-/** What the operation in the shared buffer has besides: the units of a cost by label, otherwise null. */
-const besides = { units: null };
+/** What the operation in the shared buffer has besides: the units of a cost by label and the key, otherwise null. */
+const besides = { units: null, key: null };
 
 /**
  * Writes an operation and its options to the shared buffer. Returns the signal, if there is one; throws if it is
@@ -27,7 +29,9 @@ function request(operation, options, others) {
   let given = 0;
   let cost = 0;
   let estimate = 0;
+  let settleWithinMs = 0;
   let units = null;
+  let key = null;
   let signal;
   for (const name in object(options)) {
     const value = options[name];
@@ -43,8 +47,15 @@ function request(operation, options, others) {
         else units = unitsByLabel(name, value);
         given |= HAS_ESTIMATE;
         break;
+      case "key":
+        key = text(name, value);
+        break;
       case "signal":
         signal = abortSignal(value);
+        break;
+      case "settleWithinMs":
+        settleWithinMs = numeric(value);
+        given |= HAS_SETTLE_WITHIN;
         break;
       default:
         throw new InvalidError(name, `is no option here; there are ${names(operation, others)}`);
@@ -56,7 +67,9 @@ function request(operation, options, others) {
   slots[FLAGS] = units === null ? given : given | BY_LABEL;
   slots[COST] = cost;
   slots[ESTIMATE] = estimate;
+  slots[SETTLE_WITHIN] = settleWithinMs;
   besides.units = units;
+  besides.key = key;
   return signal;
 }
 
@@ -73,7 +86,7 @@ function names(
   operation,
   others = operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : [],
 ) {
-  return [...others, "cost, estimate and signal"].join(", ");
+  return [...others, "cost, estimate, settleWithinMs, key and signal"].join(", ");
 }
 
 /** Marks a permit, which is accepted in place of its id. */
@@ -103,6 +116,13 @@ function text(argument, value) {
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Checks an option that is true or false; undefined without one. */
+function flag(argument, value) {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "boolean") throw new InvalidError(argument, "must be true or false");
+  return value;
+}
 
 function abortSignal(signal) {
   if (signal === undefined || signal === null) return undefined;
@@ -142,6 +162,7 @@ module.exports = {
   numeric,
   span,
   text,
+  flag,
   permitId,
   PERMIT,
   abortSignal,

@@ -6,7 +6,7 @@
  * a thread.
  */
 
-const LENGTH = 12 + 64 * 15;
+const LENGTH = 13 + 64 * 15;
 const slots = new Float64Array(LENGTH);
 
 module.exports = {
@@ -17,15 +17,16 @@ module.exports = {
   FLAGS: 1,
   COST: 2,
   ESTIMATE: 3,
-  ACTUAL: 4,
-  MAX_WAIT: 5,
-  CLAIM_TIMEOUT: 6,
-  QUEUE_POSITION: 7,
-  RECEIVED: 8,
-  LINK: 9,
-  TO_SEND: 10,
-  BROKEN: 11,
-  ROWS: 12,
+  SETTLE_WITHIN: 4,
+  ACTUAL: 5,
+  MAX_WAIT: 6,
+  CLAIM_TIMEOUT: 7,
+  QUEUE_POSITION: 8,
+  RECEIVED: 9,
+  LINK: 10,
+  TO_SEND: 11,
+  BROKEN: 12,
+  ROWS: 13,
   ROW: 15,
   MAX_ROWS: 64,
 
@@ -40,13 +41,14 @@ module.exports = {
   CANCEL: 9,
   STATISTICS: 10,
   /**
-   * Not operations: these return the limiter's notification node and the wake-up channel of the memory store, and pick
-   * the limiter as one of several that decide together.
+   * Not operations: these return the limiter's notification node and the wake-up channel of the memory store, pick the
+   * limiter as one of several that decide together, and only check the key.
    */
   NOTIFICATION_NODE: 11,
   LISTEN: 12,
   PICK: 25,
-  /** With an admin command in addition to the buffer: see `commands.js`. */
+  CHECK_KEY: 26,
+  /** With an admin command in the sixth argument: see `commands.js`. */
   PAUSE: 13,
   RESUME: 14,
   OVERRIDE: 15,
@@ -68,6 +70,7 @@ module.exports = {
   GAVE_UP: 8,
   /** The cost, the estimate or the actual cost is by label, in the fourth argument, with its limiters in the fifth. */
   BY_LABEL: 16,
+  HAS_SETTLE_WITHIN: 32,
 
   /** Values for `QUEUE_POSITION` other than the number of a ticket: the end of the queue, and the existing position. */
   AT_END: Number.NaN,

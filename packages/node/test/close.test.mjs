@@ -52,6 +52,7 @@ test("every wait ends, leaves the queue, and every later call is refused", async
     () => pg.window(unique(), 1, 1).allow(),
     () => pg.window(unique(), 1, 1).allow({ cost: 1 }),
     () => pg.limiters(),
+    () => pg.limiterPage(),
     () =>
       pg.invantiveGate({ RateLimitControlSlotList: [{ Name: "a", ActionsPerSecond: 1 }] }).admit(),
   ];

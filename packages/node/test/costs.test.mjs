@@ -1,9 +1,10 @@
-// A cost for each limit: by label, in every method that takes one; charges afterwards; costs above a lowered limit.
+// A cost for each limit: by label, in every method that takes one; charges afterwards; costs above a lowered limit; how
+// long an estimate can be settled.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { runInNewContext } from "node:vm";
 import { InvalidError, OverLimitError, Paddlegate, points, TestClock, window } from "../index.mjs";
-import { required, unique, withClock } from "./support.mjs";
+import { required, unique, until, withClock } from "./support.mjs";
 
 const patient = { timeoutMs: 10_000 };
 const stores = {
@@ -292,3 +293,163 @@ for (const store of ["memory", "redis"]) {
     assert.equal(await limiter.allow({ cost: { tpm: 500 } }), true);
   });
 }
+
+const HOUR_MS = 3_600_000;
+const START = 1_700_000_000_000_000;
+
+/** Calls of every method that takes an estimate and has a permit; each returns the id of the permit. */
+const ESTIMATES = {
+  tryAcquire: async ({ day }, asked) => (await day.tryAcquire(asked)).permit,
+  "tryAcquire with an id": async ({ day }, asked) =>
+    (await day.tryAcquire({ ...asked, id: "a" })).permit,
+  acquire: async ({ day }, asked) => (await day.acquire(asked)).id,
+  "acquire at once": async ({ day }, asked) =>
+    (await day.acquire({ ...asked, waitTimeoutMs: 0 })).id,
+  "acquire after a wait": async ({ second, clock }, asked) => {
+    await second.debit(1000);
+    const waiting = second.acquire(asked);
+    await until(async () => (await second.stats()).tickets === 1);
+    clock.advance(1);
+    return (await waiting).id;
+  },
+  withinLimit: ({ day }, asked) => day.withinLimit(asked, ({ id }) => id),
+  enqueue: async ({ day }, asked) => (await day.enqueue("a", asked)).permit,
+  claim: async ({ second, clock }, asked) => {
+    await second.debit(1000);
+    assert.equal((await second.enqueue("a", asked)).status, "queued");
+    clock.advance(1);
+    return (await second.claim("a", asked)).permit;
+  },
+  admit: async ({ day }, asked) => (await day.admit("a", asked)).permit.id,
+  "a key": async ({ users }, asked) => (await users.tryAcquire({ ...asked, key: "alice" })).permit,
+  together: async ({ both }, asked) => (await both.tryAcquire(asked)).permit,
+};
+
+/** New limiters for these calls. */
+function estimated(pg, clock) {
+  const group = unique();
+  const day = pg.points(unique(), 1000, "day", { group });
+  const other = pg.window(unique(), 1000, "day", { group });
+  return {
+    clock,
+    day,
+    second: pg.points(unique(), 1000, 1),
+    users: pg.points(unique(), 1000, "day", { keyed: true }),
+    both: pg.together([day, other]),
+  };
+}
+
+const limiterOf = (it, method) =>
+  ({
+    "acquire after a wait": it.second,
+    claim: it.second,
+    "a key": it.users.withKey("alice"),
+    together: it.both,
+  })[method] ?? it.day;
+
+for (const store of Object.keys(stores)) {
+  test(`${store}: every method takes the time to settle its estimate`, async () => {
+    const clock = new TestClock(START);
+    const pg = withClock(store, clock);
+    for (const [method, call] of Object.entries(ESTIMATES)) {
+      for (const [settleWithinMs, afterMs, settlement] of [
+        [HOUR_MS, 360_000, "settled"],
+        [HOUR_MS, HOUR_MS - 1, "settled"],
+        [HOUR_MS, HOUR_MS, "late"],
+        [300_000, 299_999, "settled"],
+        [undefined, 299_999, "settled"],
+        [undefined, 360_000, "late"],
+        [null, 360_000, "late"],
+      ]) {
+        clock.nowUs = START;
+        const it = estimated(pg, clock);
+        const permit = await call(it, { estimate: 100, settleWithinMs });
+        clock.advance(afterMs / 1000);
+        const about = `${method}: ${settleWithinMs} after ${afterMs}`;
+        assert.equal(await limiterOf(it, method).correct(permit, 10), settlement, about);
+      }
+    }
+    await pg.close();
+  });
+
+  test(`${store}: a permit is settled days after its grant, by whichever of its methods`, async () => {
+    const clock = new TestClock(START);
+    const pg = withClock(store, clock);
+    const limiter = pg.bucket(unique(), 1000, 1_000_000);
+    const asked = { estimate: 100, settleWithinMs: 604_800_000 };
+    const permits = [await limiter.acquire(asked), await limiter.acquire(asked)];
+    const { permit } = await limiter.admit("job", asked);
+    const late = await limiter.acquire(asked);
+    clock.advance(604_799.999);
+    assert.equal(await permits[0].correct(10), "settled");
+    assert.equal(await permits[1].pointsUsed(10), "settled");
+    const body = { usage: { total_tokens: 10 } };
+    const told = await permit.learnFromResponse({ status: 200, body }, { provider: "openai" });
+    assert.equal(told.settlement, "settled");
+    clock.advance(0.001);
+    assert.equal(await late.correct(10), "late");
+    assert.equal((await limiter.peek()).remaining, 1000 - 30 - 100);
+    await pg.close();
+  });
+
+  test(`${store}: a wrong time to settle changes nothing`, async () => {
+    const limiter = llm(stores[store]);
+    const calls = [
+      (asked) => limiter.tryAcquire(asked),
+      (asked) => limiter.tryAcquire({ ...asked, id: "x" }),
+      (asked) => limiter.allow(asked),
+      (asked) => limiter.peek(asked),
+      (asked) => limiter.acquire(asked),
+      (asked) => limiter.acquire({ ...asked, waitTimeoutMs: 0 }),
+      (asked) => limiter.withinLimit(asked, assert.fail),
+      (asked) => limiter.enqueue("x", asked),
+      (asked) => limiter.claim("x", asked),
+      (asked) => limiter.admit("x", asked),
+    ];
+    const estimate = { tpm: 10 };
+    const wrong = [
+      ...[0, -1, 299_999, 604_800_001, 2 ** 53, 1e300, Number.NaN, Number.POSITIVE_INFINITY],
+      ...["300000", "PT1H", "", true, false, 300_000n, {}, [300_000], Symbol("a"), new Date()],
+    ];
+    const requests = wrong.map((settleWithinMs) => ({ estimate, settleWithinMs }));
+    requests.push({ cost: { tpm: 10 }, settleWithinMs: HOUR_MS });
+    requests.push({ settleWithinMs: HOUR_MS }, { cost: 0, settleWithinMs: HOUR_MS });
+    for (const asked of requests) {
+      for (const call of calls) {
+        await assert.rejects(
+          call(asked),
+          (error) => error instanceof InvalidError && error.argument === "settleWithinMs",
+          `${call} ${String(asked.settleWithinMs)}`,
+        );
+      }
+    }
+    const debit = limiter.debit(1, { settleWithinMs: HOUR_MS });
+    await assert.rejects(debit, { name: "InvalidError", argument: "settleWithinMs" });
+    assert.deepEqual(await left(limiter), { rpm: 10, tpm: 1000 });
+    assert.equal((await limiter.stats()).tickets, 0);
+    const allowed = await limiter.allow({ estimate, settleWithinMs: HOUR_MS });
+    const { remaining } = await limiter.peek({ estimate, settleWithinMs: HOUR_MS });
+    assert.deepEqual([allowed, remaining], [true, 9]);
+  });
+}
+
+test("the message about a wrong time to settle has the option and its milliseconds", async () => {
+  const limiter = stores.memory.points(unique(), 10, 60);
+  const said = async (settleWithinMs) =>
+    limiter.tryAcquire({ estimate: 1, settleWithinMs }).catch(({ message }) => message);
+  assert.equal(await said(299_999), "must be from 5 minutes to 7 days: settleWithinMs=299999");
+  assert.equal(
+    await said("PT1H"),
+    "must be a number of milliseconds from 0 to ten years: settleWithinMs=NaN",
+  );
+});
+
+test("a call without a time to settle has not that of the call before", async () => {
+  const clock = new TestClock(START);
+  const limiter = withClock("memory", clock).points(unique(), 1000, "day");
+  await limiter.tryAcquire({ estimate: 1, settleWithinMs: HOUR_MS });
+  const { permit } = await limiter.tryAcquire({ estimate: 1 });
+  assert.equal(await limiter.allow({ cost: 1 }), true);
+  clock.advance(300);
+  assert.equal(await limiter.correct(permit, 1), "late");
+});

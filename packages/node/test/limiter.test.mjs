@@ -314,7 +314,7 @@ test("what is null is the default", async () => {
 
 test("an option that is none is told which there are", async () => {
   const limiter = new Paddlegate("memory://").window("x", 1, 1);
-  const common = "cost, estimate and signal";
+  const common = "cost, estimate, settleWithinMs, key and signal";
   const waiting = `id, waitTimeoutMs, ${common}`;
   for (const [call, options] of [
     [() => limiter.allow({ identity: "x" }), common],

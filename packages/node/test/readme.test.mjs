@@ -9,6 +9,7 @@ const examples = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => 
 const printed = [
   /^charged\ncome back in \d+(\.\d+)? ms$/,
   /^burst window$/,
+  /^true\nfalse\ndone\n2$/,
   /^1\ntrue\nreleased$/,
   /^queued 0 true\nrefused\ngranted\nno_ticket$/,
   /^run\nwait true\nrun$/,

@@ -132,6 +132,7 @@ test("memory: the limiters of this store", async () => {
     {
       name: "a",
       group: null,
+      keyed: false,
       limits: [
         { label: "concurrency", kind: "concurrency", amount: 2, interval: 10, offset: 0 },
         { label: "throttle", kind: "throttle", amount: 1, interval: 0.1, offset: 0 },
@@ -142,6 +143,7 @@ test("memory: the limiters of this store", async () => {
     {
       name: "b",
       group: null,
+      keyed: false,
       limits: [{ label: "bucket", kind: "bucket", amount: 5, interval: 86_400, offset: 7200 }],
       lastUsed: null,
       ttl: 90 * 86_400,
@@ -186,6 +188,7 @@ test("redis: the limiters of all processes, with their last use", async (t) => {
   assert.deepEqual(erp, {
     name: "erp",
     group: null,
+    keyed: false,
     limits: [{ label: "concurrency", kind: "concurrency", amount: 5, interval: 30, offset: 0 }],
     ttl: 90 * 86_400,
   });

@@ -10,6 +10,8 @@ import {
   type Learned,
   type Limit,
   type Limiter,
+  type LimiterInfo,
+  type LimiterPage,
   type LimitSettings,
   type Limits,
   leaky,
@@ -75,6 +77,13 @@ same<typeof debited, Promise<Decision>>(true);
 shop.allow({ cost: Object.freeze({ rpm: 1, tpm: 5 }) });
 shop.acquire({ cost: 5 as Cost, waitTimeoutMs: 5 });
 shop.admit("job", { estimate: tokens });
+const settleWithinMs = 3_600_000;
+shop.withinLimit({ estimate: 5, settleWithinMs }, () => 7);
+shop.tryAcquire({ estimate: 5, settleWithinMs });
+shop.acquire({ estimate: 5, settleWithinMs });
+shop.enqueue("job", { estimate: tokens, settleWithinMs });
+shop.claim("job", { estimate: tokens, settleWithinMs });
+shop.admit("job", { estimate: tokens, settleWithinMs });
 shop.enqueue("job", { cost: { tpm: 5 } });
 const plain = shop.withinLimit(() => 7);
 same<typeof plain, Promise<number>>(true);
@@ -179,6 +188,46 @@ const named = (await both.debit(perLimiter)).limiter;
 same<typeof named, string | null>(true);
 const groups = (await pg.limiters()).map(({ group }) => group);
 same<typeof groups, (string | null)[]>(true);
+const users = pg.limiter("users", [window(5, 60)], { keyed: true, statistics: false });
+same<typeof users, Limiter>(true);
+const alice = pg.concurrent("c", 1, { keyed: true, onLimit: "ignore" }).withKey("alice");
+same<typeof alice, Limiter<Skipped>>(true);
+same<typeof alice.key, string | null>(true);
+same<typeof alice.keyed, boolean>(true);
+const key = "alice";
+users.allow({ key });
+users.tryAcquire({ key, id: "x" });
+users.acquire({ key, waitTimeoutMs: 5 });
+users.withinLimit({ key }, () => 1);
+users.peek({ key });
+users.correct("permit", 5, { key });
+users.debit(5, { key, signal });
+users.release("permit", { key });
+users.renew("permit", { key });
+users.enqueue("job", { key });
+users.claim("job", { key });
+users.admit("job", { key });
+users.admitAll(["job"], { key });
+users.cancel("job", { key });
+users.reset({ key });
+users.pause({ key, forMs: 5 });
+users.resume({ key });
+users.override({ key, limit: 5 });
+users.applyOjsOverride({}, { key });
+users.applyOjsSignal({}, { key });
+users.restore({ key });
+users.runtimeState({ key });
+users.reportBudget({ key, remaining: 5 });
+users.learnFromResponse({}, { key });
+const areKeyed = (await pg.limiters()).map(({ keyed }) => keyed);
+same<typeof areKeyed, boolean[]>(true);
+same<ReturnType<typeof pg.limiters>, Promise<LimiterInfo[]>>(true);
+pg.limiters({ prefix: "shop-" });
+const page = await pg.limiterPage();
+same<typeof page, LimiterPage>(true);
+same<typeof page.cursor, string | null>(true);
+same<typeof page.limiters, LimiterInfo[]>(true);
+pg.limiterPage({ prefix: "shop-", cursor: page.cursor });
 const clock = new TestClock();
 clock.nowUs += 5;
 clock.advance("minute");
@@ -230,6 +279,28 @@ both.allow({ cost: { team: { tpm: { tpm: 5 } } } });
 pg.together(["x"]);
 // @ts-expect-error each limiter has its own
 pg.together([erp], { ttl: 5 });
+// @ts-expect-error a key is a text
+users.allow({ key: 7 });
+// @ts-expect-error a key is a text here too
+users.withKey(7);
+// @ts-expect-error statistics are of all keys
+users.stats({ key: "alice" });
+// @ts-expect-error a permit has its key
+held.learnFromResponse({}, { key: "alice" });
+// @ts-expect-error true or false
+pg.window("x", 1, 1, { keyed: "yes" });
+// @ts-expect-error each limiter has its own keys
+pg.together([erp], { keyed: true });
+// @ts-expect-error milliseconds
+shop.tryAcquire({ estimate: 5, settleWithinMs: "PT1H" });
+// @ts-expect-error a debit is final
+shop.debit(5, { settleWithinMs });
+// @ts-expect-error a prefix is a text
+pg.limiters({ prefix: 5 });
+// @ts-expect-error only pages have cursors
+pg.limiters({ cursor: "0.0" });
+// @ts-expect-error a cursor is a text
+pg.limiterPage({ cursor: 5 });
 // @ts-expect-error a debit needs a cost
 shop.debit();
 // @ts-expect-error no such mode

@@ -35,27 +35,30 @@ for (const [store, url] of Object.entries(stores)) {
 async function replay(pg, clock, example, name) {
   const several = example.limiters && new Several(pg, example.limiters, name);
   let limiter = several ? undefined : pg.limiter(name, policy(example.limits));
+  let key;
   const permits = new Map();
   for (const [i, written] of example.steps.entries()) {
     const message = `${example.title}, step ${i}: ${JSON.stringify(written)}`;
     const step = several?.renamed(written) ?? written;
-    const asked = { cost: step.cost, estimate: step.estimate };
     if (step.at_us !== undefined) clock.nowUs = step.at_us;
-    if (several && step.do !== "together") limiter = several.of(step);
+    if (several && step.do !== "together") [limiter, key] = several.of(step);
+    const settleWithinMs = step.settle_within_us && step.settle_within_us / 1000;
+    const asked = { cost: step.cost, estimate: step.estimate, settleWithinMs, key };
     const attempts = {
       together: () => several.of(step),
       acquire: () => limiter.tryAcquire(asked),
       peek: () => limiter.peek(asked),
-      debit: () => limiter.debit(step.cost),
-      correct: () => limiter.correct(permits.get(step.permit) ?? step.permit, step.actual),
+      debit: () => limiter.debit(step.cost, { key }),
+      correct: () => limiter.correct(permits.get(step.permit) ?? step.permit, step.actual, { key }),
       enter: () => enter(limiter, step, asked),
+      statistics: () => limiter.stats({ key }),
     };
     if (step.error && attempts[step.do]) {
       await assert.rejects(
         async () => attempts[step.do](),
         (error) => {
           assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
-          assert.equal(error.argument, step.error, message);
+          assert.equal(error.argument, errors.NAMES[step.error] ?? step.error, message);
           return true;
         },
       );
@@ -77,14 +80,14 @@ async function replay(pg, clock, example, name) {
       case "debit": {
         let decision;
         for (let times = step.times ?? 1; times > 0; times -= 1) {
-          decision = await limiter.debit(step.cost);
+          decision = await limiter.debit(step.cost, { key });
         }
         assert.equal(shown(decision), JSON.stringify(step.expect), message);
         break;
       }
       case "correct": {
         const permit = permits.get(step.permit) ?? step.permit;
-        const settlement = await limiter.correct(permit, step.actual);
+        const settlement = await limiter.correct(permit, step.actual, { key });
         assert.equal(settlement, step.expect, message);
         break;
       }
@@ -96,17 +99,17 @@ async function replay(pg, clock, example, name) {
       }
       case "release": {
         const permit = permits.get(step.permit) ?? step.permit;
-        assert.equal(await limiter.release(permit), step.expect, message);
+        assert.equal(await limiter.release(permit, { key }), step.expect, message);
         break;
       }
       case "renew": {
         const permit = permits.get(step.permit) ?? step.permit;
-        const leaseMs = await limiter.renew(permit);
+        const leaseMs = await limiter.renew(permit, { key });
         assert.equal(micros(leaseMs), step.expect, message);
         break;
       }
       case "cancel": {
-        const cancelled = await limiter.cancel(step.id, undefined, step.gave_up);
+        const cancelled = await limiter.cancel(step.id, { key }, step.gave_up);
         assert.equal(cancelled, step.expect, message);
         break;
       }
@@ -114,7 +117,7 @@ async function replay(pg, clock, example, name) {
         assert.equal(counted(await limiter.stats()), JSON.stringify(step.expect), message);
         break;
       case "reset":
-        await limiter.reset();
+        await limiter.reset({ key });
         break;
       case "pause":
       case "resume":
@@ -122,11 +125,11 @@ async function replay(pg, clock, example, name) {
       case "overrides":
       case "restore":
       case "controls":
-        await control(limiter, step, message);
+        await control(limiter, step, key, message);
         break;
       case "sync":
       case "learn": {
-        const told = await taught(limiter, step, permits.get(step.permit) ?? step.permit);
+        const told = await taught(limiter, step, key, permits.get(step.permit) ?? step.permit);
         const { settlement, learned, ignored } = told;
         assert.deepEqual({ settlement, learned, ignored }, step.expect, message);
         break;
@@ -144,24 +147,27 @@ async function replay(pg, clock, example, name) {
 class Several {
   #pg;
   #name;
-  #limits;
+  #each;
 
   constructor(pg, limiters, name) {
     this.#pg = pg;
     this.#name = name;
-    this.#limits = new Map(limiters.map(({ name, limits }) => [name, policy(limits)]));
+    this.#each = new Map(limiters.map((it) => [it.name, { ...it, limits: policy(it.limits) }]));
   }
 
-  /** Returns the limiter of a step. */
-  of({ of = [...this.#limits.keys()], groups = {} }) {
-    const one = (name) =>
-      this.#pg.limiter(this.#real(name), this.#limits.get(name), { group: groups[name] });
-    return typeof of === "string" ? one(of) : this.#pg.together(of.map(one));
+  /** Returns the limiter of a step, and the key for its calls; those that decide together have theirs. */
+  of({ of = [...this.#each.keys()], groups = {}, keys = {} }) {
+    const one = (name) => {
+      const { limits, keyed, statistics } = this.#each.get(name);
+      return this.#pg.limiter(this.#real(name), limits, { group: groups[name], keyed, statistics });
+    };
+    const ofKey = (name) => (name in keys ? one(name).withKey(keys[name]) : one(name));
+    return typeof of === "string" ? [one(of), keys[of]] : [this.#pg.together(of.map(ofKey))];
   }
 
   /** Returns a step whose costs have the real names. */
   renamed(step) {
-    const real = (key) => (this.#limits.has(key) ? this.#real(key) : key);
+    const real = (key) => (this.#each.has(key) ? this.#real(key) : key);
     const renamed = (cost) =>
       typeof cost === "object"
         ? Object.fromEntries(Object.entries(cost).map(([key, units]) => [real(key), units]))
@@ -231,16 +237,16 @@ function enter(limiter, { id, patience_us, grace_us, place }, asked) {
 }
 
 /** Admin commands, which return the runtime state. */
-async function control(limiter, step, message) {
+async function control(limiter, step, key, message) {
   const { forMs, until, label, expiresInMs, expiresAt, intervalMs } = orders(step);
   const options = {
-    pause: { forMs, until },
-    override: { label, limit: step.amount, intervalMs, expiresInMs, expiresAt },
-    overrides: { limits: step.limits && policy(step.limits), expiresInMs, expiresAt },
-    restore: { label },
+    pause: { forMs, until, key },
+    override: { label, limit: step.amount, intervalMs, expiresInMs, expiresAt, key },
+    overrides: { limits: step.limits && policy(step.limits), expiresInMs, expiresAt, key },
+    restore: { label, key },
   };
   const verbs = { controls: "runtimeState", overrides: "override" };
-  const ordered = limiter[verbs[step.do] ?? step.do](options[step.do]);
+  const ordered = limiter[verbs[step.do] ?? step.do](options[step.do] ?? { key });
   if (step.error) {
     await assert.rejects(ordered, (error) => {
       assert.ok(error instanceof InvalidError, `${message}: ${error.stack}`);
@@ -265,11 +271,11 @@ async function control(limiter, step, message) {
 }
 
 /** What upstream says. */
-function taught(limiter, step, permit) {
+function taught(limiter, step, key, permit) {
   const { label, intervalMs, resetInMs, resetAt } = orders(step);
   if (step.do === "learn") {
     const { status, headers, body, provider } = step;
-    const options = { provider, maxLearned: step.max_learned, permit };
+    const options = { provider, maxLearned: step.max_learned, permit, key };
     return limiter.learnFromResponse({ status, headers, body }, options);
   }
   const { remaining, amount: limit } = step;
@@ -281,6 +287,7 @@ function taught(limiter, step, permit) {
     resetAt,
     label,
     permit,
+    key,
   });
 }
 

@@ -22,7 +22,7 @@ from paddlegate._paddlegate import Paddlegate
 from paddlegate._permit import AsyncPermit, Permit, Settlement
 from paddlegate._runtime_state import LimitSettings, RuntimeState
 from paddlegate._skipped import SKIPPED
-from paddlegate._statistics import LimiterInfo, LimitInfo, Statistics
+from paddlegate._statistics import LimiterInfo, LimiterPage, LimitInfo, Statistics
 from paddlegate._within import WithinLimit
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "LimitSettings",
     "Limiter",
     "LimiterInfo",
+    "LimiterPage",
     "OverLimit",
     "Paddlegate",
     "PaddlegateError",

@@ -31,7 +31,11 @@ class AdjustableLimiter(_native.Limiter):
     _links: Links
 
     def pause(
-        self, seconds: Span | None = None, *, until: datetime | float | None = None
+        self,
+        seconds: Span | None = None,
+        *,
+        until: datetime | float | None = None,
+        key: str | None = None,
     ) -> RuntimeState:
         """Refuse every call in all processes, for `seconds` or `until` a time.
 
@@ -39,21 +43,27 @@ class AdjustableLimiter(_native.Limiter):
         The reason of the refusals is "paused", and their `retry_after` is the time until the pause
         ends. A pause that ends later stays in force.
         """
-        return to_runtime_state(self._admin(False, AdminRequest.pause(seconds, until)))
+        return to_runtime_state(self._admin(False, AdminRequest.pause(seconds, until), key))
 
     async def apause(
-        self, seconds: Span | None = None, *, until: datetime | float | None = None
+        self,
+        seconds: Span | None = None,
+        *,
+        until: datetime | float | None = None,
+        key: str | None = None,
     ) -> RuntimeState:
         """Like `pause`."""
-        return to_runtime_state(await self._send_admin_request(AdminRequest.pause(seconds, until)))
+        return to_runtime_state(
+            await self._send_admin_request(AdminRequest.pause(seconds, until), key)
+        )
 
-    def resume(self) -> RuntimeState:
+    def resume(self, *, key: str | None = None) -> RuntimeState:
         """End the pause; waiters get a wake-up."""
-        return to_runtime_state(self._admin(False, AdminRequest.resume()))
+        return to_runtime_state(self._admin(False, AdminRequest.resume(), key))
 
-    async def aresume(self) -> RuntimeState:
+    async def aresume(self, *, key: str | None = None) -> RuntimeState:
         """Like `resume`."""
-        return to_runtime_state(await self._send_admin_request(AdminRequest.resume()))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.resume(), key))
 
     def override(
         self,
@@ -64,6 +74,7 @@ class AdjustableLimiter(_native.Limiter):
         limits: Limits | None = None,
         expires_in: Span | None = None,
         expires_at: datetime | float | None = None,
+        key: str | None = None,
     ) -> RuntimeState:
         """Override limits in all processes at once, whatever their policies.
 
@@ -77,7 +88,7 @@ class AdjustableLimiter(_native.Limiter):
         lasts until `restore`, or until no call was granted for 90 days.
         """
         request = AdminRequest.override(limit, interval, label, limits, expires_in, expires_at)
-        return to_runtime_state(self._admin(False, request))
+        return to_runtime_state(self._admin(False, request, key))
 
     async def aoverride(
         self,
@@ -88,60 +99,61 @@ class AdjustableLimiter(_native.Limiter):
         limits: Limits | None = None,
         expires_in: Span | None = None,
         expires_at: datetime | float | None = None,
+        key: str | None = None,
     ) -> RuntimeState:
         """Like `override`."""
         request = AdminRequest.override(limit, interval, label, limits, expires_in, expires_at)
-        return to_runtime_state(await self._send_admin_request(request))
+        return to_runtime_state(await self._send_admin_request(request, key))
 
-    def apply_ojs_override(self, document: Json) -> RuntimeState:
+    def apply_ojs_override(self, document: Json, *, key: str | None = None) -> RuntimeState:
         """Apply an override of Open Job Spec; `document` is JSON or its object.
 
         The document has `concurrency`, `rate` (or `limit` with `period`), `throttle` and
         `expires_at`. What it omits stays unchanged, an earlier end too; null removes an override.
         """
-        text = json_text("document", document)
-        return to_runtime_state(MultiStepCall.apply_ojs_override(self, text).start(False))
+        call = MultiStepCall.apply_ojs_override(self, json_text("document", document), key)
+        return to_runtime_state(call.start(False))
 
-    async def aapply_ojs_override(self, document: Json) -> RuntimeState:
+    async def aapply_ojs_override(self, document: Json, *, key: str | None = None) -> RuntimeState:
         """Like `apply_ojs_override`."""
-        call = MultiStepCall.apply_ojs_override(self, json_text("document", document))
+        call = MultiStepCall.apply_ojs_override(self, json_text("document", document), key)
         return to_runtime_state(await run_operation(self._links, call.start))
 
-    def apply_ojs_signal(self, document: Json) -> bool:
+    def apply_ojs_signal(self, document: Json, *, key: str | None = None) -> bool:
         """Pause after a failed job of Open Job Spec; `document` is JSON or its object.
 
         Returns False when the failure is no signal of a rate limit: its `type` is neither
         "rate_limited" nor "RateLimitExceeded". Without `retry_after` and `rate_limit_until` the
         pause lasts 30 seconds; a pause that ends later stays in force.
         """
-        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document))
+        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document), key)
         is_signal: bool = call.start(False)
         return is_signal
 
-    async def aapply_ojs_signal(self, document: Json) -> bool:
+    async def aapply_ojs_signal(self, document: Json, *, key: str | None = None) -> bool:
         """Like `apply_ojs_signal`."""
-        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document))
+        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document), key)
         is_signal: bool = await run_operation(self._links, call.start)
         return is_signal
 
-    def restore(self, label: str | None = None) -> RuntimeState:
+    def restore(self, label: str | None = None, *, key: str | None = None) -> RuntimeState:
         """Remove the overrides of a label, by default of all limits.
 
         The limit learned from the upstream applies again, otherwise that of the policy.
         """
-        return to_runtime_state(self._admin(False, AdminRequest.restore(label)))
+        return to_runtime_state(self._admin(False, AdminRequest.restore(label), key))
 
-    async def arestore(self, label: str | None = None) -> RuntimeState:
+    async def arestore(self, label: str | None = None, *, key: str | None = None) -> RuntimeState:
         """Like `restore`."""
-        return to_runtime_state(await self._send_admin_request(AdminRequest.restore(label)))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.restore(label), key))
 
-    def runtime_state(self) -> RuntimeState:
+    def runtime_state(self, *, key: str | None = None) -> RuntimeState:
         """Return the pause, the overrides and the learned limits; change nothing."""
-        return to_runtime_state(self._admin(False, AdminRequest.get()))
+        return to_runtime_state(self._admin(False, AdminRequest.get(), key))
 
-    async def aruntime_state(self) -> RuntimeState:
+    async def aruntime_state(self, *, key: str | None = None) -> RuntimeState:
         """Like `runtime_state`."""
-        return to_runtime_state(await self._send_admin_request(AdminRequest.get()))
+        return to_runtime_state(await self._send_admin_request(AdminRequest.get(), key))
 
     def report_budget(
         self,
@@ -154,6 +166,7 @@ class AdjustableLimiter(_native.Limiter):
         reset_at: datetime | float | None = None,
         label: str | None = None,
         permit: str | Grant | Decision | None = None,
+        key: str | None = None,
     ) -> Learned:
         """Apply the budget that the upstream reports, for all processes.
 
@@ -176,6 +189,7 @@ class AdjustableLimiter(_native.Limiter):
                     label,
                     permit,
                 ),
+                key,
             )
         )
 
@@ -190,6 +204,7 @@ class AdjustableLimiter(_native.Limiter):
         reset_at: datetime | float | None = None,
         label: str | None = None,
         permit: str | Grant | Decision | None = None,
+        key: str | None = None,
     ) -> Learned:
         """Like `report_budget`."""
         return to_learned(
@@ -203,7 +218,8 @@ class AdjustableLimiter(_native.Limiter):
                     reset_at,
                     label,
                     permit,
-                )
+                ),
+                key,
             )
         )
 
@@ -217,6 +233,7 @@ class AdjustableLimiter(_native.Limiter):
         max_pause: Span | None = None,
         max_learned: int | None = None,
         permit: str | Grant | Decision | None = None,
+        key: str | None = None,
     ) -> Learned:
         """Apply a response of the upstream, for all processes and in one step.
 
@@ -228,7 +245,7 @@ class AdjustableLimiter(_native.Limiter):
         What is not recognised is ignored.
         """
         request = _learn_request(headers, body, status, provider, max_pause, max_learned, permit)
-        return to_learned(self._admin(False, request))
+        return to_learned(self._admin(False, request, key))
 
     async def alearn_from_response(
         self,
@@ -240,10 +257,11 @@ class AdjustableLimiter(_native.Limiter):
         max_pause: Span | None = None,
         max_learned: int | None = None,
         permit: str | Grant | Decision | None = None,
+        key: str | None = None,
     ) -> Learned:
         """Like `learn_from_response`."""
         return await self._learn_async(
-            headers, body, status, provider, max_pause, max_learned, permit
+            headers, body, status, provider, max_pause, max_learned, permit, key
         )
 
     async def _learn_async(
@@ -255,12 +273,13 @@ class AdjustableLimiter(_native.Limiter):
         max_pause: Span | None,
         max_learned: int | None,
         permit: str | Grant | Decision | None,
+        key: str | None = None,
     ) -> Learned:
         request = _learn_request(headers, body, status, provider, max_pause, max_learned, permit)
-        return to_learned(await self._send_admin_request(request))
+        return to_learned(await self._send_admin_request(request, key))
 
-    def _send_admin_request(self, request: AdminRequest) -> Awaitable[Any]:
-        return run_operation(self._links, self._admin, request)
+    def _send_admin_request(self, request: AdminRequest, key: str | None) -> Awaitable[Any]:
+        return run_operation(self._links, self._admin, request, key)
 
 
 def _learn_request(

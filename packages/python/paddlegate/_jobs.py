@@ -36,18 +36,21 @@ class Jobs(AdjustableLimiter):
         cost: Cost | None = None,
         *,
         estimate: Cost | None = None,
+        settle_within: Span | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
+        key: str | None = None,
     ) -> Decision:
-        """Grant a job or queue it; never wait. `cost` and `estimate` are as in `acquire`.
+        """Grant a job or queue it; never wait.
 
-        `id`, of 1 to 64 bytes, names the ticket and the lease. The status is "granted" if the job
-        may run now, otherwise "queued": call `claim` after `retry_after` seconds. A ticket that is
-        not claimed within `claim_timeout` after that loses its queue position; the default is 60
-        seconds. After `wait_timeout` the job is refused; by default never.
+        `cost`, `estimate` and `settle_within` are as in `acquire`. `id`, of 1 to 64 bytes, names
+        the ticket and the lease. The status is "granted" if the job may run now, otherwise
+        "queued": call `claim` after `retry_after` seconds. A ticket that is not claimed within
+        `claim_timeout` after that loses its queue position; the default is 60 seconds. After
+        `wait_timeout` the job is refused; by default never.
         """
         decision: Decision = self._enter(
-            False, cost, estimate, id, END, wait_timeout, claim_timeout
+            False, cost, estimate, id, END, wait_timeout, claim_timeout, key, settle_within
         )
         return decision
 
@@ -57,11 +60,15 @@ class Jobs(AdjustableLimiter):
         cost: Cost | None = None,
         *,
         estimate: Cost | None = None,
+        settle_within: Span | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
+        key: str | None = None,
     ) -> Decision:
         """Like `enqueue`."""
-        return await self._aenter(cost, estimate, id, END, wait_timeout, claim_timeout)
+        return await self._aenter(
+            cost, estimate, id, END, wait_timeout, claim_timeout, key, settle_within
+        )
 
     def claim(
         self,
@@ -69,8 +76,10 @@ class Jobs(AdjustableLimiter):
         cost: Cost | None = None,
         *,
         estimate: Cost | None = None,
+        settle_within: Span | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
+        key: str | None = None,
     ) -> Decision:
         """Check whether a queued job may run now.
 
@@ -78,7 +87,7 @@ class Jobs(AdjustableLimiter):
         cancelled, has lapsed or was granted before.
         """
         decision: Decision = self._enter(
-            False, cost, estimate, id, EXISTING, wait_timeout, claim_timeout
+            False, cost, estimate, id, EXISTING, wait_timeout, claim_timeout, key, settle_within
         )
         return decision
 
@@ -88,11 +97,15 @@ class Jobs(AdjustableLimiter):
         cost: Cost | None = None,
         *,
         estimate: Cost | None = None,
+        settle_within: Span | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
+        key: str | None = None,
     ) -> Decision:
         """Like `claim`."""
-        return await self._aenter(cost, estimate, id, EXISTING, wait_timeout, claim_timeout)
+        return await self._aenter(
+            cost, estimate, id, EXISTING, wait_timeout, claim_timeout, key, settle_within
+        )
 
     def admit(
         self,
@@ -101,6 +114,8 @@ class Jobs(AdjustableLimiter):
         *,
         cost: Cost | None = None,
         estimate: Cost | None = None,
+        settle_within: Span | None = None,
+        key: str | None = None,
     ) -> Admission:
         """Decide on a job under its id, of 1 to 64 bytes; never wait.
 
@@ -110,7 +125,8 @@ class Jobs(AdjustableLimiter):
         takes nothing. A job that runs again after a failure needs another id and counts as a new
         job.
         """
-        return self._admission(self._admit(False, cost, estimate, id, on_limit), on_limit)
+        decision = self._admit(False, cost, estimate, id, on_limit, key, settle_within)
+        return self._admission(decision, on_limit)
 
     async def aadmit(
         self,
@@ -119,15 +135,22 @@ class Jobs(AdjustableLimiter):
         *,
         cost: Cost | None = None,
         estimate: Cost | None = None,
+        settle_within: Span | None = None,
+        key: str | None = None,
     ) -> Admission:
         """Like `admit`."""
         decision: Decision = await run_operation(
-            self._links, self._admit, cost, estimate, id, on_limit
+            self._links, self._admit, cost, estimate, id, on_limit, key, settle_within
         )
         return self._admission(decision, on_limit)
 
     def admit_all(
-        self, ids: Iterable[str], on_limit: _JobOnLimit | None = None, *, partial: bool = False
+        self,
+        ids: Iterable[str],
+        on_limit: _JobOnLimit | None = None,
+        *,
+        partial: bool = False,
+        key: str | None = None,
     ) -> list[Admission]:
         """Decide on several jobs of one unit each, in their order: all of them run, or none.
 
@@ -136,18 +159,24 @@ class Jobs(AdjustableLimiter):
         the call with the same ids, which identify the jobs that were admitted.
         """
         if not partial:
-            return self._admissions(MultiStepCall.jobs(self, ids, on_limit).start(False), on_limit)
-        return [self.admit(job, on_limit, cost=1) for job in self._job_ids(ids)]
+            call = MultiStepCall.jobs(self, ids, on_limit, key)
+            return self._admissions(call.start(False), on_limit)
+        return [self.admit(job, on_limit, cost=1, key=key) for job in self._job_ids(ids)]
 
     async def aadmit_all(
-        self, ids: Iterable[str], on_limit: _JobOnLimit | None = None, *, partial: bool = False
+        self,
+        ids: Iterable[str],
+        on_limit: _JobOnLimit | None = None,
+        *,
+        partial: bool = False,
+        key: str | None = None,
     ) -> list[Admission]:
         """Like `admit_all`. All jobs run or none, even if the task is cancelled meanwhile."""
         if not partial:
-            call = MultiStepCall.jobs(self, ids, on_limit)
+            call = MultiStepCall.jobs(self, ids, on_limit, key)
             decisions = await asyncio.shield(start_operation(self._links, call.start))
             return self._admissions(decisions, on_limit)
-        return [await self.aadmit(job, on_limit, cost=1) for job in self._job_ids(ids)]
+        return [await self.aadmit(job, on_limit, cost=1, key=key) for job in self._job_ids(ids)]
 
     def _admissions(
         self, decisions: list[Decision], on_limit: _JobOnLimit | None
@@ -162,7 +191,7 @@ class Jobs(AdjustableLimiter):
         decision: Decision = await run_operation(self._links, self._enter, *arguments)
         return decision
 
-    async def acancel(self, id: str) -> str:
+    async def acancel(self, id: str, *, key: str | None = None) -> str:
         """Like `cancel`."""
-        settlement: str = await run_operation(self._links, self._cancel, id, False)
+        settlement: str = await run_operation(self._links, self._cancel, id, False, key)
         return settlement

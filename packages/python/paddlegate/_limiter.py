@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from paddlegate._cost import Cost
     from paddlegate._guarded import Function
     from paddlegate._limits import Limits
-    from paddlegate._native import Decision, LoadedLimiter, Together, _OnLimit, _OnUnavailable
+    from paddlegate._native import (
+        Decision,
+        LimiterOfKey,
+        LoadedLimiter,
+        Together,
+        _OnLimit,
+        _OnUnavailable,
+    )
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Grant, Permit
     from paddlegate._statistics import Statistics
@@ -33,32 +40,50 @@ class Limiter(Jobs):
     """A named policy on a store. Create it once and keep it; threads and loops may share it.
 
     Every method has an asynchronous form with the prefix `a`.
+
+    A keyed limiter has a state for each key, such as a user. All its methods but `stats` take the
+    `key`, text of 1 to 512 bytes, by default None: `limiter.allow(key="alice")` is
+    `limiter.with_key("alice").allow()`. A keyed limiter without a key, and a key for a limiter that
+    is not keyed, raise `InvalidError`, argument `key`.
     """
 
     def __init__(
         self,
         paddlegate: Paddlegate,
         name: str,
-        limits: Limits | LoadedLimiter | Together,
+        limits: Limits | LoadedLimiter | LimiterOfKey | Together,
         wait_timeout: Span | None = None,
         *,
         lock_timeout: Span | None = None,
         on_limit: _OnLimit | None = None,
         ttl: Span | None = None,
         group: str | None = None,
+        keyed: bool | None = None,
+        statistics: bool | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
     ) -> None:
+        self._paddlegate = paddlegate
         self._links = paddlegate._links
         self._hubs = paddlegate._hubs
+
+    def with_key(self, key: str) -> Limiter:
+        """Return the limiter of one key, for some calls or for `together`; it has the same options.
+
+        `key` has 1 to 512 bytes. Creating it is cheap, registers nothing and calls no server.
+        Raises `InvalidError`, argument `key`, for another key, and if the limiter is not keyed.
+        """
+        return Limiter(self._paddlegate, self.name, self._of_key(key))
 
     def acquire(
         self,
         cost: Cost | None = None,
         *,
         estimate: Cost | None = None,
+        settle_within: Span | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
+        key: str | None = None,
     ) -> Permit:
         """Wait in the queue until the call is granted, and charge it.
 
@@ -71,24 +96,31 @@ class Limiter(Jobs):
         the limiter. Raises `OverLimit` at once if the wait is known to be longer than
         `wait_timeout`, otherwise at its end.
 
+        An estimate can be settled within five minutes of the grant, or within `settle_within`, from
+        5 minutes to 7 days. A `settle_within` without an estimate raises `InvalidError`.
+
         With the `id` of a lease, of 1 to 64 bytes, a repeated call takes no second lease. When a
         call with an `id` is interrupted before it has a ticket, the lease of that `id` stays.
         """
-        return ThreadWaiter(self, cost, estimate, wait_timeout, id).wait()
+        limiter = self if key is None else self.with_key(key)
+        return ThreadWaiter(limiter, cost, estimate, wait_timeout, id, settle_within).wait()
 
     async def aacquire(
         self,
         cost: Cost | None = None,
         *,
         estimate: Cost | None = None,
+        settle_within: Span | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
+        key: str | None = None,
     ) -> AsyncPermit:
         """Like `acquire`. A task that is cancelled meanwhile leaves neither a lease nor a ticket.
 
         As in `acquire`, the lease of a given `id` may stay.
         """
-        return await TaskWaiter(self, cost, estimate, wait_timeout, id).wait()
+        limiter = self if key is None else self.with_key(key)
+        return await TaskWaiter(limiter, cost, estimate, wait_timeout, id, settle_within).wait()
 
     @overload
     def within_limit(self, cost: Function, /) -> Function: ...
@@ -99,8 +131,10 @@ class Limiter(Jobs):
         cost: Cost | None = None,
         *,
         estimate: Cost | None = None,
+        settle_within: Span | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
+        key: str | None = None,
     ) -> WithinLimit: ...
 
     def within_limit(
@@ -108,80 +142,122 @@ class Limiter(Jobs):
         cost: Cost | Callable[..., Any] | None = None,
         *,
         estimate: Cost | None = None,
+        settle_within: Span | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
+        key: str | None = None,
     ) -> Any:
         """Return a guard for `with`, `async with` or a function: wait as `acquire`, run the body.
 
         The arguments are those of `acquire`. As a decorator it needs no parentheses.
         """
+        limiter = self if key is None else self.with_key(key)
         if callable(cost):
-            return WithinLimit(self, None, estimate, wait_timeout, id)(cost)
-        return WithinLimit(self, cost, estimate, wait_timeout, id)
+            return WithinLimit(limiter, None, estimate, wait_timeout, id, settle_within)(cost)
+        return WithinLimit(limiter, cost, estimate, wait_timeout, id, settle_within)
 
     async def atry_acquire(
-        self, cost: Cost | None = None, estimate: Cost | None = None, id: str | None = None
+        self,
+        cost: Cost | None = None,
+        estimate: Cost | None = None,
+        id: str | None = None,
+        *,
+        settle_within: Span | None = None,
+        key: str | None = None,
     ) -> Decision:
         """Like `try_acquire`."""
         # With an id of its own, the lease of a cancelled task can be cancelled.
         generated_id = new_id() if id is None and self._grants_leases else None
         try:
             decision: Decision = await run_operation(
-                self._links, self._acquire, cost, estimate, generated_id or id
+                self._links, self._acquire, cost, estimate, generated_id or id, key, settle_within
             )
         except BaseException as error:
             if generated_id and not isinstance(error, (PaddlegateError, GeneratorExit)):
-                cancel_on_loop(self, generated_id)
+                cancel_on_loop(self if key is None else self.with_key(key), generated_id)
             raise
         return decision
 
-    async def aallow(self, cost: Cost | None = None, estimate: Cost | None = None) -> bool:
+    async def aallow(
+        self,
+        cost: Cost | None = None,
+        estimate: Cost | None = None,
+        *,
+        settle_within: Span | None = None,
+        key: str | None = None,
+    ) -> bool:
         """Like `allow`."""
         self._check_allow()
-        return (await self.atry_acquire(cost, estimate)).allowed
+        # Without a lease, which a cancelled task would have to give back.
+        decision: Decision = await run_operation(
+            self._links, self._acquire, cost, estimate, None, key, settle_within
+        )
+        return decision.allowed
 
-    async def apeek(self, cost: Cost | None = None, estimate: Cost | None = None) -> Decision:
+    async def apeek(
+        self,
+        cost: Cost | None = None,
+        estimate: Cost | None = None,
+        *,
+        settle_within: Span | None = None,
+        key: str | None = None,
+    ) -> Decision:
         """Like `peek`."""
-        decision: Decision = await run_operation(self._links, self._peek, cost, estimate)
+        decision: Decision = await run_operation(
+            self._links, self._peek, cost, estimate, key, settle_within
+        )
         return decision
 
-    async def adebit(self, cost: Cost) -> Decision:
+    async def adebit(self, cost: Cost, *, key: str | None = None) -> Decision:
         """Like `debit`."""
-        decision: Decision = await run_operation(self._links, self._debit, cost)
+        decision: Decision = await run_operation(self._links, self._debit, cost, key)
         return decision
 
-    async def acorrect(self, permit: str | Grant | Decision, actual: Cost) -> str:
+    async def acorrect(
+        self, permit: str | Grant | Decision, actual: Cost, *, key: str | None = None
+    ) -> str:
         """Like `correct`."""
-        return await self._correct_async(permit, actual)
+        return await self._correct_async(permit, actual, key)
 
-    def _correct_async(self, permit: str | Grant | Decision, actual: Cost) -> Awaitable[str]:
-        return run_operation(self._links, self._correct, permit, actual)
+    def _correct_async(
+        self, permit: str | Grant | Decision, actual: Cost, key: str | None = None
+    ) -> Awaitable[str]:
+        return run_operation(self._links, self._correct, permit, actual, key)
 
-    async def arelease(self, permit: str | Grant | Decision) -> str:
+    async def arelease(self, permit: str | Grant | Decision, *, key: str | None = None) -> str:
         """Like `release`."""
-        settlement: str = await run_operation(self._links, self._release, permit)
+        settlement: str = await run_operation(self._links, self._release, permit, key)
         return settlement
 
-    async def arenew(self, permit: str | Grant | Decision) -> float | None:
+    async def arenew(
+        self, permit: str | Grant | Decision, *, key: str | None = None
+    ) -> float | None:
         """Like `renew`."""
-        lease: float | None = await run_operation(self._links, self._renew, permit)
+        lease: float | None = await run_operation(self._links, self._renew, permit, key)
         return lease
 
     def stats(self) -> Statistics:
-        """Return the counters of the limiter over all processes, its leases and its tickets."""
+        """Return the counters of the limiter over all processes, its leases and its tickets.
+
+        Those of a keyed limiter are of all its keys, without leases and tickets. Raises
+        `InvalidError`, argument `key`, for the limiter of one key, and argument `statistics` for a
+        limiter that keeps none.
+        """
         return to_statistics(self._statistics(False))
 
     async def astats(self) -> Statistics:
         """Like `stats`."""
         return to_statistics(await run_operation(self._links, self._statistics))
 
-    async def areset(self) -> None:
+    async def areset(self, *, key: str | None = None) -> None:
         """Like `reset`."""
-        await run_operation(self._links, self._reset)
+        await run_operation(self._links, self._reset, key)
 
-    def _cancel_interrupted(self, id: str) -> None:
+    def _cancel_interrupted(self, id: str, key: str | None) -> None:
         """Cancel the lease of a `try_acquire` that a signal handler interrupted."""
-        cancel_in_background(self, id, INTERRUPT_CANCEL_TIMEOUT)
+        limiter = self if key is None else self.with_key(key)
+        cancel_in_background(limiter, id, INTERRUPT_CANCEL_TIMEOUT)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name!r}>"
+        key = "" if self.key is None else f" key={self.key!r}"
+        return f"<{type(self).__name__} {self.name!r}{key}>"

@@ -21,6 +21,7 @@ __all__ = [
     "Decision",
     "Gate",
     "Limiter",
+    "LimiterOfKey",
     "Link",
     "LoadedLimiter",
     "MultiStepCall",
@@ -48,7 +49,9 @@ _OnUnavailable: TypeAlias = Literal["raise", "fail_closed", "fail_open", "local"
 _JobOnLimit: TypeAlias = Literal["raise", "ignore", "wait", "reschedule", "drop"]
 _Action: TypeAlias = Literal["run", "wait", "reschedule", "drop", "refuse"]
 _Level: TypeAlias = Literal["second", "minute", "hour"]
-_LimiterFields: TypeAlias = tuple[str, list[tuple[str, str, int, int, int]], int, int, str | None]
+_LimiterFields: TypeAlias = tuple[
+    str, list[tuple[str, str, int, int, int]], int, int, str | None, bool
+]
 _Provider: TypeAlias = Literal[
     "auto",
     "shopify",
@@ -215,10 +218,14 @@ class Paddlegate:
     @property
     def _timeout(self) -> float | None: ...
     def _close(self) -> None: ...
-    def _limiters(self) -> list[_LimiterFields]: ...
+    def _limiters(self, prefix: str) -> list[_LimiterFields]: ...
+    # The page; with `begin` the page or a `Call` to send to the server.
+    def _limiter_page(self, begin: bool, prefix: str, cursor: str | None) -> Any: ...
     @property
     def _parts(self) -> int: ...
-    def _begin_list(self, part: int, cursor: int) -> tuple[list[_LimiterFields], int] | Call: ...
+    def _begin_list(
+        self, part: int, cursor: int, prefix: str
+    ) -> tuple[list[_LimiterFields], int] | Call: ...
 
 @disjoint_base
 class Limiter:
@@ -226,13 +233,15 @@ class Limiter:
         cls,
         paddlegate: Paddlegate,
         name: str,
-        limits: Limits | LoadedLimiter | Together,
+        limits: Limits | LoadedLimiter | LimiterOfKey | Together,
         wait_timeout: _Span | None = None,
         *,
         lock_timeout: _Span | None = None,
         on_limit: _OnLimit | None = None,
         ttl: _Span | None = None,
         group: str | None = None,
+        keyed: bool | None = None,
+        statistics: bool | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
     ) -> Limiter: ...
@@ -257,52 +266,80 @@ class Limiter:
     @property
     def group(self) -> str | None:
         """The group, whose limiters can decide together in a cluster; None without one."""
-    def allow(self, cost: Cost | None = None, estimate: Cost | None = None) -> bool:
+    @property
+    def keyed(self) -> bool:
+        """Whether the limiter has a state for each key."""
+    @property
+    def key(self) -> str | None:
+        """The key, as given to `with_key`; None without one."""
+    def allow(
+        self,
+        cost: Cost | None = None,
+        estimate: Cost | None = None,
+        *,
+        settle_within: _Span | None = None,
+        key: str | None = None,
+    ) -> bool:
         """Charge the call if every limit allows it; return whether it was granted.
 
         Raises `InvalidError` for a concurrency limit, whose lease could not be released.
         """
     def try_acquire(
-        self, cost: Cost | None = None, estimate: Cost | None = None, id: str | None = None
+        self,
+        cost: Cost | None = None,
+        estimate: Cost | None = None,
+        id: str | None = None,
+        *,
+        settle_within: _Span | None = None,
+        key: str | None = None,
     ) -> Decision:
         """Charge the call if every limit allows it; never wait and never raise on refusal.
 
-        `cost` and `estimate` are as in `acquire`. With the `id` of a lease, a repeated call is
-        granted and takes nothing.
+        `cost`, `estimate` and `settle_within` are as in `acquire`. With the `id` of a lease, a
+        repeated call is granted and takes nothing.
         """
-    def peek(self, cost: Cost | None = None, estimate: Cost | None = None) -> Decision:
+    def peek(
+        self,
+        cost: Cost | None = None,
+        estimate: Cost | None = None,
+        *,
+        settle_within: _Span | None = None,
+        key: str | None = None,
+    ) -> Decision:
         """Return what `try_acquire` would return now; change nothing.
 
         Without a cost it checks one unit, also for a `points` limit.
         """
-    def debit(self, cost: Cost) -> Decision:
+    def debit(self, cost: Cost, *, key: str | None = None) -> Decision:
         """Charge a cost in any case, up to one whole limit of debt.
 
         For costs that are known only afterwards, without an estimate. The decision describes the
         limit with the fewest remaining units. Limits that count calls (concurrency, throttle) are
         not charged. A repeated call charges again.
         """
-    def correct(self, permit: str | Grant | Decision, actual: Cost) -> str:
+    def correct(
+        self, permit: str | Grant | Decision, actual: Cost, *, key: str | None = None
+    ) -> str:
         """Replace the estimate of a permit by the actual cost of the call, once.
 
         A cost by label changes only the limits that it names, and those that the estimate named.
 
-        Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
-        change nothing.
+        Returns "settled"; otherwise "already", "late" (after five minutes, or `settle_within`) or
+        "unknown", which change nothing.
         """
-    def release(self, permit: str | Grant | Decision) -> str:
+    def release(self, permit: str | Grant | Decision, *, key: str | None = None) -> str:
         """End the lease of a permit, from any process.
 
         Returns "released"; otherwise "late" when the lease had ended before, or "unknown".
         """
-    def renew(self, permit: str | Grant | Decision) -> float | None:
+    def renew(self, permit: str | Grant | Decision, *, key: str | None = None) -> float | None:
         """Restart the duration of a lease; return its seconds, or None when it has ended."""
-    def cancel(self, id: str) -> str:
+    def cancel(self, id: str, *, key: str | None = None) -> str:
         """Remove the ticket of a call from the queue, and end the lease that it may have become.
 
         Returns "cancelled", or "unknown" when there was neither.
         """
-    def reset(self) -> None:
+    def reset(self, *, key: str | None = None) -> None:
         """Delete the state of the limiter.
 
         That is charged units, permits, leases, tickets, statistics, overrides, learned limits and a
@@ -311,6 +348,7 @@ class Limiter:
     @property
     def _grants_leases(self) -> bool: ...
     def _check_allow(self) -> None: ...
+    def _of_key(self, key: str) -> LimiterOfKey: ...
     @staticmethod
     def _job_ids(ids: Iterable[str]) -> list[str]: ...
     def _action(
@@ -318,7 +356,13 @@ class Limiter:
     ) -> tuple[_Action, float | None]: ...
     # The answer; with `begin` the answer or a `Call` to send to the server.
     def _acquire(
-        self, begin: bool, cost: Cost | None, estimate: Cost | None, id: str | None = None
+        self,
+        begin: bool,
+        cost: Cost | None,
+        estimate: Cost | None,
+        id: str | None = None,
+        key: str | None = None,
+        settle_within: _Span | None = None,
     ) -> Any: ...
     def _enter(
         self,
@@ -329,6 +373,8 @@ class Limiter:
         place: int | None,
         wait_timeout: _Span | None,
         claim_timeout: _Span | None,
+        key: str | None = None,
+        settle_within: _Span | None = None,
     ) -> Any: ...
     def _attempt(self, begin: bool, waiter: Waiter, now: float, channel: str) -> Any: ...
     def _admit(
@@ -338,18 +384,37 @@ class Limiter:
         estimate: Cost | None,
         id: str,
         on_limit: _JobOnLimit | None,
+        key: str | None,
+        settle_within: _Span | None,
     ) -> Any: ...
-    def _peek(self, begin: bool, cost: Cost | None, estimate: Cost | None) -> Any: ...
-    def _debit(self, begin: bool, cost: Cost) -> Any: ...
-    def _correct(self, begin: bool, permit: str | Grant | Decision, actual: Cost) -> Any: ...
-    def _release(self, begin: bool, permit: str | Grant | Decision) -> Any: ...
-    def _renew(self, begin: bool, permit: str | Grant | Decision) -> Any: ...
-    def _cancel(self, begin: bool, id: str, gave_up: bool) -> Any: ...
+    def _peek(
+        self,
+        begin: bool,
+        cost: Cost | None,
+        estimate: Cost | None,
+        key: str | None,
+        settle_within: _Span | None,
+    ) -> Any: ...
+    def _debit(self, begin: bool, cost: Cost, key: str | None) -> Any: ...
+    def _correct(
+        self, begin: bool, permit: str | Grant | Decision, actual: Cost, key: str | None = None
+    ) -> Any: ...
+    def _release(
+        self, begin: bool, permit: str | Grant | Decision, key: str | None = None
+    ) -> Any: ...
+    def _renew(
+        self, begin: bool, permit: str | Grant | Decision, key: str | None = None
+    ) -> Any: ...
+    def _cancel(self, begin: bool, id: str, gave_up: bool, key: str | None = None) -> Any: ...
     def _statistics(self, begin: bool) -> Any: ...
-    def _admin(self, begin: bool, request: AdminRequest) -> Any: ...
-    def _reset(self, begin: bool) -> Any: ...
+    def _admin(self, begin: bool, request: AdminRequest, key: str | None) -> Any: ...
+    def _reset(self, begin: bool, key: str | None) -> Any: ...
     def _notification_node(self) -> str | None: ...
     def _listen(self) -> WakeupListener: ...
+
+@final
+class LimiterOfKey:
+    """A keyed limiter with a key, from which a `Limiter` is created."""
 
 @final
 class LoadedLimiter:
@@ -386,12 +451,12 @@ class MultiStepCall:
     ) -> MultiStepCall: ...
     @staticmethod
     def jobs(
-        limiter: Limiter, ids: Iterable[str], on_limit: _JobOnLimit | None
+        limiter: Limiter, ids: Iterable[str], on_limit: _JobOnLimit | None, key: str | None
     ) -> MultiStepCall: ...
     @staticmethod
-    def apply_ojs_override(limiter: Limiter, document: str) -> MultiStepCall: ...
+    def apply_ojs_override(limiter: Limiter, document: str, key: str | None) -> MultiStepCall: ...
     @staticmethod
-    def apply_ojs_signal(limiter: Limiter, document: str) -> MultiStepCall: ...
+    def apply_ojs_signal(limiter: Limiter, document: str, key: str | None) -> MultiStepCall: ...
     def start(self, begin: bool) -> Any:
         """Run the procedure and return its result.
 
@@ -456,6 +521,7 @@ class Waiter:
         wait_timeout: _Span | None,
         id: str | None,
         now: float,
+        settle_within: _Span | None = None,
     ) -> Waiter: ...
     @property
     def id(self) -> str:

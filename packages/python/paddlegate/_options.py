@@ -16,5 +16,7 @@ class LimiterOptions(TypedDict, total=False):
     on_limit: _OnLimit | None
     ttl: Span | None
     group: str | None
+    keyed: bool | None
+    statistics: bool | None
     on_unavailable: _OnUnavailable | None
     local_share_percent: int | None

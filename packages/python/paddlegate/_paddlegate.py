@@ -15,7 +15,7 @@ from paddlegate._gate import Gate
 from paddlegate._hub import Hubs
 from paddlegate._limiter import Limiter
 from paddlegate._limits import joined
-from paddlegate._statistics import to_limiter_info
+from paddlegate._statistics import to_limiter_info, to_limiter_page
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from paddlegate._limits import LimitOfKind, Limits
     from paddlegate._native import TestClock, _OnLimit, _OnUnavailable
     from paddlegate._options import LimiterOptions
-    from paddlegate._statistics import LimiterInfo
+    from paddlegate._statistics import LimiterInfo, LimiterPage
     from paddlegate._waiting import Span
 
 CONCURRENT_PARTS = 16
@@ -50,7 +50,11 @@ class Paddlegate(_native.Paddlegate):
     raises `OverLimit`, while "ignore" skips the body; `ttl`, the time for which statistics are
     kept after the last use, from one second to ten years, by default 90 days; and `group`, of 1 to
     512 bytes, whose limiters are on one node of a cluster, so that they can decide `together`. All
-    processes must give a name the same group; in memory it has no effect.
+    processes must give a name the same group; in memory it has no effect. With `keyed`, by default
+    False, the limiter has a state for each key, such as a user, and every call has a `key`:
+    `per_user.allow(key="alice")`. A name has nothing in common with the keyed limiter of the same
+    name. Without `statistics`, by default True, the limiter keeps no statistics and is not in the
+    list of limiters; nothing of it remains soon after all units are available again.
 
     All methods that create limiters take `on_unavailable`, the behaviour while the store cannot
     decide: "raise" an `UnavailableError`, the default; "fail_closed" refuses; "fail_open" grants
@@ -186,6 +190,8 @@ class Paddlegate(_native.Paddlegate):
         on_limit: _OnLimit | None = None,
         ttl: Span | None = None,
         group: str | None = None,
+        keyed: bool | None = None,
+        statistics: bool | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
         **labels: LimitOfKind | tuple[object, ...] | Span,
@@ -211,6 +217,8 @@ class Paddlegate(_native.Paddlegate):
             on_limit=on_limit,
             ttl=ttl,
             group=group,
+            keyed=keyed,
+            statistics=statistics,
             on_unavailable=on_unavailable,
             local_share_percent=local_share_percent,
         )
@@ -228,7 +236,9 @@ class Paddlegate(_native.Paddlegate):
         A call waits in the queue of the first that refuses it, and stops nobody there while another
         holds it up. `decision.limiter` names the one that the decision describes. A permit is for
         the same limiters in the same order. While the store cannot decide, the strictest
-        `on_unavailable` of the limiters applies, and "local" refuses.
+        `on_unavailable` of the limiters applies, and "local" refuses. A keyed limiter takes part
+        with a key, `per_user.with_key("alice")`; without one this raises `InvalidError`, argument
+        `key`.
 
         Raises `InvalidError` for more than four limiters, two of one name, those of another store
         and those that are several themselves, argument `limiters`; for different groups, argument
@@ -305,6 +315,8 @@ class Paddlegate(_native.Paddlegate):
         *,
         lock_timeout: Span | None = None,
         group: str | None = None,
+        keyed: bool | None = None,
+        statistics: bool | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
     ) -> Limiter:
@@ -314,7 +326,8 @@ class Paddlegate(_native.Paddlegate):
         an object with `input`, `correlationId` and `version` as far as the key needs them; a run
         without a key gets an unlimited limiter. A lease that is not renewed ends after
         `lock_timeout`, by default 30 seconds. The policy of the definition becomes its `on_limit`:
-        "wait" for `QUEUE`, "raise" for `REJECT`. `group` is as for other limiters.
+        "wait" for `QUEUE`, "raise" for `REJECT`. `group`, `keyed` and `statistics` are as for other
+        limiters.
         """
         loaded = self._workflow(
             json_text("definition", definition), json_text("run", run), lock_timeout
@@ -324,22 +337,25 @@ class Paddlegate(_native.Paddlegate):
             loaded.name,
             loaded,
             group=group,
+            keyed=keyed,
+            statistics=statistics,
             on_unavailable=on_unavailable,
             local_share_percent=local_share_percent,
         )
 
-    def limiters(self) -> list[LimiterInfo]:
+    def limiters(self, prefix: str = "") -> list[LimiterInfo]:
         """Return the limiters that any process has used, in any language, sorted by name.
 
-        A limiter leaves the list `ttl` after its last use.
+        Their names begin with `prefix`. A limiter leaves the list `ttl` after its last use. For
+        many names read pages with `limiter_page`.
         """
-        return [to_limiter_info(entry) for entry in self._limiters()]
+        return [to_limiter_info(entry) for entry in self._limiters(prefix)]
 
-    async def alimiters(self) -> list[LimiterInfo]:
+    async def alimiters(self, prefix: str = "") -> list[LimiterInfo]:
         """Like `limiters`."""
         loop = asyncio.get_running_loop()
         if not can_watch_sockets(loop):
-            return await loop.run_in_executor(None, self.limiters)
+            return await loop.run_in_executor(None, self.limiters, prefix)
         entries: list[_native._LimiterFields] = []
         parts = iter(range(self._parts))
 
@@ -349,7 +365,7 @@ class Paddlegate(_native.Paddlegate):
                 while True:
                     # This loop watches sockets, so a page is never read on a thread.
                     page, cursor = await run_operation(
-                        self._links, lambda _, *page: self._begin_list(*page), part, cursor
+                        self._links, lambda _, *page: self._begin_list(*page), part, cursor, prefix
                     )
                     entries.extend(page)
                     if cursor == 0:
@@ -357,3 +373,18 @@ class Paddlegate(_native.Paddlegate):
 
         await asyncio.gather(*(worker() for _ in range(CONCURRENT_PARTS)))
         return [to_limiter_info(entry) for entry in _native.sort_listed(entries)]
+
+    def limiter_page(self, prefix: str = "", cursor: str | None = None) -> LimiterPage:
+        """Return a page of the `limiters` whose names begin with `prefix`.
+
+        A page has about 100 to 300 limiters, or the rest. The first page has no `cursor`; the next
+        page has that of the page before. Only the names of one page are sorted, and a name may be
+        on two pages. In memory there is one page. Raises `InvalidError`, argument `cursor`, for
+        another text.
+        """
+        return to_limiter_page(self._limiter_page(False, prefix, cursor))
+
+    async def alimiter_page(self, prefix: str = "", cursor: str | None = None) -> LimiterPage:
+        """Like `limiter_page`."""
+        page = await run_operation(self._links, self._limiter_page, prefix, cursor)
+        return to_limiter_page(page)

@@ -99,8 +99,8 @@ class Permit(Grant):
 
         A cost by label changes only the limits that it names, and those that the estimate named.
 
-        Returns "settled"; otherwise "already", "late" (after five minutes) or "unknown", which
-        change nothing. Raises `InvalidError` for a call without an estimate.
+        Returns "settled"; otherwise "already", "late" (after five minutes, or `settle_within`) or
+        "unknown", which change nothing. Raises `InvalidError` for a call without an estimate.
         """
         return self._limiter.correct(self._required_id(), actual)
 
@@ -328,8 +328,8 @@ class AsyncPermit(Grant):
 class Settlement(Generic[_T]):
     """A correction, a report or a release in progress. It takes effect even if not awaited.
 
-    The result of a correction is "settled"; otherwise "already", "late" (after five minutes) or
-    "unknown", which change nothing.
+    The result of a correction is "settled"; otherwise "already", "late" (after five minutes, or
+    `settle_within`) or "unknown", which change nothing.
     """
 
     __slots__ = ("_future", "awaited")

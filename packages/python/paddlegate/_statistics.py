@@ -1,4 +1,4 @@
-"""`Statistics` of a limiter, and `LimiterInfo`, an entry of the list of limiters."""
+"""`Statistics` of a limiter, and `LimiterInfo` and `LimiterPage` of the list of limiters."""
 
 from __future__ import annotations
 
@@ -72,11 +72,13 @@ class LimiterInfo:
     """Seconds for which the statistics are kept after the last use."""
     group: str | None = None
     """The group of the limiter; None without one, and in memory, where it has no effect."""
+    keyed: bool = False
+    """Whether the limiter has a state for each key. All keys have one entry."""
 
 
 def to_limiter_info(entry: _LimiterFields) -> LimiterInfo:
     """Convert an entry of the native list."""
-    name, limits, last_used, ttl, group = entry
+    name, limits, last_used, ttl, group, keyed = entry
     return LimiterInfo(
         name,
         tuple(
@@ -86,4 +88,21 @@ def to_limiter_info(entry: _LimiterFields) -> LimiterInfo:
         last_used / 1e6 if last_used else None,
         ttl / 1e6,
         group,
+        keyed,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LimiterPage:
+    """A page of the list of limiters."""
+
+    limiters: tuple[LimiterInfo, ...]
+    """The limiters of the page, sorted by name. A name may be on two pages."""
+    cursor: str | None
+    """The cursor of the next page; None on the last page."""
+
+
+def to_limiter_page(page: tuple[list[_LimiterFields], str | None]) -> LimiterPage:
+    """Convert the native result."""
+    entries, cursor = page
+    return LimiterPage(tuple(map(to_limiter_info, entries)), cursor)

@@ -41,9 +41,10 @@ class BaseWaiter:
         estimate: Cost | None,
         wait_timeout: Span | None,
         id: str | None,  # noqa: A002 - the name in all languages
+        settle_within: Span | None = None,
     ) -> None:
         self.limiter = limiter
-        self._rules = Waiter(limiter, cost, estimate, wait_timeout, id, monotonic())
+        self._rules = Waiter(limiter, cost, estimate, wait_timeout, id, monotonic(), settle_within)
         self._hub: Hub | None = None
 
     @property

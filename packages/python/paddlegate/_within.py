@@ -37,7 +37,15 @@ class WithinLimit(Guarded):
     need one object each.
     """
 
-    __slots__ = ("_cost", "_estimate", "_held", "_id", "_limiter", "_wait_timeout")
+    __slots__ = (
+        "_cost",
+        "_estimate",
+        "_held",
+        "_id",
+        "_limiter",
+        "_settle_within",
+        "_wait_timeout",
+    )
 
     def __init__(
         self,
@@ -46,12 +54,14 @@ class WithinLimit(Guarded):
         estimate: Cost | None,
         wait_timeout: Span | None,
         id: str | None = None,  # noqa: A002 - the name in all languages
+        settle_within: Span | None = None,
     ) -> None:
         self._limiter = limiter
         self._cost = cost
         self._estimate = estimate
         self._wait_timeout = wait_timeout
         self._id = id
+        self._settle_within = settle_within
         # The permits of running bodies, each with its thread or task.
         self._held: list[Held] = []
 
@@ -113,12 +123,20 @@ class WithinLimit(Guarded):
 
     def _acquire(self) -> Permit:
         return self._limiter.acquire(
-            self._cost, estimate=self._estimate, wait_timeout=self._wait_timeout, id=self._id
+            self._cost,
+            estimate=self._estimate,
+            settle_within=self._settle_within,
+            wait_timeout=self._wait_timeout,
+            id=self._id,
         )
 
     async def _aacquire(self) -> AsyncPermit:
         return await self._limiter.aacquire(
-            self._cost, estimate=self._estimate, wait_timeout=self._wait_timeout, id=self._id
+            self._cost,
+            estimate=self._estimate,
+            settle_within=self._settle_within,
+            wait_timeout=self._wait_timeout,
+            id=self._id,
         )
 
     def _admit(self) -> Permit | None:

@@ -75,11 +75,13 @@ def test_a_closed_store_has_no_connection_and_ends_its_waits(
         store.close()
         await store.aclose()
         limiter = store.window(name, 9, 60)
-        for verb in limiter.allow, limiter.acquire, limiter.peek, limiter.reset, store.limiters:
+        listing = store.limiters, store.limiter_page
+        for verb in limiter.allow, limiter.acquire, limiter.peek, limiter.reset, *listing:
             with pytest.raises(InvalidError) as caught:
                 verb()
             assert refused(caught.value)
-        for form in limiter.aallow, limiter.aacquire, limiter.apeek, store.alimiters:
+        listing_forms = store.alimiters, store.alimiter_page
+        for form in limiter.aallow, limiter.aacquire, limiter.apeek, *listing_forms:
             with pytest.raises(InvalidError) as caught:
                 await form()
             assert refused(caught.value)

@@ -139,13 +139,13 @@ def interrupt():
     signal.signal(signal.SIGUSR1, before)
 
 
-def enter(limiter):
-    with limiter.within_limit():
+def enter(limiter, **key):
+    with limiter.within_limit(**key):
         pytest.fail("the body ran")
 
 
-def call(limiter):
-    limiter.within_limit().run(pytest.fail)
+def call(limiter, **key):
+    limiter.within_limit(**key).run(pytest.fail)
 
 
 VERBS = [Limiter.try_acquire, Limiter.acquire, enter, call]
@@ -165,6 +165,19 @@ def test_an_interrupted_call_leaves_no_lease(proxy, redis, name, verb, waiting, 
     assert stats().granted == granted + 1
 
 
+@pytest.mark.parametrize("verb", VERBS, ids=["try_acquire", "acquire", "with", "function"])
+def test_an_interrupted_call_of_a_key_leaves_no_lease(proxy, redis, name, verb, interrupt, until):
+    limiter = Paddlegate(proxy.url, timeout=20).concurrent(name, 2, keyed=True)
+    limiter.acquire(key="alice").release()
+    user = redis.concurrent(name, 2, keyed=True)
+    granted = user.stats().granted
+    proxy.before_answer = lambda: interrupt(True)
+    with pytest.raises(Interruption):
+        verb(limiter, key="alice")
+    until(lambda: user.peek(key="alice").remaining == 2)
+    assert user.stats().granted == granted + 1
+
+
 def test_alarms_at_any_moment_leave_hardly_a_lease(redis, url, name, script):
     granted, alarms = map(int, script(ALARMS, url, name).stdout.split())
     left = redis.concurrent(name, 10_000).stats().leases - granted
@@ -172,14 +185,15 @@ def test_alarms_at_any_moment_leave_hardly_a_lease(redis, url, name, script):
     assert left * 10 <= alarms + 20, (left, alarms)
 
 
+@pytest.mark.parametrize("key", [{}, {"key": "alice"}], ids=["plain", "keyed"])
 @pytest.mark.parametrize("verb", ["atry_acquire", "aacquire"])
-def test_a_cancelled_call_leaves_no_lease(proxy, redis, name, verb, run):
+def test_a_cancelled_call_leaves_no_lease(proxy, redis, name, verb, key, run):
     async def main():
-        limiter = Paddlegate(proxy.url, timeout=20).concurrent(name, 2)
-        (await limiter.aacquire()).release()
-        await limiter.apeek()
+        limiter = Paddlegate(proxy.url, timeout=20).concurrent(name, 2, keyed=bool(key))
+        (await limiter.aacquire(**key)).release()
+        await limiter.apeek(**key)
         loop = asyncio.get_running_loop()
-        task = asyncio.create_task(getattr(limiter, verb)())
+        task = asyncio.create_task(getattr(limiter, verb)(**key))
         done = threading.Event()
         task.add_done_callback(lambda _: done.set())
 
@@ -190,12 +204,12 @@ def test_a_cancelled_call_leaves_no_lease(proxy, redis, name, verb, run):
         proxy.before_answer = cancel
         with pytest.raises(asyncio.CancelledError):
             await task
-        stats = redis.concurrent(name, 2).astats
+        other = redis.concurrent(name, 2, keyed=bool(key))
         for _ in range(1000):
-            if (await stats()).leases == 0:
+            if (await other.apeek(**key)).remaining == 2:
                 break
             await asyncio.sleep(0.02)
-        assert ((await stats()).leases, (await stats()).granted) == (0, 2)
+        assert ((await other.apeek(**key)).remaining, (await other.astats()).granted) == (2, 2)
 
     run(main())
 

@@ -168,11 +168,11 @@ def test_the_list_of_limiters(server, run):
 def test_the_list_is_asked_for_in_a_few_parts_at_once(redis, run, monkeypatch):
     asking, most = set(), []
 
-    async def counted(links, start, part, cursor):
+    async def counted(links, start, part, *page):
         asking.add(part)
         most.append(len(asking))
         try:
-            return await run_operation(links, start, part, cursor)
+            return await run_operation(links, start, part, *page)
         finally:
             asking.remove(part)
 

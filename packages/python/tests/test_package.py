@@ -83,7 +83,7 @@ def test_both_forms_take_the_same():
     def parameters(verb):
         return list(inspect.signature(verb).parameters.values())
 
-    for kind in Limiter, Permit, AsyncPermit:
+    for kind in Limiter, Paddlegate, Permit, AsyncPermit:
         for verb, form in inspect.getmembers(kind, inspect.isfunction):
             asynchronous = getattr(kind, f"a{verb}", None)
             if not verb.startswith("_") and asynchronous is not None:

@@ -3,6 +3,7 @@
 
 import asyncio
 import dataclasses
+import functools
 import json
 import math
 import uuid
@@ -35,8 +36,19 @@ SPECIAL = {"$nan": math.nan, "$inf": math.inf, "$-inf": -math.inf, "$2^53": 2**5
 # A status that the vectors write in another way.
 STATUSES = {"no_ticket": "gone"}
 # What answers with what is in force, which a case need not say.
-ORDERS = {"pause", "resume", "override", "overrides", "restore"}
+ORDERS = {"pause", "resume", "override", "overrides", "restore", "controls"}
 KINDS: dict[str, Any] = {"window": Window, "leaky": Leaky, "points": Points}
+# What is also replayed on an event loop.
+ON_LOOPS = {
+    "points",
+    "policy",
+    "concurrency",
+    "queue",
+    "control",
+    "costs",
+    "keyed",
+    "permits",
+}
 PREFIXES = {file: uuid.uuid4().hex for file in FILES}
 
 
@@ -142,6 +154,8 @@ def enter(how, limiter, step):
         None if patience is None else -1 if place == "kept" else place,
         None if patience is None else patience / 1e6,
         grace / 1e6,
+        step.get("key"),
+        seconds(step, "settle_within_us"),
     )
 
 
@@ -234,6 +248,32 @@ async def asked(*arguments):
     return await run_operation(*arguments)
 
 
+class Keyed:
+    """A keyed limiter whose verbs take the key of a step as their option."""
+
+    def __init__(self, limiter, key):
+        self.limiter = limiter
+        self.key = {"key": key}
+
+    def __getattr__(self, verb):
+        # The counters are of all keys, so this verb has no key.
+        if verb in {"stats", "astats"}:
+            return getattr(self.limiter.with_key(**self.key), verb)
+        if verb == "_links":
+            return self.limiter._links
+        if verb == "_aenter":
+            return lambda *arguments: self.limiter._aenter(*keyed(arguments, self.key["key"]))
+        if verb == "_enter":
+            return lambda *arguments: self.limiter._enter(*keyed(arguments, self.key["key"]))
+        return functools.partial(getattr(self.limiter, verb), **self.key)
+
+
+def keyed(arguments, key):
+    """Write the key in the place of none, before how long an estimate can be settled."""
+    *most, _, settle_within = arguments
+    return (*most, key, settle_within)
+
+
 class Synchronous:
     @staticmethod
     def call(limiter, verb, *arguments, **named):
@@ -252,6 +292,8 @@ class Asynchronous:
 
 def step_answer(how, limiter, step, permits):
     asked = {key: step[key] for key in ("cost", "estimate") if key in step}
+    if "settle_within_us" in step:
+        asked["settle_within"] = seconds(step, "settle_within_us")
     permit = permits.get(step.get("permit"), step.get("permit"))
     match step["do"]:
         case "acquire":
@@ -321,27 +363,35 @@ class OneLimiter:
 
 
 class SeveralLimiters:
-    """The limiters of a case, which decide together or alone."""
+    """The limiters of a case, which decide together or alone, each with a key or without."""
 
     def __init__(self, store, prefix, number, case):
         self.store = store
-        self.limits = {it["name"]: it["limits"] for it in case["limiters"]}
-        self.names = {name: f"{prefix}-{number}.{name}" for name in self.limits}
-        self.limiters = {name: self.one(name) for name in self.limits}
+        self.specs = {it["name"]: it for it in case["limiters"]}
+        self.names = {name: f"{prefix}-{number}.{name}" for name in self.specs}
+        self.limiters = {name: self.one(name) for name in self.specs}
 
     def one(self, name, group=None):
-        return self.store.limiter(self.names[name], policy(self.limits[name]), group=group)
+        spec = self.specs[name]
+        return self.store.limiter(
+            self.names[name],
+            policy(spec["limits"]),
+            group=group,
+            keyed=spec.get("keyed"),
+            statistics=spec.get("statistics"),
+        )
 
     def of(self, step):
         groups, of = step.get("groups", {}), step.get("of", list(self.limiters))
+        keys = step.get("keys", {})
+
+        def given(name):
+            limiter = self.one(name, groups[name]) if name in groups else self.limiters[name]
+            return limiter.with_key(keys[name]) if name in keys else limiter
+
         if isinstance(of, str):
-            return self.limiters[of]
-        return self.store.together(
-            *(
-                self.one(name, groups[name]) if name in groups else self.limiters[name]
-                for name in of
-            )
-        )
+            return Keyed(self.limiters[of], keys[of]) if of in keys else self.limiters[of]
+        return self.store.together(*map(given, of))
 
     def step(self, step):
         """Write the real names for those of the case."""
@@ -391,11 +441,7 @@ def test_answers(address, file, number, case):
 
 @pytest.mark.parametrize(
     ("file", "number", "case"),
-    [
-        case
-        for case in cases(errors=False)
-        if case.values[0] in {"points", "policy", "concurrency", "queue", "control", "costs"}
-    ],
+    [case for case in cases(errors=False) if case.values[0] in ON_LOOPS],
 )
 def test_answers_on_an_event_loop(address, file, number, case):
     replay(Asynchronous, address, file, number, case, "a")

@@ -129,8 +129,10 @@ class CostsTest < Minitest::Test
   def test_a_debit_is_charged_in_any_case
     on_both do |llm|
       assert_equal [true, :rpm, 4], described(llm.debit({ tpm: 900 }))
-      decision = llm.debit(tpm: 900)
+      decision = llm.debit({ "tpm" => 900 })
       assert_equal [true, :tpm, 0], described(decision)
+      # Without braces they are keywords.
+      assert_raises(ArgumentError) { llm.debit(tpm: 900) }
       assert_equal [nil, nil, 0.0], decision.to_h.values_at(:reason, :permit, :retry_after)
       refused = llm.try_acquire(cost: { tpm: 1 })
       assert_equal [:points, 48.06], [refused.reason, refused.retry_after]

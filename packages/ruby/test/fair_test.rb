@@ -141,7 +141,7 @@ class FairTest < Minitest::Test
       held = limiter.acquire(id: "заказ-16")
       assert_operator held.id, :start_with?, "заказ-16:"
       listener = limiter.listen
-      limiter.acquire_with_id("заказ-17", nil, nil, [60_000_000, 0, listener.channel, 0])
+      limiter.acquire_with_id("заказ-17", nil, nil, nil, [60_000_000, 0, listener.channel, 0])
       held.release
       assert listener.io.wait_readable(30)
       called = []

@@ -260,7 +260,7 @@ class SidekiqTest < Minitest::Test
       assert_raises(ArgumentError) { make.call(*numbers, wait_timout: 5) }
       assert_raises(ArgumentError) { make.call("5", *numbers.drop(1)) }
       wrong = { wait_timeout: -1, policy: :raises, ttl: 0, reschedule: 1.5, backoff: 300,
-                group: "" }
+                group: "", keyed: "yes", statistics: 0 }
       wrong.each do |option, bad|
         error = assert_raises(ArgumentError) { make.call(*numbers, option => bad) }
         assert_equal option.to_s, error.argument
@@ -289,6 +289,47 @@ class SidekiqTest < Minitest::Test
       assert_equal 1, redis.concurrent(name, 5, group: "acme").stats.leases
       assert_equal 0, redis.concurrent(name, 5).stats.leases
     end
+  end
+
+  def test_a_limit_for_each_key
+    on_redis
+    FACTORIES.each do |kind, numbers|
+      limiter = Sidekiq::Limiter.public_send(kind, unique, *numbers, wait_timeout: 0, keyed: true)
+      asks = kind == :points ? { estimate: 4.5 } : {}
+      refused = lambda do |**key|
+        error = assert_raises(ArgumentError) { limiter.within_limit(**asks, **key) { flunk } }
+        assert_equal "key", error.argument
+      end
+      refused.call
+      ["", 5, 1.5, []].each { |bad| refused.call(key: bad) }
+      assert_equal(:ran, limiter.within_limit(key: "a", **asks) { :ran })
+      [limiter, Sidekiq::Limiter.unlimited].each do |one|
+        assert_equal([:ran, nil, nil], [one.within_limit(key: "b", **asks) { :ran },
+                                        one.reset(key: "b"), one.delete(key: "b")])
+      end
+      assert_equal 2, limiter.stats.granted, "of all keys"
+      assert_raises(ArgumentError) { limiter.reset }
+      assert_equal true, limiter.options[:keyed]
+    end
+    refute_includes Sidekiq::Limiter.window("n", 5, 60).options, :keyed
+  end
+
+  def test_a_key_is_over_its_limit
+    limiter = Sidekiq::Limiter.points(unique, 5, :day, wait_timeout: 0, keyed: true)
+    handle = limiter.within_limit(estimate: 5, key: "a") { |permit| permit }
+    error = over_limit { limiter.within_limit(estimate: 1, key: "a") { flunk } }
+    assert_same limiter, error.limiter
+    assert(limiter.within_limit(estimate: 5, key: "b") { true })
+    # A fraction of a point of this key alone.
+    assert_equal :settled, handle.points_used(3.5)
+    over_limit { limiter.within_limit(estimate: 2, key: "a") { flunk } }
+    assert(limiter.within_limit(estimate: 1, key: "a") { true })
+  end
+
+  def test_statistics_can_be_off
+    limiter = Sidekiq::Limiter.leaky(unique, 5, 60, statistics: false)
+    assert(limiter.within_limit { true })
+    assert_equal "statistics", assert_raises(ArgumentError) { limiter.hits }.argument
   end
 
   def test_an_error_of_a_limiter_inside_is_its_own

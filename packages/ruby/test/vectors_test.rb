@@ -37,6 +37,7 @@ class VectorsTest < Minitest::Test
 
   def test_there_are_vectors
     assert_operator VECTORS.size, :>=, 5
+    assert_includes VECTORS, "permits"
   end
 
   # One case.
@@ -47,6 +48,7 @@ class VectorsTest < Minitest::Test
       @name = name
       @vector = vector
       @permits = {}
+      @key = {}
     end
 
     def run
@@ -59,7 +61,7 @@ class VectorsTest < Minitest::Test
         step = with_real_names(given)
         CLOCK.now_us = step["at_us"] if step.key?("at_us")
         answer = answer_or_error(step) do
-          @limiter = together(step) if @each
+          choose(step) if @each
           send("do_#{step.fetch("do")}", step)
         end
         next unless step.key?("expect")
@@ -71,22 +73,25 @@ class VectorsTest < Minitest::Test
     end
 
     # A single limit is made by the factory of its kind, several by the list, labels by a mapping.
-    def self.limiter(store, name, limits)
-      return store.limiter(name, mapping(limits)) if limits.any? { |limit| limit.key?("label") }
+    def self.limiter(store, name, limits, **options)
+      labelled = limits.any? { |limit| limit.key?("label") }
+      return store.limiter(name, mapping(limits), **options) if labelled
 
       rows = limits.map { |limit| row(limit) }
-      return store.limiter(name, rows) unless rows.size == 1
+      return store.limiter(name, rows, **options) unless rows.size == 1
 
       kind, *numbers = rows.first
-      return store.concurrent(name, numbers[0], lock_timeout: numbers[1]) if kind == "concurrency"
-      return store.throttle(name, numbers[1], limit: numbers[0]) if kind == "throttle" && numbers[1]
-
-      store.public_send(kind, name, *numbers)
+      options[:lock_timeout] = numbers.delete_at(1) if kind == "concurrency"
+      options[:limit] = numbers.shift if kind == "throttle" && numbers[1]
+      kind = "concurrent" if kind == "concurrency"
+      store.public_send(kind, name, *numbers, **options)
     end
 
     def self.limiters(store, prefix, limiters)
       limiters.to_h do |given|
-        [given["name"], limiter(store, "#{prefix}.#{given["name"]}", given["limits"])]
+        name = "#{prefix}.#{given["name"]}"
+        options = given.slice("keyed", "statistics").transform_keys(&:to_sym)
+        [given["name"], limiter(store, name, given["limits"], **options)]
       end
     end
 
@@ -109,16 +114,30 @@ class VectorsTest < Minitest::Test
 
     private
 
-    # The limiter that a step is of.
-    def together(step)
+    # Chooses the limiter that a step is of. The key of a single one is an option of its method, if
+    # that takes one.
+    def choose(step)
       of = step.fetch("of", @each.keys)
-      return @each.fetch(of) if of.is_a?(String)
+      @key = {}
+      return @limiter = together(of, step) if of.is_a?(Array)
 
-      groups = step.fetch("groups", {})
-      limiters = of.map do |name|
-        next @each.fetch(name) unless groups.key?(name)
+      @limiter = @each.fetch(of)
+      return unless (key = step.dig("keys", of))
 
-        @store.window("#{@name}.#{name}", 5, 60, group: groups[name])
+      if %w[enter cancel statistics].include?(step["do"])
+        @limiter = @limiter.with_key(key)
+      else
+        @key = { key: key }
+      end
+    end
+
+    def together(names, step)
+      limiters = names.map do |name|
+        group = step.dig("groups", name)
+        next @store.window("#{@name}.#{name}", 5, 60, group: group) if group
+
+        key = step.dig("keys", name)
+        key ? @each.fetch(name).with_key(key) : @each.fetch(name)
       end
       @store.together(*limiters)
     end
@@ -147,17 +166,18 @@ class VectorsTest < Minitest::Test
     def do_enter(step)
       place = { nil => 0, "kept" => -1 }.fetch(step["place"], step["place"])
       wait = [step["patience_us"], step.fetch("grace_us", 0), "", place] if step["patience_us"]
-      decision = @limiter.acquire_with_id(*step.values_at("id", "cost", "estimate"), wait)
+      within = seconds(step["settle_within_us"])
+      decision = @limiter.acquire_with_id(*step.values_at("id", "cost", "estimate"), within, wait)
       @permits[step["permit"]] = decision.permit if step["permit"]
       json_of_enter(decision)
     end
 
     def do_release(step)
-      @limiter.release(permit(step)).to_s
+      @limiter.release(permit(step), **@key).to_s
     end
 
     def do_renew(step)
-      micros(@limiter.renew(permit(step)))
+      micros(@limiter.renew(permit(step), **@key))
     end
 
     def do_cancel(step)
@@ -177,21 +197,21 @@ class VectorsTest < Minitest::Test
     end
 
     def do_correct(step)
-      @limiter.correct(permit(step), step["actual"]).to_s
+      @limiter.correct(permit(step), step["actual"], **@key).to_s
     end
 
     def do_debit(step)
-      json(@limiter.debit(step["cost"]))
+      json(@limiter.debit(step["cost"], **@key))
     end
 
     def do_pause(step)
       moment = step["until_us"]
       moment = Time.at(0, moment, :microsecond) if moment
-      runtime_state { @limiter.pause(seconds(step["for_us"]), until: moment) }
+      runtime_state { @limiter.pause(seconds(step["for_us"]), until: moment, **@key) }
     end
 
     def do_resume(_step)
-      runtime_state { @limiter.resume }
+      runtime_state { @limiter.resume(**@key) }
     end
 
     def do_override(step)
@@ -199,23 +219,23 @@ class VectorsTest < Minitest::Test
       runtime_state do
         @limiter.override(limit: step["amount"], interval: seconds(step["interval_us"]),
                           label: step["label"], expires_in: seconds(step["expires_in_us"]),
-                          expires_at: expires_at)
+                          expires_at: expires_at, **@key)
       end
     end
 
     def do_overrides(step)
       runtime_state do
         @limiter.override(limits: Replay.mapping(step["limits"]),
-                          expires_in: seconds(step["expires_in_us"]))
+                          expires_in: seconds(step["expires_in_us"]), **@key)
       end
     end
 
     def do_restore(step)
-      runtime_state { @limiter.restore(step["label"]) }
+      runtime_state { @limiter.restore(step["label"], **@key) }
     end
 
     def do_controls(_step)
-      runtime_state { @limiter.runtime_state }
+      runtime_state { @limiter.runtime_state(**@key) }
     end
 
     def do_sync(step)
@@ -224,7 +244,7 @@ class VectorsTest < Minitest::Test
         @limiter.report_budget(remaining: step["remaining"], limit: step["amount"],
                                label: step["label"], reset_at: reset_at,
                                interval: seconds(step["interval_us"]),
-                               reset_in: seconds(step["reset_in_us"]), permit: permit(step))
+                               reset_in: seconds(step["reset_in_us"]), permit: permit(step), **@key)
       end
     end
 
@@ -233,12 +253,12 @@ class VectorsTest < Minitest::Test
         @limiter.learn_from_response(step.fetch("headers", []), step.fetch("body", ""),
                                      permit: permit(step), status: step["status"],
                                      max_learned: step["max_learned"],
-                                     provider: step.fetch("provider", "auto"))
+                                     provider: step.fetch("provider", "auto"), **@key)
       end
     end
 
     def do_reset(_step)
-      @limiter.reset
+      @limiter.reset(**@key)
     end
 
     def do_limits(step)
@@ -271,7 +291,9 @@ class VectorsTest < Minitest::Test
     end
 
     def request(step)
-      step.slice("cost", "estimate").transform_keys(&:to_sym)
+      units = step.slice("cost", "estimate").transform_keys(&:to_sym)
+      within = seconds(step["settle_within_us"])
+      within ? { **units, settle_within: within, **@key } : { **units, **@key }
     end
 
     def json(decision)

@@ -5,6 +5,7 @@ import type {
   ConcurrencyOptions,
   Decision,
   Interval,
+  KeyOptions,
   Labelled,
   Learned,
   Limit,
@@ -31,11 +32,13 @@ export interface Permit extends small.Permit {
 
 /**
  * A limiter: a name and a policy. Every method throws `InvalidError` for an invalid argument, without changing
- * anything. `S` is the additional result type of `withinLimit` for a refused call: `never`, or `Skipped`.
+ * anything. A keyed limiter needs a `key` for each call but `stats`. `S` is the additional result type of `withinLimit`
+ * for a refused call: `never`, or `Skipped`.
  */
 export interface Limiter<S = never> extends small.Limiter<S> {
   /** The handling of refused work in the limiter's document; `null` for a limiter that is not from a document. */
   readonly onLimit: OnLimit | null;
+  withKey(key: string): Limiter<S>;
   withinLimit<T>(fn: (permit: Permit) => T | PromiseLike<T>): Promise<T | S>;
   withinLimit<T>(
     request: WaitingRequest | undefined,
@@ -62,13 +65,13 @@ export interface Limiter<S = never> extends small.Limiter<S> {
    * `limit` with `period`), `throttle` and `expires_at`. Absent members leave the current override and its end
    * unchanged; `null` removes it.
    */
-  applyOjsOverride(document: string | object): RuntimeState;
+  applyOjsOverride(document: string | object, options?: KeyOptions): RuntimeState;
   /**
    * Pauses the limiter after the rate limit failure of an Open Job Spec job, given as text or as an object. Without
    * `retry_after` and `rate_limit_until` the pause is 30 seconds; a pause that ends later is left unchanged. Returns
    * `false` if `type` is neither `"rate_limited"` nor `"RateLimitExceeded"`.
    */
-  applyOjsSignal(document: string | object): boolean;
+  applyOjsSignal(document: string | object, options?: KeyOptions): boolean;
 }
 
 /** A request to admit a job. */
@@ -81,7 +84,7 @@ export interface AdmissionRequest extends Request {
 }
 
 /** Options of a decision about several jobs. */
-export interface BatchOptions {
+export interface BatchOptions extends KeyOptions {
   /** The handling of refused jobs. Default: the handling in the limiter's document, otherwise `"wait"`. */
   readonly onLimit?: OnLimit;
   /** Whether to decide about each job separately, as `admit` does. Default `false`: all or none. */
@@ -183,7 +186,7 @@ export interface AnswerOptions {
 }
 
 /** Options for reading a response, and its permit. */
-export interface LearnOptions extends AnswerOptions {
+export interface LearnOptions extends AnswerOptions, KeyOptions {
   /** The permit of the call that received the response, to settle it with the cost. Without one nothing is settled. */
   readonly permit?: string | Permit | null;
 }

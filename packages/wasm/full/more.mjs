@@ -1,18 +1,32 @@
 // The additions of the full module: documents, jobs, responses of upstream APIs, the cost of queries and the simulator.
 // The build also converts this file to CommonJS: keep the imports and the export at the start of their lines.
-import { InvalidError, only, request, wholeMilliseconds } from "../arguments.mjs";
+import { flag, InvalidError, only, request, wholeMilliseconds } from "../arguments.mjs";
 import simulation from "./simulation.mjs";
 
 // Adds methods to the classes; `inside` gives access to their private members.
 export default function more(module, host, { Paddlegate, Limiter, Permit, inside, idOf }) {
-  // The handling of refused work in the document of each limiter.
-  const onLimitByLimiter = new WeakMap();
+  // The handling of refused work in the document of each limiter; those of its keys have the same one.
+  const onLimitByInner = new WeakMap();
 
   // More functions that WebAssembly calls, as in the host of the small module.
   host.admission = (action, afterUs, decision) => ({
     action,
     afterMs: wholeMilliseconds(afterUs),
     decision,
+  });
+  host.policy = (name, limits, waitTimeout, onLimit) => ({
+    name,
+    limits,
+    waitTimeout: waitTimeout ?? null,
+    onLimit,
+  });
+  // Without the members that a kind does not have.
+  host.policyLimit = (kind, label, interval, limit, offset) => ({
+    kind,
+    label,
+    ...(interval !== undefined && { interval }),
+    ...(limit !== undefined && { limit }),
+    ...(offset !== undefined && { offset }),
   });
   host.gateDecision = (allowed, delayUs, slot, level, retryAfterUs, reason) =>
     Object.freeze({
@@ -48,12 +62,12 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
 
   extend(Limiter, {
     get onLimit() {
-      return onLimitByLimiter.get(this) ?? null;
+      return onLimitByInner.get(inside.inner(this)) ?? null;
     },
 
     learnFromResponse(response, options) {
-      const { provider, maxPauseMs, maxLearned, permit } = only(
-        ["provider", "maxPauseMs", "maxLearned", "permit"],
+      const { provider, maxPauseMs, maxLearned, permit, key } = only(
+        ["provider", "maxPauseMs", "maxLearned", "permit", "key"],
         options,
       );
       if (typeof response !== "object" || response === null) {
@@ -63,42 +77,49 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
       const status = response.status ?? response.statusCode;
       const answer = [status, pairs(response.headers), textOf(response.body)];
       const own = permit === undefined || permit === null ? permit : idOf(permit);
-      return inside.run(this, (inner) =>
+      return inside.run(inside.with(this, key), (inner) =>
         inner.learnFromResponse(provider, maxPauseMs, maxLearned, ...answer, own),
       );
     },
 
     admit(job, options) {
-      const { onLimit, ...asked } = only(["onLimit", "cost", "estimate"], options);
-      const began = performance.now();
-      const admission = inside.run(this, (inner) =>
-        inner.admit(job, ...request(asked), onLimit ?? this.onLimit ?? "wait"),
+      const { onLimit, key, ...asked } = only(
+        ["onLimit", "cost", "estimate", "settleWithinMs", "key"],
+        options,
       );
-      return granted(this, began, (asked.estimate ?? null) !== null)(admission);
+      const limiter = inside.with(this, key);
+      const units = request(asked);
+      const began = performance.now();
+      const admission = inside.run(limiter, (inner) =>
+        inner.admit(job, ...units, onLimit ?? this.onLimit ?? "wait"),
+      );
+      return granted(limiter, began, (asked.estimate ?? null) !== null)(admission);
     },
 
     admitAll(jobs, options) {
-      const { onLimit, partial } = only(["onLimit", "partial"], options);
+      const { onLimit, partial, key } = only(["onLimit", "partial", "key"], options);
       if (!Array.isArray(jobs)) throw new InvalidError("must be a list of ids", "jobs");
-      if (typeof (partial ?? false) !== "boolean") {
-        throw new InvalidError("must be true or false", "partial");
-      }
+      const isPartial = flag("partial", partial, false);
+      const limiter = inside.with(this, key);
+      const ids = [...jobs];
       const began = performance.now();
-      const admissions = inside.run(this, (inner) =>
-        inner.admitAll(jobs, onLimit ?? this.onLimit ?? "wait", partial === true),
+      const admissions = inside.run(limiter, (inner) =>
+        inner.admitAll(ids, onLimit ?? this.onLimit ?? "wait", isPartial),
       );
       // Without `partial` every cost is a correctable estimate.
-      return admissions.map(granted(this, began, partial !== true));
+      return admissions.map(granted(limiter, began, !isPartial));
     },
 
-    applyOjsOverride(document) {
+    applyOjsOverride(document, options) {
       const text = written("document", document);
-      return inside.run(this, (inner) => inner.applyOjsOverride(text));
+      const limiter = inside.with(this, only(["key"], options).key);
+      return inside.run(limiter, (inner) => inner.applyOjsOverride(text));
     },
 
-    applyOjsSignal(document) {
+    applyOjsSignal(document, options) {
       const text = written("document", document);
-      return inside.run(this, (inner) => inner.applyOjsSignal(text));
+      const limiter = inside.with(this, only(["key"], options).key);
+      return inside.run(limiter, (inner) => inner.applyOjsSignal(text));
     },
   });
 
@@ -119,7 +140,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
 
     admit(attributes) {
       const known = only(ATTRIBUTES, attributes);
-      return this.#inner.admit(...ATTRIBUTES.map((name) => known[name]));
+      return this.#inner.admit(ATTRIBUTES.map((name) => known[name]));
     }
   }
 
@@ -130,7 +151,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
       waitTimeoutMs,
       onLimit === "ignore" ? onLimit : "raise",
     );
-    onLimitByLimiter.set(limiter, onLimit);
+    onLimitByInner.set(inner, onLimit);
     return limiter;
   }
 
@@ -186,7 +207,8 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     limitersFromDocument: (text) => {
       if (typeof text !== "string")
         throw host.invalid("must be the text of a document", "document");
-      return JSON.parse(module.policies(host, text));
+      const [format, ...policies] = module.policies(host, text);
+      return { format, policies };
     },
     graphqlCost: (query, variables, options) => {
       const { rules, operation } = only(["rules", "operation"], options);
@@ -196,7 +218,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
   };
 }
 
-// In the order of the WebAssembly function's parameters.
+// In the order in which the WebAssembly function reads them.
 const ATTRIBUTES = ["context", "url", "logOnCode", "dataContainerId", "ip"];
 
 // Adds methods that are not enumerable, like those of a class.

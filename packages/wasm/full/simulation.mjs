@@ -6,7 +6,7 @@ export default function simulation({ Simulation: Native, columnNames }, host) {
 
     constructor(scenario, policy = 0) {
       const fields = flatten(scenario, "", new Map(), host);
-      this.#native = new Native(host, [...fields.keys()], [...fields.values()], policy);
+      this.#native = new Native(host, [...fields].flat(), policy);
     }
 
     run(decisions = Number.MAX_SAFE_INTEGER) {
@@ -22,7 +22,7 @@ export default function simulation({ Simulation: Native, columnNames }, host) {
     }
 
     columns(from = 0) {
-      const names = columnNames();
+      const names = columnNames().split(",");
       const columns = {};
       names.forEach((name, index) => {
         const numbers = this.#native.column(index, from);

@@ -240,3 +240,41 @@ test("a permit may stand for its id", async () => {
   const without = await pg.window("z", 1, 1).acquire();
   assert.throws(() => limiter.release(without), { argument: "permit", message: /has no id/ });
 });
+
+test("an estimate is settled for as long as its call says", () => {
+  const clock = new TestClock(1_000_000);
+  const limiter = new Paddlegate("memory://", { clock }).points("hours", 1000, 86_400);
+  const call = { estimate: 200, settleWithinMs: 7_200_000 };
+  const permits = [
+    limiter.tryAcquire(call).permit,
+    limiter.tryAcquire({ ...call, id: "mine" }).permit,
+  ];
+  permits.push(limiter.tryAcquire({ estimate: 200 }).permit);
+  clock.nowUs += 7_000_000_000;
+  assert.deepEqual(
+    permits.map((permit) => limiter.correct(permit, 50)),
+    ["settled", "settled", "late"],
+  );
+  for (const settleWithinMs of [0, 299_999, 604_800_001, "1 h", Number.NaN]) {
+    assert.throws(
+      () => limiter.tryAcquire({ estimate: 1, settleWithinMs }),
+      invalid("settleWithinMs"),
+    );
+  }
+  assert.throws(
+    () => limiter.allow({ cost: 1, settleWithinMs: 300_000 }),
+    invalid("settleWithinMs"),
+  );
+});
+
+test("the list of limiters has a prefix, and one page", () => {
+  const pg = new Paddlegate();
+  for (const name of ["shop-2", "mail", "shop-1"]) pg.window(name, 5, 60).allow();
+  const names = (limiters) => limiters.map(({ name }) => name);
+  assert.deepEqual(names(pg.limiters()), ["mail", "shop-1", "shop-2"]);
+  assert.deepEqual(names(pg.limiters({ prefix: "shop-" })), ["shop-1", "shop-2"]);
+  const { limiters, cursor } = pg.limiterPage({ prefix: "mail" });
+  assert.deepEqual([names(limiters), cursor], [["mail"], null]);
+  assert.throws(() => pg.limiterPage({ cursor: "1.0" }), invalid("cursor"));
+  assert.throws(() => pg.limiters({ prefix: 5 }), invalid("prefix"));
+});

@@ -24,14 +24,15 @@ function steps({ pg, clock }, testCase, name) {
   const permits = new Map();
   const several = testCase.limiters && new Several(pg, testCase.limiters, name);
   let limiter = several ? undefined : pg.limiter(name, asLimits(testCase.limits));
+  let key;
   testCase.steps.forEach((written, number) => {
     let answer;
     const step = several?.renamed(written) ?? written;
     if (step.at_us !== undefined) clock.nowUs = step.at_us;
-    if (several && step.do !== "together") limiter = several.of(step);
+    if (several && step.do !== "together") [limiter, key] = several.of(step);
     if (step.error) {
       const error = thrown(() =>
-        step.do === "together" ? several.of(step) : attempt(limiter, step, permits),
+        step.do === "together" ? several.of(step) : attempt(limiter, step, key, permits),
       );
       equal(
         error?.argument,
@@ -42,35 +43,35 @@ function steps({ pg, clock }, testCase, name) {
     }
     switch (step.do) {
       case "acquire":
-        for (let i = 0; i < (step.times ?? 1); i++) answer = limiter.tryAcquire(request(step));
+        for (let i = 0; i < (step.times ?? 1); i++) answer = limiter.tryAcquire(request(step, key));
         if (step.permit) permits.set(step.permit, answer.permit);
         answer = asText(answer);
         break;
       case "peek":
-        answer = asText(limiter.peek(request(step)));
+        answer = asText(limiter.peek(request(step, key)));
         break;
       case "correct": {
         const permit = permits.get(step.permit) ?? step.permit;
-        answer = JSON.stringify(limiter.correct(permit, step.actual));
+        answer = JSON.stringify(limiter.correct(permit, step.actual, { key }));
         break;
       }
       case "debit":
-        answer = asText(limiter.debit(step.cost));
+        answer = asText(limiter.debit(step.cost, { key }));
         break;
       case "enter":
-        answer = enter(limiter, step);
+        answer = enter(limiter, step, key);
         if (step.permit) permits.set(step.permit, answer.permit);
         answer = asAnswer(answer);
         break;
       case "release":
       case "renew": {
         const permit = permits.get(step.permit) ?? step.permit;
-        answer = limiter[step.do](permit);
+        answer = limiter[step.do](permit, { key });
         answer = JSON.stringify(step.do === "renew" ? micros(answer) : answer);
         break;
       }
       case "cancel":
-        answer = JSON.stringify(limiter.cancel(step.id, step.gave_up));
+        answer = JSON.stringify(limiter.cancel(step.id, { key }, step.gave_up));
         break;
       case "statistics":
         answer = asCounts(limiter.stats());
@@ -81,17 +82,17 @@ function steps({ pg, clock }, testCase, name) {
       case "overrides":
       case "restore":
       case "controls":
-        answer = asControls(control(limiter, step));
+        answer = asControls(control(limiter, step, key));
         if (!step.expect) return;
         break;
       case "sync":
-        answer = asLearned(sync(limiter, step, permits.get(step.permit) ?? step.permit));
+        answer = asLearned(sync(limiter, step, key, permits.get(step.permit) ?? step.permit));
         break;
       case "learn":
-        answer = asLearned(learn(limiter, step, permits.get(step.permit) ?? step.permit));
+        answer = asLearned(learn(limiter, step, key, permits.get(step.permit) ?? step.permit));
         break;
       case "reset":
-        limiter.reset();
+        limiter.reset({ key });
         return;
       case "limits":
         limiter = pg.limiter(name, asLimits(step.limits));
@@ -107,24 +108,27 @@ function steps({ pg, clock }, testCase, name) {
 class Several {
   #pg;
   #name;
-  #limits;
+  #each;
 
   constructor(pg, limiters, name) {
     this.#pg = pg;
     this.#name = name;
-    this.#limits = new Map(limiters.map(({ name, limits }) => [name, asLimits(limits)]));
+    this.#each = new Map(limiters.map((it) => [it.name, { ...it, limits: asLimits(it.limits) }]));
   }
 
-  // Returns the limiter of a step.
-  of({ of = [...this.#limits.keys()], groups = {} }) {
-    const one = (name) =>
-      this.#pg.limiter(this.#real(name), this.#limits.get(name), { group: groups[name] });
-    return typeof of === "string" ? one(of) : this.#pg.together(of.map(one));
+  // Returns the limiter of a step, and the key for its calls; those that decide together have theirs.
+  of({ of = [...this.#each.keys()], groups = {}, keys = {} }) {
+    const one = (name) => {
+      const { limits, keyed, statistics } = this.#each.get(name);
+      return this.#pg.limiter(this.#real(name), limits, { group: groups[name], keyed, statistics });
+    };
+    const ofKey = (name) => (name in keys ? one(name).withKey(keys[name]) : one(name));
+    return typeof of === "string" ? [one(of), keys[of]] : [this.#pg.together(of.map(ofKey))];
   }
 
   // Returns a step whose costs have the real names.
   renamed(step) {
-    const real = (key) => (this.#limits.has(key) ? this.#real(key) : key);
+    const real = (key) => (this.#each.has(key) ? this.#real(key) : key);
     const renamed = (cost) =>
       typeof cost === "object"
         ? Object.fromEntries(Object.entries(cost).map(([key, units]) => [real(key), units]))
@@ -169,6 +173,7 @@ const NAMES = {
   for: "forMs",
   lock_timeout: "lockTimeout",
   now: "nowUs",
+  settle_within: "settleWithinMs",
 };
 const IN_ORDER = { ...NAMES, interval: "intervalMs" };
 
@@ -201,8 +206,9 @@ function asList({ kind, amount, interval_us, interval, offset_us }) {
   return [kind, value(amount), span, ...offset];
 }
 
-function request({ cost, estimate }) {
-  return { cost: value(cost), estimate: value(estimate) };
+function request({ cost, estimate, settle_within_us }, key) {
+  const settleWithinMs = settle_within_us === undefined ? undefined : settle_within_us / 1000;
+  return { cost: value(cost), estimate: value(estimate), settleWithinMs, key };
 }
 
 function value(written) {
@@ -221,11 +227,11 @@ function value(written) {
 }
 
 // A place of the vector's choice, which waiters take by themselves, stands behind the options.
-function enter(limiter, step) {
+function enter(limiter, step, key) {
   const { id, patience_us, grace_us = 2_000_000, place } = step;
-  if (patience_us === undefined) return limiter.tryAcquire({ ...request(step), id });
+  if (patience_us === undefined) return limiter.tryAcquire({ ...request(step, key), id });
   const asked = {
-    ...request(step),
+    ...request(step, key),
     waitTimeoutMs: patience_us / 1000,
     claimTimeoutMs: grace_us / 1000,
   };
@@ -233,18 +239,19 @@ function enter(limiter, step) {
 }
 
 /** Runs a step that is to fail. */
-function attempt(limiter, step, permits) {
+function attempt(limiter, step, key, permits) {
   const calls = {
-    acquire: () => limiter.tryAcquire(request(step)),
-    peek: () => limiter.peek(request(step)),
-    debit: () => limiter.debit(step.cost),
-    correct: () => limiter.correct(permits.get(step.permit) ?? step.permit, step.actual),
-    enter: () => enter(limiter, step),
+    acquire: () => limiter.tryAcquire(request(step, key)),
+    peek: () => limiter.peek(request(step, key)),
+    debit: () => limiter.debit(step.cost, { key }),
+    correct: () => limiter.correct(permits.get(step.permit) ?? step.permit, step.actual, { key }),
+    enter: () => enter(limiter, step, key),
+    statistics: () => limiter.stats({ key }),
   };
-  return (calls[step.do] ?? (() => control(limiter, step)))();
+  return (calls[step.do] ?? (() => control(limiter, step, key)))();
 }
 
-function control(limiter, step) {
+function control(limiter, step, key) {
   const { label, amount } = step;
   const expires = { expiresInMs: ms(step.expires_in_us), expiresAt: ms(step.expires_at_us) };
   const options = {
@@ -259,10 +266,10 @@ function control(limiter, step) {
     restore: { label },
   };
   const name = { controls: "runtimeState", overrides: "override" }[step.do] ?? step.do;
-  return limiter[name](options[step.do]);
+  return limiter[name]({ ...options[step.do], key });
 }
 
-function sync(limiter, step, permit) {
+function sync(limiter, step, key, permit) {
   const { label, remaining, amount: limit } = step;
   const [intervalMs, resetInMs] = [ms(step.interval_us), ms(step.reset_in_us)];
   const resetAt = ms(step.reset_at_us);
@@ -274,12 +281,16 @@ function sync(limiter, step, permit) {
     resetInMs,
     resetAt,
     permit,
+    key,
   });
 }
 
-function learn(limiter, step, permit) {
+function learn(limiter, step, key, permit) {
   const { status, headers, body, provider, max_learned: maxLearned } = step;
-  return limiter.learnFromResponse({ status, headers, body }, { provider, maxLearned, permit });
+  return limiter.learnFromResponse(
+    { status, headers, body },
+    { provider, maxLearned, permit, key },
+  );
 }
 
 function asLearned({ settlement, learned, ignored }) {

@@ -21,6 +21,7 @@ const FAILED: i32 = -1;
 const NOTIFICATION_NODE: usize = 11;
 const LISTEN: usize = 12;
 const PICK: usize = 25;
+const CHECK_KEY: usize = 26;
 
 /// An operation that returns more than the decision.
 const ADMIT: usize = 20;
@@ -40,7 +41,8 @@ impl Calls {
     /// ticket.
     ///
     /// Two requests that are not operations return a text: the notification node of a limiter, and the wake-up channel
-    /// of the memory store, created if needed. A third picks the limiter for [`picked`].
+    /// of the memory store, created if needed. A third picks the limiter for [`picked`], and a fourth does nothing: the
+    /// key was checked before.
     pub(crate) fn prepare(
         &mut self,
         limiter: &Limiter,
@@ -64,6 +66,7 @@ impl Calls {
                 PICKED.with_borrow_mut(|picked| picked.push(limiter.clone()));
                 0
             }
+            CHECK_KEY => 0,
             ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default(), by_label),
             operation => {
                 if operation == ALLOW
@@ -148,9 +151,15 @@ impl Calls {
     }
 
     /// Starts reading a page of a part of the limiter list.
-    pub(crate) fn prepare_list(&mut self, paddlegate: &Paddlegate, part: u16, cursor: u64) -> i32 {
+    pub(crate) fn prepare_list(&mut self, paddlegate: &Paddlegate, part: u16, cursor: u64, prefix: &str) -> i32 {
         self.clear_last_answers();
-        self.answer_or_send(Ok(paddlegate.prepare_list(part, cursor)), None)
+        self.answer_or_send(Ok(paddlegate.prepare_list(part, cursor, prefix)), None)
+    }
+
+    /// Starts reading a page of the whole limiter list.
+    pub(crate) fn prepare_page(&mut self, paddlegate: &Paddlegate, prefix: &str, cursor: Option<&str>) -> i32 {
+        self.clear_last_answers();
+        self.answer_or_send(paddlegate.prepare_limiter_page(prefix, cursor), None)
     }
 
     fn answer_or_send(&mut self, prepared: paddlegate::Result<Prepared>, on_limit: Option<OnLimit>) -> i32 {
@@ -190,7 +199,8 @@ impl Calls {
         }
     }
 
-    fn failed(&mut self, error: Error) -> i32 {
+    /// Fails a call at once.
+    pub(crate) fn failed(&mut self, error: Error) -> i32 {
         self.failures.insert(AT_ONCE, Err(error));
         FAILED
     }

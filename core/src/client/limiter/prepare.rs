@@ -2,7 +2,6 @@
 
 #[cfg(feature = "redis")]
 use std::borrow::Cow;
-use std::sync::OnceLock;
 #[cfg(feature = "redis")]
 use std::sync::atomic::Ordering;
 
@@ -10,9 +9,7 @@ use super::{Limiter, StateLocation};
 use crate::base::charge::Charge;
 use crate::base::clock;
 use crate::base::error::{Error, Result};
-use crate::base::micros::MAX_TIME;
-#[cfg(feature = "redis")]
-use crate::base::micros::Micros;
+use crate::base::micros::{MAX_TIME, Micros};
 #[cfg(feature = "redis")]
 use crate::base::test_clock::TestClock;
 use crate::client::prepared::Prepared;
@@ -33,9 +30,9 @@ use crate::model::permit::{MAX_PERMIT_ID, PERMIT_TIMEOUT, Permit, Settlement};
 use crate::model::policy::Policy;
 use crate::model::request::{Request, Wait, check_id};
 use crate::model::statistics::Statistics;
-use crate::store::memory::{Cell, Memory};
+use crate::store::memory::Cell;
 #[cfg(feature = "redis")]
-use crate::store::redis::{Call, Keys};
+use crate::store::redis::{Call, Keys, StatisticsOfKeys};
 
 impl Limiter {
     /// Starts an operation: returns its answer when no server is needed, otherwise the call that the host must send.
@@ -106,6 +103,7 @@ impl Limiter {
 
     fn start(&self, operation: Operation<'_>) -> Result<Prepared> {
         self.check_open()?;
+        self.check_key(&operation)?;
         if !self.inner.together.is_empty() {
             return self.start_together(operation);
         }
@@ -143,14 +141,13 @@ impl Limiter {
     fn prepare_acquire(&self, request: Request<'_>) -> Result<Prepared> {
         let policy = &self.inner.policy;
         let (charge, permit) = request.charge(policy)?;
-        let needs_id = permit || policy.concurrency().is_some() && charge.most() > 0;
+        let needs_id = permit.is_some() || policy.concurrency().is_some() && charge.most() > 0;
         match &self.inner.location {
-            StateLocation::Stateless => self.decide_without_state(&charge, permit, None),
+            StateLocation::Stateless => self.decide_without_state(&charge, permit.is_some(), None),
             _ if needs_id => self.prepare_enter(&Entry { id: &permit::new_id()?, charge, permit, queue: None }),
-            StateLocation::Memory { store, name, cell } => {
+            StateLocation::Memory { .. } => {
                 let now = self.now();
-                let cell = get_or_create_cell(store, name, cell, policy, now)?;
-                let reply = cell.lock(State::default).acquire(policy, now, &charge, false)?;
+                let reply = self.on_state(now, |state| state.acquire(policy, now, &charge, false))??;
                 match reply {
                     Some(reply) => Ok(decided(reply.decision(policy, &charge, None))),
                     None => self.prepare_enter(&Entry { id: &permit::new_id()?, charge, permit, queue: None }),
@@ -168,16 +165,18 @@ impl Limiter {
     }
 
     /// Starts a call under an id that callers may not choose.
-    pub(crate) fn enter_marked(&self, charge: Charge, permit: bool, id: &str) -> Result<Prepared> {
+    pub(crate) fn enter_marked(&self, charge: Charge, permit: Option<Micros>, id: &str) -> Result<Prepared> {
         self.prepare_enter(&Entry { id, charge, permit, queue: None })
     }
 
     fn prepare_enter(&self, entry: &Entry<'_>) -> Result<Prepared> {
         let policy = &self.inner.policy;
         match &self.inner.location {
-            StateLocation::Stateless => self.decide_without_state(&entry.charge, entry.permit, Some(entry.id)),
+            StateLocation::Stateless => {
+                self.decide_without_state(&entry.charge, entry.permit.is_some(), Some(entry.id))
+            }
             StateLocation::Memory { .. } => {
-                let keeps = entry.permit || policy.concurrency().is_some() && entry.charge.most() > 0;
+                let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
                 let reply = self.transact(entry.id, |transaction| transaction.enter(*entry))??;
                 Ok(decided(reply.decision(policy, &entry.charge, keeps.then_some(entry.id))))
             }
@@ -198,18 +197,18 @@ impl Limiter {
             // Also for `points`, where other calls must give a cost: a peek charges nothing.
             request.cost.get_or_insert(Cost::Units(1));
         }
-        request.charge(&self.inner.policy)
+        let (charge, permit) = request.charge(&self.inner.policy)?;
+        Ok((charge, permit.is_some()))
     }
 
     pub(crate) fn prepare_peek(&self, charge: Charge, permit: bool) -> Result<Prepared> {
         let policy = &self.inner.policy;
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(&charge, permit, None),
-            StateLocation::Memory { store, name, cell } => {
+            StateLocation::Memory { .. } => {
                 let now = self.now();
-                let cell = get_or_create_cell(store, name, cell, policy, now)?;
                 let argument = if permit { "estimate" } else { "cost" };
-                let reply = cell.lock(State::default).peek(policy, now, argument, &charge)?;
+                let reply = self.on_state(now, |state| state.peek(policy, now, argument, &charge))??;
                 Ok(decided(reply.decision(policy, &charge, None)))
             }
             #[cfg(feature = "redis")]
@@ -227,10 +226,9 @@ impl Limiter {
         }
         match &self.inner.location {
             StateLocation::Stateless => Ok(decided(Decision::unlimited(None))),
-            StateLocation::Memory { store, name, cell } => {
+            StateLocation::Memory { .. } => {
                 let now = self.now();
-                let cell = get_or_create_cell(store, name, cell, policy, now)?;
-                let reply = cell.lock(State::default).debit(policy, now, &charge)?;
+                let reply = self.on_state(now, |state| state.debit(policy, now, &charge))??;
                 Ok(decided(reply.decision(policy, &charge, None)))
             }
             #[cfg(feature = "redis")]
@@ -348,7 +346,7 @@ impl Limiter {
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(match &policy {
                 Cow::Borrowed(_) => Call::admin(keys, command, self.test_time()),
                 Cow::Owned(policy) => {
-                    Call::admin(&Keys::new(&self.inner.name, self.group(), policy), command, self.test_time())
+                    Call::admin(&Keys::new(self.inner.key_parts(), policy), command, self.test_time())
                 }
             })),
         }
@@ -356,6 +354,18 @@ impl Limiter {
 
     fn prepare_statistics(&self) -> Result<Prepared> {
         let counted = |statistics| Ok(Prepared::Answered(Answer::Statistics(Box::new(statistics))));
+        if !self.has_statistics() {
+            let message = format!("the limiter keeps none; create it with statistics: name={}", self.name());
+            return Err(Error::invalid("statistics", message));
+        }
+        if self.is_keyed() && !self.policy().limits().is_empty() && self.policy().paused().is_none() {
+            #[cfg(feature = "redis")]
+            if self.inner.store.in_memory().is_none() {
+                let statistics = StatisticsOfKeys::new(self.name(), self.group());
+                return Ok(Prepared::Call(Call::statistics_of_keys(statistics)));
+            }
+            return counted(self.all_keys_in_memory().map(|all| all.statistics()).unwrap_or_default());
+        }
         match &self.inner.location {
             StateLocation::Stateless => counted(Statistics::default()),
             StateLocation::Memory { store, name, cell } => {
@@ -378,7 +388,7 @@ impl Limiter {
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => {
-                self.inner.listed_at.store(0, Ordering::Relaxed);
+                self.listed_at().store(0, Ordering::Relaxed);
                 Prepared::Call(Call::reset(keys))
             }
         }
@@ -412,22 +422,49 @@ impl Limiter {
         id: &str,
         run: impl FnOnce(Transaction<'_>) -> T,
     ) -> Result<T> {
+        let StateLocation::Memory { store, .. } = &self.inner.location else {
+            return Err(Error::internal("the limiter has no state in memory"));
+        };
+        self.on_state(now, |state| Ok(run(Transaction::new(state, policy, &**store, now, id)?)))?
+    }
+
+    /// Runs a change of the state in memory.
+    #[inline]
+    fn on_state<T>(&self, now: u64, run: impl FnOnce(&mut State) -> T) -> Result<T> {
+        let mut state = self.cell(now)?.lock(State::default);
+        Ok(self.counted(&mut state, run))
+    }
+
+    /// Returns the state in memory.
+    #[inline]
+    pub(super) fn cell(&self, now: u64) -> Result<&Cell> {
         let StateLocation::Memory { store, name, cell } = &self.inner.location else {
             return Err(Error::internal("the limiter has no state in memory"));
         };
-        let mut state = get_or_create_cell(store, name, cell, &self.inner.policy, now)?.lock(State::default);
-        Ok(run(Transaction::new(&mut state, policy, &**store, now, id)?))
+        if let Some(cell) = cell.get() {
+            return Ok(cell);
+        }
+        let limits = self.inner.policy.limits();
+        let is_listed = self.all_keys_in_memory().is_none() && self.has_statistics() && !limits.is_empty();
+        let created = store.cell(name, is_listed.then_some(limits), now)?;
+        Ok(cell.get_or_init(|| created))
     }
 
     /// Returns the entry for the list of limiters, once a minute or twice per `ttl`, whichever is more often.
     #[cfg(feature = "redis")]
     pub(super) fn due_list_entry(&self) -> Option<(Micros, String)> {
-        let (now, before) = (self.now() / 1_000_000, self.inner.listed_at.load(Ordering::Relaxed));
+        if !self.has_statistics() {
+            return None;
+        }
+        let (now, before) = (self.now() / 1_000_000, self.listed_at().load(Ordering::Relaxed));
         if now.abs_diff(before) < (self.inner.ttl.0 / 2_000_000).min(60) {
             return None;
         }
-        self.inner.listed_at.store(now, Ordering::Relaxed);
-        Some((self.inner.ttl, LimiterInfo::entry(&self.inner.name, self.group(), &self.inner.policy, self.inner.ttl)))
+        self.listed_at().store(now, Ordering::Relaxed);
+        Some((
+            self.inner.ttl,
+            LimiterInfo::entry(self.name(), self.group(), self.is_keyed(), self.policy(), self.ttl()),
+        ))
     }
 
     /// Returns the decision of a policy that needs no state.
@@ -443,20 +480,6 @@ impl Limiter {
 
 pub(super) fn decided(decision: Decision) -> Prepared {
     Prepared::Answered(Answer::Decision(decision))
-}
-
-pub(super) fn get_or_create_cell<'a>(
-    store: &Memory,
-    name: &str,
-    cell: &'a OnceLock<Cell>,
-    policy: &Policy,
-    now: u64,
-) -> Result<&'a Cell> {
-    if let Some(cell) = cell.get() {
-        return Ok(cell);
-    }
-    let created = store.cell(name, policy, now)?;
-    Ok(cell.get_or_init(|| created))
 }
 
 /// Parses a permit id; `None` when this library cannot have issued it.

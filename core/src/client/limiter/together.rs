@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, MutexGuard};
 
-use super::prepare::{decided, get_or_create_cell};
+use super::prepare::decided;
 use super::{Inner, Limiter, StateLocation};
 use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
 use crate::client::prepared::Prepared;
 use crate::client::store::Store;
 use crate::engine::reply::Reply;
@@ -19,6 +20,7 @@ use crate::model::operation::Operation;
 use crate::model::permit::{MAX_TOGETHER, new_id};
 use crate::model::policy::Policy;
 use crate::model::request::{Request, Wait, check_id};
+use crate::model::statistics::Statistics;
 #[cfg(feature = "redis")]
 use crate::store::redis::{Call, Keys, Listed};
 
@@ -40,6 +42,9 @@ impl Limiter {
             if limiters[..i].iter().any(|other| other.name() == name) {
                 return invalid(format!("must have different names: name={name}"));
             }
+            if limiter.is_keyed() && limiter.key().is_none() {
+                return Err(limiter.key_is_missing());
+            }
             if limiter.group() != limiters[0].group() {
                 let message = format!("limiters that decide together have the same group or none: name={name}");
                 return Err(Error::invalid("group", message));
@@ -48,12 +53,13 @@ impl Limiter {
         let names: Vec<&str> = limiters.iter().map(|limiter| limiter.name()).collect();
         let policy = Arc::new(Policy::without_limits());
         let ttl = limiters.iter().map(|limiter| limiter.ttl()).max().unwrap_or_default();
-        Ok(Self::made(Inner {
+        let several = Inner {
             on_unavailable: OnUnavailable::strictest(limiters.iter().map(|limiter| limiter.on_unavailable())),
             group: limiters[0].inner.group.clone(),
             together: limiters.iter().map(|limiter| (*limiter).clone()).collect(),
-            ..Inner::new(StateLocation::Stateless, store, &names.join(" + "), &policy, ttl)
-        }))
+            ..Inner::new(store, names.join(" + ").into(), &policy, ttl)
+        };
+        Ok(several.made())
     }
 
     /// Returns the limiters that decide together; empty for a single limiter.
@@ -98,17 +104,17 @@ impl Limiter {
     pub(super) fn start_together(&self, operation: Operation<'_>) -> Result<Prepared> {
         match operation {
             Operation::Acquire(request) => {
-                let (charges, is_estimate) = request.charges(&self.policies())?;
+                let (charges, permit) = request.charges(&self.policies())?;
                 let mut limiters = self.inner.together.iter().zip(&charges);
                 let has_lease = limiters.any(|(limiter, charge)| limiter.grants_leases() && charge.most() > 0);
-                let id = if is_estimate || has_lease { Some(new_id()?) } else { None };
-                self.acquire_of_all(charges, is_estimate, id.as_deref(), None)
+                let id = if permit.is_some() || has_lease { Some(new_id()?) } else { None };
+                self.acquire_of_all(charges, permit, id.as_deref(), None)
             }
             Operation::AcquireWithId { request, id, wait } => {
                 check_id(id)?;
                 wait.as_ref().map_or(Ok(()), Wait::check)?;
-                let (charges, is_estimate) = request.charges(&self.policies())?;
-                self.acquire_of_all(charges, is_estimate, Some(id), wait)
+                let (charges, permit) = request.charges(&self.policies())?;
+                self.acquire_of_all(charges, permit, Some(id), wait)
             }
             Operation::Peek(request) => {
                 let is_estimate = request.estimate.is_some();
@@ -173,11 +179,11 @@ impl Limiter {
     fn acquire_of_all(
         &self,
         charges: Vec<Charge>,
-        is_estimate: bool,
+        permit: Option<Micros>,
         id: Option<&str>,
         wait: Option<Wait<'_>>,
     ) -> Result<Prepared> {
-        let parts = self.parts(charges, is_estimate, id);
+        let parts = self.parts(charges, permit.is_some(), id);
         if let Some(decision) = self.decided_without_state(&parts) {
             return Ok(decided(decision));
         }
@@ -187,7 +193,7 @@ impl Limiter {
             channel: wait.channel,
             position: wait.position,
         });
-        let entry = Entry { id: id.unwrap_or_default(), charge: Charge::All(0), permit: is_estimate, queue };
+        let entry = Entry { id: id.unwrap_or_default(), charge: Charge::All(0), permit, queue };
         match self.location() {
             StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
             StateLocation::Memory { store, .. } => {
@@ -288,11 +294,7 @@ impl Limiter {
         }
         let mut guards: [Option<MutexGuard<'_, State>>; MAX_TOGETHER] = Default::default();
         for place in order {
-            let StateLocation::Memory { store, name, cell } = &limiters[place].inner.location else {
-                return Err(Error::internal("a limiter has no state in memory"));
-            };
-            let cell = get_or_create_cell(store, name, cell, limiters[place].policy(), now)?;
-            guards[place] = Some(cell.lock(State::default));
+            guards[place] = Some(limiters[place].cell(now)?.lock(State::default));
         }
         let mut members = Vec::with_capacity(limiters.len());
         for (place, state) in guards.iter_mut().enumerate() {
@@ -305,7 +307,12 @@ impl Limiter {
                 });
             }
         }
-        run(&mut members)
+        let before: Vec<Statistics> = members.iter().map(|member| member.state.statistics).collect();
+        let result = run(&mut members);
+        for (member, before) in members.iter_mut().zip(before) {
+            limiters[member.place].count_since(member.state, &before);
+        }
+        result
     }
 
     #[cfg(feature = "redis")]

@@ -67,7 +67,8 @@ if verb == 'control' then
       return redis.error_reply(DAMAGED)
     end
     -- Read before the call's own changes, which do not count as a use.
-    local fields = raw and 1 or attempt('HLEN', KEYS[2])
+    local own = string.gsub(KEYS[1], ':s:', ':m:', 1) == KEYS[2]
+    local fields = raw and 1 or own and attempt('HLEN', KEYS[2])
     local in_use = type(fields) == 'number' and min(fields, 1) or 0
     ensure_overrides()
     if pause ~= '' or changes ~= '' then

@@ -4,12 +4,12 @@
 -- REQUIRES: now overrides LATE_RELEASE unpack ctx handlers evaluate own_units limit_exceeded_by add_statistic expiry
 -- REQUIRES: load_list write_state append_to_logs keep_skew MAX_CHECKED_TICKETS LEASE permits_key queue_key records_key
 -- REQUIRES: read_ticket caller_ticket own_tags add_loads records_expiry write_ticket remove_ticket load_ahead
--- REQUIRES: advance_queue PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease
+-- REQUIRES: advance_queue to_text adopt_levels write_queue_summary find_lease
 -- PROVIDES: nothing
 
 if verb == 'acquire' then
   function handlers.acquire()
-    local MAX_TICKETS, RECHECK, MAX_PERMITS, MAX_RECLAIMED = 100000, 5000000, 10000, 1000
+    local MAX_TICKETS, RECHECK, MAX_PERMITS, MAX_RECLAIMED = 100000, 5000000, 100000, 1000
     local function reply(status, index, remaining, wait, reset, lease, fencing_token, number, position, ready, granted_at, charged)
       return {
         status, index, remaining, wait, reset, now, lease or 0, fencing_token or 0, number or 0, position or 0, ready or -1,
@@ -232,10 +232,11 @@ if verb == 'acquire' then
       end
       charge = table.concat(charges, ',')
     end
-    if ARGV[verb_at + 4] == '1' then
+    local settle_within = tonumber(ARGV[verb_at + 4])
+    if settle_within then
       local permit = format('%s|%s:%.0f:%s', (own_tags()), id, now, charge)
-      call('ZADD', permits_key, to_text((now + PERMIT_TIMEOUT) * 2), permit)
-      call('PEXPIRE', permits_key, PERMIT_EXPIRY)
+      call('ZADD', permits_key, to_text((now + settle_within) * 2), permit)
+      call('PEXPIRE', permits_key, to_text(max(call('PTTL', permits_key), expiry(settle_within) + 0)))
       -- Removes a bounded number, and often enough that there are never many more.
       if math.floor(now / 10000) ~= math.floor(ctx.last / 10000) then
         local excess = max(call('ZCOUNT', permits_key, '-inf', to_text(now * 2 + 1)), call('ZCARD', permits_key) - MAX_PERMITS)

@@ -42,7 +42,9 @@ impl Transaction<'_> {
             });
         }
         let ticket = self.ticket_of(id);
-        if let Err(error) = self.policy.check_fits(self.own, if entry.permit { "estimate" } else { "cost" }, &charge) {
+        if let Err(error) =
+            self.policy.check_fits(self.own, if entry.permit.is_some() { "estimate" } else { "cost" }, &charge)
+        {
             if let Some(ticket) = ticket.filter(|_| !self.dry_run) {
                 self.remove_ticket(&ticket);
                 self.advance();
@@ -295,9 +297,9 @@ impl Transaction<'_> {
             let reclaimed = leases.reclaim(now, max_removals);
             self.state.statistics.reclaimed += reclaimed;
         }
-        if entry.permit {
+        if let Some(time) = entry.permit {
             let permit = Permit { id: entry.id, granted_at: now, charged };
-            self.state.open_permit(self.own, &permit, now, max_removals);
+            self.state.open_permit(self.own, &permit, now + time.0, max_removals);
         }
         self.state.take(&self.policy, evaluation, now, self.skew, &entry.charge);
         if let Some(ticket) = ticket {

@@ -3,9 +3,9 @@
 -- REQUIRES: MAX DAMAGED call attempt format find max limit_count verb_at verb id raw skew now overrides LATE_RELEASE
 -- REQUIRES: unpack ctx handlers key_count evaluate add_statistic expiry load_list write_state LEASE records_key
 -- REQUIRES: caller_ticket remove_ticket advance_queue
--- PROVIDES: PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels write_queue_summary find_lease remove_lease
+-- PROVIDES: PERMIT_TIMEOUT to_text adopt_levels write_queue_summary find_lease remove_lease
 
-local PERMIT_TIMEOUT, PERMIT_EXPIRY = 300000000, 310000
+local PERMIT_TIMEOUT = 300000000
 
 local function to_text(number)
   return format('%.0f', number)

@@ -80,18 +80,14 @@ impl Transaction<'_> {
     }
 
     pub(super) fn settle_permit(&mut self, permit: &Permit<'_>, actual: &Charge) -> Settlement {
-        let (now, deadline) = (self.now, permit.granted_at + PERMIT_TIMEOUT.0);
-        if now >= deadline {
-            return Settlement::Late;
-        }
-        let id = permits::key(self.own, permit);
-        match self.state.permits.mark(&id) {
-            None => return Settlement::Unknown,
-            Some(mark) if mark % 2 == 1 => {
-                return if now < mark / 2 { Settlement::Already } else { Settlement::Unknown };
-            }
-            Some(_) => {}
-        }
+        let (now, id) = (self.now, permits::key(self.own, permit));
+        let deadline = match self.state.permits.mark(&id) {
+            Some(mark) if mark % 2 == 1 && now < mark / 2 => return Settlement::Already,
+            Some(mark) if mark % 2 == 0 && now < mark / 2 => mark / 2,
+            // The time of every permit is at least this long. A younger one was forgotten or settled, or is of another policy.
+            _ if now >= permit.granted_at + PERMIT_TIMEOUT.0 => return Settlement::Late,
+            _ => return Settlement::Unknown,
+        };
         let Some(charged) = self.own.in_policy_order(&permit.charged) else { return Settlement::Unknown };
         let change = Change::By { new: actual, old: &charged };
         let ask = Demand { change, granted_at: permit.granted_at, ..Demand::default() };

@@ -3,7 +3,7 @@
 --
 -- REQUIRES: push MAX DAMAGED call format find min max limit_count verb_at verb units id now overrides limit_list
 -- REQUIRES: encode_overrides TOO_MANY_LABELS unpack ctx handlers evaluate own_units add_statistic expiry write_state
--- REQUIRES: permits_key own_tags units_of advance_queue PERMIT_TIMEOUT PERMIT_EXPIRY to_text adopt_levels
+-- REQUIRES: permits_key own_tags units_of advance_queue PERMIT_TIMEOUT to_text adopt_levels
 -- REQUIRES: correct_log to_time ensure_overrides set_limit has_too_many_labels apply_overrides
 -- PROVIDES: nothing
 
@@ -29,15 +29,14 @@ if verb == 'learn' or verb == 'correct' then
     local settles = verb == 'correct' or ARGV[verb_at + 6] == '1'
     local permit = (own_tags()) .. '|' .. (id or '')
     local status, corrections = 3, {}
-    if settles then
-      local mark = tonumber(call('ZSCORE', permits_key, permit) or nil)
-      if now >= granted_at + PERMIT_TIMEOUT then
-        status = 5
-      elseif not mark then
-        status = 6
-      elseif mark % 2 == 1 then
-        status = now < (mark - 1) / 2 and 4 or 6
-      end
+    local mark = settles and tonumber(call('ZSCORE', permits_key, permit) or nil)
+    local is_settled = mark and mark % 2 == 1
+    local deadline = mark and (is_settled and mark - 1 or mark) / 2
+    if settles and mark and now < deadline then
+      status = is_settled and 4 or 3
+    elseif settles then
+      -- The time of every permit is at least this long. A younger one was forgotten or settled, or is of another policy.
+      status = now >= granted_at + PERMIT_TIMEOUT and 5 or 6
     end
     local corrects = settles and status == 3
     if corrects then
@@ -90,6 +89,9 @@ if verb == 'learn' or verb == 'correct' then
         local open_units, is_shared = units_of({units = by_tag})
         -- Of what another program wrote, nothing is known.
         is_shared = is_shared or not tags or tags == ''
+        -- The upstream has seen what is open for four minutes, however long it stays open.
+        local open_since = (string.match(open[i], '^.*:(%d+):[%d,]+$') or reported_at) + 0
+        is_shared = is_shared and (open[i + 1] % 2 == 1 or open_since + PERMIT_TIMEOUT >= reported_at + SETTLED_MEMORY)
         if is_shared and not (settles and open[i] == permit) then
           is_open = true
           for j = 1, open[i + 1] % 2 == 0 and limit_count or 0 do
@@ -120,8 +122,7 @@ if verb == 'learn' or verb == 'correct' then
     end
 
     if corrects then
-      call('ZADD', permits_key, to_text(min(now + SETTLED_MEMORY, granted_at + PERMIT_TIMEOUT) * 2 + 1), permit)
-      call('PEXPIRE', permits_key, PERMIT_EXPIRY)
+      call('ZADD', permits_key, to_text(min(now + SETTLED_MEMORY, deadline) * 2 + 1), permit)
       for i = 1, limit_count do
         local limit = limits[i]
         if corrections[i] then

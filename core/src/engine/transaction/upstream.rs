@@ -181,7 +181,13 @@ impl Transaction<'_> {
         // Units of limits that this report is not about do not count.
         let is_shared =
             |id: &str| permits::tags(id).is_none_or(|tags| tags.split(',').any(|tag| has_tag(self.own.tags(), tag)));
-        let mut others = marks.filter(|(_, id)| id != own && is_shared(id)).peekable();
+        // The upstream has seen what is open for four minutes, however long it stays open.
+        let is_recent = |(mark, id): &(u64, String)| {
+            let granted_at = permits::parse(id).map_or(since, |permit| permit.granted_at);
+            mark % 2 == 1 || granted_at + PERMIT_TIMEOUT.0 >= since + SETTLED_MEMORY.0
+        };
+        let of_others = marks.filter(|permit| permit.1 != own && is_shared(&permit.1) && is_recent(permit));
+        let mut others = of_others.peekable();
         let is_known = more == 0 && others.peek().is_none();
         let mut units = Units::default();
         for (_, id) in others.filter(|(mark, _)| mark % 2 == 0) {

@@ -125,7 +125,16 @@ impl WorkflowDefinition {
             Some(key) => (Self::limiter_name(&key), self.policy(lock_timeout)?),
             None => (self.unlimited_name(), Policy::new([Limit::unlimited()])?),
         };
-        Ok(vec![Definition { name, policy, wait_timeout: None, ttl: None, group: None, on_limit: self.on_limit }])
+        Ok(vec![Definition {
+            name,
+            policy,
+            wait_timeout: None,
+            ttl: None,
+            group: None,
+            keyed: false,
+            statistics: true,
+            on_limit: self.on_limit,
+        }])
     }
 
     /// Returns the key of a run; `None` when the run is not limited, because a variable of the key is unknown or null

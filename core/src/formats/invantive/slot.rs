@@ -156,6 +156,8 @@ impl Slot {
             wait_timeout: None,
             ttl: None,
             group: None,
+            keyed: false,
+            statistics: true,
             on_limit,
         };
         let hard = self.hard.iter().map(|policy| define(hard_name(name), policy, OnLimit::Raise));

@@ -65,6 +65,13 @@ pub struct Limiter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(min = 1, max = crate::client::limiter::MAX_NAME)))]
     pub group: Option<String>,
+    /// Whether the limiter has a state for each key, which every call then gives. Default false.
+    #[serde(skip_serializing_if = "is_false")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub keyed: bool,
+    /// Whether the limiter keeps statistics and is in the list of limiters. Default true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statistics: Option<bool>,
     /// The action for work that a limit refuses. Default `raise`.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub on_limit: OnLimit,
@@ -85,6 +92,8 @@ impl Limiter {
             "wait_timeout",
             "ttl",
             "group",
+            "keyed",
+            "statistics",
             "on_limit",
         ])?;
         let flag = |name| place.get(name).map_or(Ok(false), |flag| flag.boolean());
@@ -102,6 +111,8 @@ impl Limiter {
             wait_timeout: place.get("wait_timeout").as_ref().map(Span::read).transpose()?,
             ttl: place.get("ttl").as_ref().map(Span::read).transpose()?,
             group: place.get("group").as_ref().map(group).transpose()?,
+            keyed: flag("keyed")?,
+            statistics: place.get("statistics").map(|flag| flag.boolean()).transpose()?,
             on_limit: place.get("on_limit").map(on_limit).transpose()?.unwrap_or_default(),
         };
         place.checked(limiter.policy())?;
@@ -149,6 +160,8 @@ impl Limiter {
             wait_timeout: self.wait_timeout.map(|Span(micros)| micros),
             ttl: self.ttl.map(|Span(micros)| micros),
             group: self.group.clone(),
+            keyed: self.keyed,
+            statistics: self.statistics.unwrap_or(true),
             on_limit: self.on_limit,
         })
     }

@@ -51,6 +51,9 @@ fn every_kind_in_one_order() {
     assert_eq!(definition.ttl, Some(crate::model::statistics::DEFAULT_STATISTICS_TTL));
     assert_eq!(definition.group, None);
     assert_eq!(one(&json!({"unlimited": true, "group": "acme"})).group.as_deref(), Some("acme"));
+    assert_eq!((definition.keyed, definition.statistics), (false, true));
+    let definition = one(&json!({"unlimited": true, "keyed": true, "statistics": false}));
+    assert_eq!((definition.keyed, definition.statistics), (true, false));
     assert!(one(&json!({"unlimited": true, "paused": false})).policy.limits().is_empty());
     assert_eq!(one(&json!({"unlimited": true, "wait_timeout": 0})).wait_timeout, Some(Micros(0)));
 }
@@ -127,6 +130,8 @@ fn faults_say_where_they_are() {
         (json!({"bucket": {"limit": 1, "per": 1, "offset": 1}}), "at $.limiters.a.bucket: must be below"),
         (json!({"paused": true, "group": ""}), "at $.limiters.a.group: must have 1 to 512 bytes"),
         (json!({"paused": true, "group": 5}), "at $.limiters.a.group: "),
+        (json!({"paused": true, "keyed": "yes"}), "at $.limiters.a.keyed: "),
+        (json!({"paused": true, "statistics": 0}), "at $.limiters.a.statistics: "),
         (json!({"paused": true, "ttl": 0.5}), "at $.limiters.a.ttl: must be from one second"),
         (json!({"paused": true, "wait_timeout": -1}), "at $.limiters.a.wait_timeout: "),
         (json!({"paused": true, "on_limit": "retry"}), "at $.limiters.a.on_limit: must be raise"),

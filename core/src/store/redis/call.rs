@@ -4,11 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::config::Address;
-use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit, list};
-use super::reply::{decision, garbled, page, parse_u64s, reply_error, report_outcome, runtime_state, settlement};
-use super::route::{redirection, slot};
+use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
+use super::limiter_list::{Found, PartialPage, page, scan};
+use super::reply::{decision, garbled, parse_u64s, reply_error, report_outcome, runtime_state, settlement};
+use super::route::redirection;
+use super::statistics_of_keys::{Added, StatisticsOfKeys};
 use super::together::{Together, renewal};
-use super::wire::{Value, command, header, word};
+use super::wire::{Value, header, word};
 use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
@@ -40,9 +42,6 @@ const MAX_STEPS: u8 = 8;
 
 /// Pause before a call is repeated while its slot is being moved.
 const PAUSE: Micros = Micros(20_000);
-
-/// Approximate number of limiters per page of the list; the server takes about 50 microseconds for a page.
-const PAGE: &[u8] = b"200";
 
 /// An operation encoded for Redis.
 pub struct Call {
@@ -78,8 +77,11 @@ pub(super) enum Expects {
     RuntimeState,
     Renewal,
     Statistics,
+    StatisticsOfKeys(Box<StatisticsOfKeys>),
     Reset,
-    List,
+    /// A page of the list of a tag; the names begin with this.
+    List(Box<str>),
+    Page(Box<PartialPage>),
 }
 
 /// The result of a call on one connection. [`Redis::next`](super::Redis::next) returns what follows from it.
@@ -93,6 +95,8 @@ pub enum CallOutcome {
     Asked(Call),
     /// The slot of the call is being moved: the call can be repeated after this pause.
     RetryAfter(Call, Micros),
+    /// The call is complete, and its answer needs this further one.
+    Further(Call),
 }
 
 /// The next step after a reply.
@@ -130,18 +134,18 @@ impl Call {
         at: Option<Micros>,
         listed: Option<(Micros, String)>,
     ) -> Self {
-        let arguments = if listed.is_some() { &keys.with_id_listed } else { &keys.with_id };
+        let arguments = keys.with_id(listed.is_some());
         let words = entry_words(entry, listed);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let bytes = invocation(arguments, b"acquire", &entry.charge, at, &words);
-        let keeps = entry.permit || policy.concurrency().is_some() && entry.charge.most() > 0;
+        let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
         let permit = keeps.then(|| entry.id.to_owned());
-        let (policy, charge, estimate) = (policy.clone(), entry.charge.into(), entry.permit);
+        let (policy, charge, estimate) = (policy.clone(), entry.charge.into(), entry.permit.is_some());
         Self::new(keys, bytes, Expects::Decision { policy, permit, retry_with_id: None, charge, estimate })
     }
 
     pub(crate) fn peek(policy: &Arc<Policy>, keys: &Keys, charge: Charge, estimate: bool, at: Option<Micros>) -> Self {
-        let bytes = invocation(&keys.without_id, b"peek", &charge, at, &[]);
+        let bytes = invocation(keys.without_id(false), b"peek", &charge, at, &[]);
         let policy = policy.clone();
         Self::new(
             keys,
@@ -183,14 +187,14 @@ impl Call {
     pub(crate) fn release(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
         let words = [permit.id, &granted_at];
-        let with_leases = Some(invocation(&keys.with_leases, b"release", &Charge::All(0), at, &words));
+        let with_leases = Some(invocation(keys.with_leases(), b"release", &Charge::All(0), at, &words));
         Self { with_leases, ..Self::verb(keys, b"release", &Charge::All(0), at, &words, Expects::Settlement) }
     }
 
     pub(crate) fn renew(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
         let words = [permit.id, &granted_at];
-        Self::new(keys, invocation(&keys.with_leases, b"renew", &Charge::All(0), at, &words), Expects::Renewal)
+        Self::new(keys, invocation(keys.with_leases(), b"renew", &Charge::All(0), at, &words), Expects::Renewal)
     }
 
     pub(crate) fn cancel(keys: &Keys, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
@@ -199,7 +203,13 @@ impl Call {
     }
 
     pub(crate) fn statistics(keys: &Keys, at: Option<Micros>) -> Self {
-        Self::new(keys, invocation(&keys.all, b"statistics", &Charge::All(0), at, &[""]), Expects::Statistics)
+        Self::new(keys, invocation(&keys.all(), b"statistics", &Charge::All(0), at, &[""]), Expects::Statistics)
+    }
+
+    /// Creates the next call for the statistics of all keys of a keyed limiter.
+    pub(crate) fn statistics_of_keys(statistics: StatisticsOfKeys) -> Self {
+        let (slot, bytes) = statistics.next();
+        Self::with_slot(slot, bytes, Expects::StatisticsOfKeys(Box::new(statistics)))
     }
 
     pub(crate) fn apply_report(
@@ -251,20 +261,23 @@ impl Call {
     }
 
     pub(crate) fn reset(keys: &Keys) -> Self {
-        Self::new(keys, invocation(&keys.all, b"reset", &Charge::All(0), None, &[]), Expects::Reset)
+        Self::new(keys, invocation(&keys.all(), b"reset", &Charge::All(0), None, &[]), Expects::Reset)
     }
 
-    /// Creates a call that reads one page of the limiter list of a tag. A scan returns every entry that exists
-    /// throughout, whatever is added or removed meanwhile.
-    pub(crate) fn list(tag: u16, cursor: u64) -> Self {
-        let tag = format!("{tag:02x}");
-        let mut bytes = Vec::with_capacity(64);
-        command(&mut bytes, &[b"ZSCAN", list(&tag).as_bytes(), cursor.to_string().as_bytes(), b"COUNT", PAGE]);
-        Self::with_slot(slot(tag.as_bytes()), bytes, Expects::List)
+    /// Creates a call that reads one page of the limiter list of a tag.
+    pub(crate) fn list(tag: u16, cursor: u64, prefix: &str) -> Self {
+        let (slot, bytes) = scan(tag, cursor, prefix);
+        Self::with_slot(slot, bytes, Expects::List(prefix.into()))
+    }
+
+    /// Creates the next call for a page of the whole list.
+    pub(crate) fn limiter_page(page: PartialPage) -> Self {
+        let (slot, bytes) = page.next();
+        Self::with_slot(slot, bytes, Expects::Page(Box::new(page)))
     }
 
     fn verb(keys: &Keys, verb: &[u8], charge: &Charge, at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
-        Self::new(keys, invocation(&keys.with_id, verb, charge, at, words), expects)
+        Self::new(keys, invocation(keys.with_id(false), verb, charge, at, words), expects)
     }
 
     fn new(keys: &Keys, bytes: Vec<u8>, expects: Expects) -> Self {
@@ -311,7 +324,7 @@ impl Call {
                 {
                     return match new_id() {
                         Ok(id) => {
-                            let entry = Entry { id: &id, charge: **charge, permit: false, queue: None };
+                            let entry = Entry { id: &id, charge: **charge, permit: None, queue: None };
                             Step::Again(Self { asking: self.asking, ..Self::enter(policy, keys, &entry, *at, None) })
                         }
                         Err(error) => Step::Done(CallOutcome::Answered(Err(error))),
@@ -325,6 +338,19 @@ impl Call {
                         },
                         None => Step::Done(CallOutcome::Answered(together.decode(items))),
                     };
+                }
+                (Expects::StatisticsOfKeys(statistics), Value::Array(items)) => {
+                    return Step::Done(match statistics.add(items) {
+                        Added::Further(statistics) => CallOutcome::Further(Self::statistics_of_keys(statistics)),
+                        Added::All(statistics) => CallOutcome::Answered(Ok(Answer::Statistics(Box::new(statistics)))),
+                    });
+                }
+                (Expects::Page(found), Value::Array(items)) => {
+                    return Step::Done(match found.add(items) {
+                        Ok(Found::Further(page)) => CallOutcome::Further(Self::limiter_page(page)),
+                        Ok(Found::Enough(page)) => CallOutcome::Answered(Ok(Answer::Page(page))),
+                        Err(error) => CallOutcome::Answered(Err(error)),
+                    });
                 }
                 _ => return Step::Done(CallOutcome::Answered(self.decode(&reply))),
             },
@@ -381,7 +407,7 @@ impl Call {
                 let values = parse_u64s(items).try_into().map_err(|_| garbled())?;
                 Ok(Answer::Statistics(Box::new(Statistics::from_values(values))))
             }
-            (Expects::List, Value::Array(items)) => page(items).map(Answer::List),
+            (Expects::List(prefix), Value::Array(items)) => page(items, prefix).map(Answer::List),
             (Expects::RuntimeState, Value::Array(items)) => {
                 runtime_state(items).map(|runtime_state| Answer::RuntimeState(Box::new(runtime_state)))
             }
@@ -421,7 +447,8 @@ pub(super) fn exceeded(items: &[Value], argument: &'static str, policy: &Policy,
 pub(super) fn entry_words(entry: &Entry<'_>, listed: Option<(Micros, String)>) -> Vec<String> {
     let number = |number: u64| number.to_string();
     let (ttl, listed) = listed.map_or_else(Default::default, |(ttl, listed)| (number(ttl.0), listed));
-    let mut words = vec![entry.id.to_owned(), if entry.permit { "1" } else { "" }.to_owned(), ttl, listed];
+    let permit = entry.permit.map_or_else(String::new, |time| number(time.0));
+    let mut words = vec![entry.id.to_owned(), permit, ttl, listed];
     if let Some(waiting) = entry.queue {
         words.extend([number(waiting.max_wait), number(waiting.claim_timeout), waiting.channel.to_owned()]);
         words.push(match waiting.position {
@@ -442,11 +469,11 @@ fn without_id(
     listed: Option<(Micros, String)>,
 ) -> Vec<u8> {
     match listed {
-        None => invocation(&keys.without_id, verb, charge, at, &[]),
+        None => invocation(keys.without_id(false), verb, charge, at, &[]),
         Some(listed) => {
             let words = listed_words(listed);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            invocation(&keys.without_id_listed, verb, charge, at, &words)
+            invocation(keys.without_id(true), verb, charge, at, &words)
         }
     }
 }

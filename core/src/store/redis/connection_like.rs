@@ -46,7 +46,7 @@ fn next(call: Call, reply: RedisResult<redis::Value>, node: &Address) -> Next {
         Err(error) => return Next::Done(Err(error)),
     };
     match call.answer(value, node) {
-        Step::Again(call) => Next::Again(call),
+        Step::Again(call) | Step::Done(CallOutcome::Further(call)) => Next::Again(call),
         Step::Done(CallOutcome::Answered(result)) => Next::Done(result),
         Step::Done(CallOutcome::Moved(..) | CallOutcome::Asked(_)) => {
             let message =

@@ -1,9 +1,10 @@
-//! `Keys`: the Redis keys of a limiter, and its limits as arguments of the script.
+//! `Keys`: the Redis keys of a state, and the limits as arguments of the script.
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use super::route::slot;
-use super::wire::word;
+use super::wire::{word, word_of};
 use crate::base::micros::Micros;
 use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::overrides::Deadline;
@@ -12,18 +13,45 @@ use crate::model::policy::{Policy, parse_tag};
 /// The version of the stored layout. It is part of every key, so that another layout uses other keys.
 const LAYOUT: &str = "pg2";
 
-/// The keys of a limiter, and the constant part of its commands.
+/// What the keys of a state are made of.
+#[derive(Clone, Copy)]
+pub(crate) struct KeyParts<'a> {
+    pub(crate) name: &'a str,
+    /// Limiters of one group have one hash tag, so that a cluster keeps them on one node.
+    pub(crate) group: Option<&'a str>,
+    /// The key of a keyed limiter.
+    pub(crate) key: Option<&'a str>,
+    pub(crate) has_statistics: bool,
+}
+
+/// The keys of a state, and the constant part of its commands.
 pub(crate) struct Keys {
     slot: u16,
-    /// All keys, for `statistics` and `reset`.
-    pub(super) all: FixedArguments,
+    /// The hash tag among those of a keyed limiter; 0 of others.
+    part: usize,
+    /// The text before and after the role in a key.
+    ends: [String; 2],
+    statistics: String,
+    /// Whether no other state has the same statistics.
+    has_own_statistics: bool,
+    list: String,
+    roles: Arc<Roles>,
     /// For calls without an id and with one. The `_listed` variants also update the limiter list.
-    pub(super) without_id: FixedArguments,
-    pub(super) without_id_listed: FixedArguments,
-    pub(super) with_id: FixedArguments,
-    pub(super) with_id_listed: FixedArguments,
-    /// The keys that exist while there are leases. A node whose slot is being moved serves only keys that exist.
-    pub(super) with_leases: FixedArguments,
+    without_id: OnceLock<FixedArguments>,
+    without_id_listed: OnceLock<FixedArguments>,
+    with_id: OnceLock<FixedArguments>,
+    with_id_listed: OnceLock<FixedArguments>,
+    with_leases: OnceLock<FixedArguments>,
+}
+
+/// The part of the keys and arguments that a policy decides, which all keys of a keyed limiter share.
+pub(crate) struct Roles {
+    /// The roles of the keys of each limit that has one.
+    of_limits: Vec<String>,
+    has_leases: bool,
+    /// `ARGV` before the verb: the number of limits, then four words per limit.
+    limits: Vec<u8>,
+    limit_words: usize,
 }
 
 /// The arguments of `EVALSHA` from the third on: number of keys, keys, limits.
@@ -35,63 +63,163 @@ pub(super) struct FixedArguments {
     pub(super) keys_at: Range<usize>,
 }
 
-impl FixedArguments {
-    fn new(keys: &[String], limits: &[String]) -> Self {
-        let mut bytes = Vec::new();
-        word(&mut bytes, keys.len().to_string().as_bytes());
-        let keys_from = bytes.len();
-        for key in keys {
-            word(&mut bytes, key.as_bytes());
-        }
-        let keys_at = keys_from..bytes.len();
-        for text in limits {
-            word(&mut bytes, text.as_bytes());
-        }
-        Self { bytes, words: 1 + keys.len() + limits.len(), keys: keys.len(), keys_at }
-    }
-}
-
 /// The number of hash tags: few enough to read the list of all limiters, enough to spread limiters over a cluster.
 pub(crate) const TAGS: u16 = 256;
 
+/// The number of hash tags over which the keys of a keyed limiter are spread: few enough to read all its statistics.
+pub(crate) const PARTS: usize = 16;
+
 impl Keys {
-    /// Returns the keys of a name. Limiters of one group have one hash tag, so that a cluster keeps them on one node.
-    pub(crate) fn new(name: &str, group: Option<&str>, policy: &Policy) -> Self {
-        // Eight bits of a digest, so that no name can choose or break the tag.
-        let tag = sha1_smol::Sha1::from(group.unwrap_or(name)).hexdigest()[..2].to_owned();
-        let key = |role: &str| format!("{LAYOUT}:{{{tag}}}:{role}:{name}");
-        let mut keys = vec![key("s"), key("m")];
-        for (i, limit) in policy.limits().iter().enumerate() {
-            match limit.rule {
-                // `:` ends the role, and a label cannot contain it.
-                Rule::Window(_) => keys.push(key(&policy.tag(i).replace(':', "."))),
-                Rule::Concurrency(_) => keys.push(key("h")),
-                _ => {}
+    pub(crate) fn new(parts: KeyParts<'_>, policy: &Policy) -> Self {
+        Self::with_roles(parts, Arc::new(Roles::new(policy)))
+    }
+
+    pub(crate) fn with_roles(parts: KeyParts<'_>, roles: Arc<Roles>) -> Self {
+        let KeyParts { name, group, key, has_statistics } = parts;
+        let (part, tag) = match (group, key) {
+            (None, Some(key)) => {
+                let part = usize::from(digest(key) >> 4);
+                (part, tag_of_part(name, part))
             }
-        }
-        let mut all = keys.clone();
-        all.extend([key("p"), key("q"), key("t")]);
-        // The leases of the name may be those of another policy.
-        let mut reset = all.clone();
-        if policy.concurrency().is_none() {
-            reset.push(key("h"));
-        }
-        let with_list = |keys: &[String]| [keys, &[list(&tag)]].concat();
-        let limits = limit_arguments(policy);
+            (group, _) => (0, format!("{:02x}", digest(group.unwrap_or(name)))),
+        };
+        let ends = match key {
+            None => [format!("{LAYOUT}:{{{tag}}}:"), format!(":{name}")],
+            // The length tells where the name ends and the key begins.
+            Some(key) => [format!("{LAYOUT}:{{{tag}}}{}:", name.len()), format!(":{name}:{key}")],
+        };
+        let statistics = match key {
+            // A limiter without statistics has its state in their place, which the script knows.
+            _ if !has_statistics => format!("{}s{}", ends[0], ends[1]),
+            None => format!("{}m{}", ends[0], ends[1]),
+            Some(_) => statistics_of_keys(&tag, name),
+        };
         Self {
             slot: slot(tag.as_bytes()),
-            without_id: FixedArguments::new(&keys, &limits),
-            without_id_listed: FixedArguments::new(&with_list(&keys), &limits),
-            with_id: FixedArguments::new(&all, &limits),
-            with_id_listed: FixedArguments::new(&with_list(&all), &limits),
-            with_leases: FixedArguments::new(&[&keys[..], &[key("t")]].concat(), &limits),
-            all: FixedArguments::new(&reset, &limits),
+            part,
+            ends,
+            statistics,
+            has_own_statistics: key.is_none(),
+            list: list(&tag),
+            roles,
+            without_id: OnceLock::new(),
+            without_id_listed: OnceLock::new(),
+            with_id: OnceLock::new(),
+            with_id_listed: OnceLock::new(),
+            with_leases: OnceLock::new(),
         }
     }
 
     pub(crate) const fn slot(&self) -> u16 {
         self.slot
     }
+
+    /// Returns the number of the hash tag among those of a keyed limiter.
+    pub(crate) const fn part(&self) -> usize {
+        self.part
+    }
+
+    /// Returns the arguments of a call without an id. A `listed` call also updates the limiter list.
+    pub(super) fn without_id(&self, listed: bool) -> &FixedArguments {
+        let arguments = if listed { &self.without_id_listed } else { &self.without_id };
+        arguments.get_or_init(|| self.arguments(&[], listed))
+    }
+
+    /// Returns the arguments of a call with an id.
+    pub(super) fn with_id(&self, listed: bool) -> &FixedArguments {
+        let arguments = if listed { &self.with_id_listed } else { &self.with_id };
+        arguments.get_or_init(|| self.arguments(&["p", "q", "t"], listed))
+    }
+
+    /// Returns the arguments with the keys that exist while there are leases. A node whose slot is being moved serves only keys
+    /// that exist.
+    pub(super) fn with_leases(&self) -> &FixedArguments {
+        self.with_leases.get_or_init(|| self.arguments(&["t"], false))
+    }
+
+    /// Returns the arguments with all keys that belong to the state, for `statistics` and `reset`.
+    pub(super) fn all(&self) -> FixedArguments {
+        // The leases of the name may be those of another policy.
+        let more: &[&str] = if self.roles.has_leases { &["p", "q", "t"] } else { &["p", "q", "t", "h"] };
+        if self.has_own_statistics {
+            self.arguments(more, false)
+        } else {
+            self.arguments_with(&self.own("s"), more, false)
+        }
+    }
+
+    fn own(&self, role: &str) -> String {
+        format!("{}{role}{}", self.ends[0], self.ends[1])
+    }
+
+    fn arguments(&self, more: &[&str], listed: bool) -> FixedArguments {
+        self.arguments_with(&self.statistics, more, listed)
+    }
+
+    fn arguments_with(&self, statistics: &str, more: &[&str], listed: bool) -> FixedArguments {
+        let Roles { of_limits, limits, limit_words, .. } = &*self.roles;
+        let keys = 2 + of_limits.len() + more.len() + usize::from(listed);
+        let mut bytes = Vec::with_capacity(keys * (self.ends[0].len() + self.ends[1].len() + 16) + limits.len());
+        word(&mut bytes, keys.to_string().as_bytes());
+        let from = bytes.len();
+        let own = |bytes: &mut Vec<u8>, role: &str| {
+            word_of(bytes, &[self.ends[0].as_bytes(), role.as_bytes(), self.ends[1].as_bytes()]);
+        };
+        own(&mut bytes, "s");
+        word(&mut bytes, statistics.as_bytes());
+        of_limits.iter().map(String::as_str).chain(more.iter().copied()).for_each(|role| own(&mut bytes, role));
+        if listed {
+            word(&mut bytes, self.list.as_bytes());
+        }
+        let keys_at = from..bytes.len();
+        bytes.extend_from_slice(limits);
+        FixedArguments { bytes, words: 1 + keys + limit_words, keys, keys_at }
+    }
+}
+
+impl Roles {
+    pub(crate) fn new(policy: &Policy) -> Self {
+        let role = |(i, limit): (usize, &Limit)| match limit.rule {
+            // `:` ends the role, and a label cannot contain it.
+            Rule::Window(_) => Some(policy.tag(i).replace(':', ".")),
+            Rule::Concurrency(_) => Some("h".to_owned()),
+            _ => None,
+        };
+        let words = limit_arguments(policy);
+        let mut limits = Vec::new();
+        for text in &words {
+            word(&mut limits, text.as_bytes());
+        }
+        Self {
+            of_limits: policy.limits().iter().enumerate().filter_map(role).collect(),
+            has_leases: policy.concurrency().is_some(),
+            limits,
+            limit_words: words.len(),
+        }
+    }
+}
+
+/// Returns the slots and the keys of the statistics of a keyed limiter, for each of its hash tags.
+pub(crate) fn statistics_of_all_keys(name: &str, group: Option<&str>) -> Vec<(u16, String)> {
+    let of_tag = |tag: String| (slot(tag.as_bytes()), statistics_of_keys(&tag, name));
+    match group {
+        Some(group) => vec![of_tag(format!("{:02x}", digest(group)))],
+        None => (0..PARTS).map(|part| of_tag(tag_of_part(name, part))).collect(),
+    }
+}
+
+/// Returns the key of the statistics that the keys of a keyed limiter with one hash tag share. No other key has `k` there.
+fn statistics_of_keys(tag: &str, name: &str) -> String {
+    format!("{LAYOUT}:{{{tag}}}k:m:{name}")
+}
+
+fn tag_of_part(name: &str, part: usize) -> String {
+    format!("{part:x}{:x}", digest(name) & 15)
+}
+
+/// Returns eight bits of a digest, so that no name can choose or break the hash tag.
+fn digest(text: &str) -> u8 {
+    sha1_smol::Sha1::from(text).digest().bytes()[0]
 }
 
 /// Returns the key of the limiter list of a tag.

@@ -10,7 +10,6 @@ use crate::engine::reply::{LeaseAndTicket, Reply};
 use crate::model::decision::Status;
 use crate::model::label::too_many_labels;
 use crate::model::limit::Limit;
-use crate::model::limiter_info::{LimiterInfo, ListPage};
 use crate::model::overrides::RuntimeState;
 use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
@@ -83,19 +82,6 @@ pub(super) fn runtime_state(items: &[Value]) -> Result<RuntimeState> {
         learned: limits(learned)?,
     }
     .sorted())
-}
-
-/// Decodes a page of limiters and their expiry times. Skips entries of other programs.
-pub(super) fn page(items: &[Value]) -> Result<ListPage> {
-    let [Value::Text(cursor), Value::Array(entries)] = items else { return Err(garbled()) };
-    let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse().ok()).ok_or_else(garbled)?;
-    let pairs = entries.chunks_exact(2).filter_map(|pair| match pair {
-        [Value::Text(entry), Value::Text(score)] => {
-            LimiterInfo::parse(std::str::from_utf8(entry).ok()?, std::str::from_utf8(score).ok()?.parse().ok()?)
-        }
-        _ => None,
-    });
-    Ok(ListPage { listed: pairs.collect(), cursor })
 }
 
 pub(super) fn settlement(items: &[Value]) -> Result<Settlement> {

@@ -69,7 +69,7 @@ impl Routes {
                 self.learn(call.slot(), &address);
                 Next::Send(call)
             }
-            CallOutcome::Asked(call) => Next::Send(call),
+            CallOutcome::Asked(call) | CallOutcome::Further(call) => Next::Send(call),
             CallOutcome::RetryAfter(_, pause) if pause.duration() >= left => Next::Done(Err(Error::slot_is_moving())),
             CallOutcome::RetryAfter(call, pause) => Next::SendAfter(call, pause),
         }

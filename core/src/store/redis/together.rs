@@ -56,7 +56,7 @@ impl Call {
         listed: Vec<Listed>,
     ) -> Self {
         let members = parts.with_state().zip(keys).zip(listed).map(|((part, keys), listed)| Member {
-            arguments: if listed.is_some() { &keys.without_id_listed } else { &keys.without_id },
+            arguments: keys.without_id(listed.is_some()),
             charge: part.charge,
             words: listed.map(listed_words).unwrap_or_default(),
         });
@@ -80,7 +80,7 @@ impl Call {
                 Waiting { position, ..waiting }
             });
             Member {
-                arguments: if listed.is_some() { &keys.with_id_listed } else { &keys.with_id },
+                arguments: keys.with_id(listed.is_some()),
                 charge: part.charge,
                 words: entry_words(&Entry { queue, ..*entry }, listed),
             }
@@ -90,22 +90,22 @@ impl Call {
     }
 
     pub(crate) fn correct_together(settled: &[Settled], at: Option<Micros>) -> Self {
-        Self::settle(b"correct", settled, at, |keys| &keys.with_id, Together::Settlement)
+        Self::settle(b"correct", settled, at, |keys| keys.with_id(false), Together::Settlement)
     }
 
     pub(crate) fn release_together(settled: &[Settled], at: Option<Micros>) -> Self {
-        let with_leases = Self::settle(b"release", settled, at, |keys| &keys.with_leases, Together::Settlement).bytes;
-        let mut call = Self::settle(b"release", settled, at, |keys| &keys.with_id, Together::Settlement);
+        let with_leases = Self::settle(b"release", settled, at, |keys| keys.with_leases(), Together::Settlement).bytes;
+        let mut call = Self::settle(b"release", settled, at, |keys| keys.with_id(false), Together::Settlement);
         call.with_leases = Some(with_leases);
         call
     }
 
     pub(crate) fn renew_together(settled: &[Settled], at: Option<Micros>) -> Self {
-        Self::settle(b"renew", settled, at, |keys| &keys.with_leases, Together::Renewal)
+        Self::settle(b"renew", settled, at, |keys| keys.with_leases(), Together::Renewal)
     }
 
     pub(crate) fn cancel_together(settled: &[Settled], at: Option<Micros>) -> Self {
-        Self::settle(b"cancel", settled, at, |keys| &keys.with_id, Together::Cancellation)
+        Self::settle(b"cancel", settled, at, |keys| keys.with_id(false), Together::Cancellation)
     }
 
     fn settle(
@@ -140,7 +140,7 @@ impl Together {
         let needs_id = |item: &Value| status(item) == Some(NEEDS_ID);
         items.iter().any(needs_id).then(|| {
             let id = new_id()?;
-            let entry = Entry { id: &id, charge: Charge::All(0), permit: false, queue: None };
+            let entry = Entry { id: &id, charge: Charge::All(0), permit: None, queue: None };
             Ok(Call::enter_together(parts.clone(), keys, &entry, *at, vec![None; keys.len()]))
         })
     }

@@ -44,6 +44,17 @@ pub(crate) fn word(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Appends one word of a command, given in pieces.
+pub(crate) fn word_of(out: &mut Vec<u8>, pieces: &[&[u8]]) {
+    out.push(b'$');
+    out.extend_from_slice(pieces.iter().map(|piece| piece.len()).sum::<usize>().to_string().as_bytes());
+    out.extend_from_slice(b"\r\n");
+    for piece in pieces {
+        out.extend_from_slice(piece);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
 /// Splits a byte stream into replies.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {

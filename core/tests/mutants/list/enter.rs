@@ -26,7 +26,22 @@ pub const ENTER: &[Mutant] = &[
         "      advance_queue()\n    end\n    write_state(lifetime)",
         "      advance_queue()\n    end",
     ),
-    ("write: a grant does not set the expiry of the permits", "call('PEXPIRE', permits_key, PERMIT_EXPIRY)", ""),
+    (
+        "write: a grant does not set the expiry of the permits",
+        "      call('PEXPIRE', permits_key, to_text(max(call('PTTL', permits_key), expiry(settle_within) + 0)))\n",
+        "",
+    ),
+    (
+        "write: a short permit shortens the life of a long one",
+        "to_text(max(call('PTTL', permits_key), expiry(settle_within) + 0))",
+        "expiry(settle_within)",
+    ),
+    (
+        "write: a long permit expires as a short one",
+        "to_text(max(call('PTTL', permits_key), expiry(settle_within) + 0))",
+        "to_text(max(call('PTTL', permits_key), 310000))",
+    ),
+    ("permit: every permit can be settled for five minutes", "(now + settle_within) * 2", "(now + 300000000) * 2"),
     (
         "write: a full server accepts the first write of a grant",
         "local lifetime, timeout, fencing_token = ctx.longest_reset, 0, 0",

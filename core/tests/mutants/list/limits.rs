@@ -199,12 +199,6 @@ pub const LIMITS: &[Mutant] = &[
         "format(':%.0f:%.0f:%.0f:', ctx.tickets, ctx.queued_until, now)",
         "format(':%.0f:%.0f:%.0f:', ctx.tickets, MAX, now)",
     ),
-    ("statistics: new statistics never expire", "expire_statistics()", ""),
-    (
-        "statistics: a damaged value fails the call",
-        "attempt('HINCRBY', KEYS[2], field, by)",
-        "call('HINCRBY', KEYS[2], field, by)",
-    ),
     ("check: a capacity of zero is accepted", "full - 1 < 0 or ", ""),
     ("write: the log has no expiry", "      call('PEXPIRE', limit.key, expiry(limit.b))\n", ""),
     (

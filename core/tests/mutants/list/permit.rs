@@ -3,11 +3,6 @@
 use super::Mutant;
 
 pub const PERMIT: &[Mutant] = &[
-    (
-        "write: permits expire early",
-        "PERMIT_TIMEOUT, PERMIT_EXPIRY = 300000000, 310000",
-        "PERMIT_TIMEOUT, PERMIT_EXPIRY = 300000000, 31000",
-    ),
     ("leases: any expiry is accepted, with an id", "lease_end <= 2 * MAX and lease_end % 1 == 0", "true"),
     (
         "leases: an expiry above the maximum is accepted, with an id",

@@ -3,25 +3,51 @@
 use super::Mutant;
 
 pub const UPSTREAM: &[Mutant] = &[
+    ("permit: a permit is valid one microsecond too long", "mark and now < deadline", "mark and now <= deadline"),
+    ("permit: a late correction is accepted", "mark and now < deadline", "mark"),
+    ("permit: a permit can be settled twice", "status = is_settled and 4 or 3", "status = 3"),
     (
-        "permit: a permit is valid one microsecond too long",
-        "if now >= granted_at + PERMIT_TIMEOUT then",
-        "if now > granted_at + PERMIT_TIMEOUT then",
-    ),
-    ("permit: a late correction is accepted", "if now >= granted_at + PERMIT_TIMEOUT then", "if false then"),
-    ("permit: a permit can be settled twice", "if mark % 2 == 1 then", "if false then"),
-    ("permit: a settled permit is remembered without end", "now < (mark - 1) / 2 and 4 or 6", "4"),
-    (
-        "permit: a settled permit is remembered one microsecond too long",
-        "now < (mark - 1) / 2 and 4 or 6",
-        "now <= (mark - 1) / 2 and 4 or 6",
+        "permit: the mark of a settled permit is its deadline",
+        "(is_settled and mark - 1 or mark) / 2",
+        "(is_settled and mark + 1 or mark) / 2",
     ),
     (
-        "permit: a corrected permit is not marked as settled",
-        "granted_at + PERMIT_TIMEOUT) * 2 + 1), permit)",
-        "granted_at + PERMIT_TIMEOUT) * 2), permit)",
+        "permit: a forgotten permit is never late",
+        "status = now >= granted_at + PERMIT_TIMEOUT and 5 or 6",
+        "status = 6",
     ),
-    ("permit: a settled permit is not remembered for a minute", "SETTLED_MEMORY, granted_at", "0, granted_at"),
+    (
+        "permit: a forgotten permit is always late",
+        "status = now >= granted_at + PERMIT_TIMEOUT and 5 or 6",
+        "status = 5",
+    ),
+    (
+        "permit: a permit is late one microsecond too late",
+        "status = now >= granted_at + PERMIT_TIMEOUT",
+        "status = now > granted_at + PERMIT_TIMEOUT",
+    ),
+    ("permit: a corrected permit is not marked as settled", "deadline) * 2 + 1), permit)", "deadline) * 2), permit)"),
+    (
+        "permit: a settled permit is not remembered for a minute",
+        "min(now + SETTLED_MEMORY, deadline)",
+        "min(now, deadline)",
+    ),
+    (
+        "permit: a settled permit is remembered after its deadline",
+        "min(now + SETTLED_MEMORY, deadline)",
+        "(now + SETTLED_MEMORY)",
+    ),
+    (
+        "learn: a long permit counts as in flight until its deadline",
+        " and (open[i + 1] % 2 == 1 or open_since + PERMIT_TIMEOUT >= reported_at + SETTLED_MEMORY)",
+        "",
+    ),
+    ("learn: what was settled counts for four minutes only", "(open[i + 1] % 2 == 1 or open_since", "(open_since"),
+    (
+        "learn: a permit counts as in flight for one microsecond less",
+        "open_since + PERMIT_TIMEOUT >= reported_at",
+        "open_since + PERMIT_TIMEOUT > reported_at",
+    ),
     ("log: an expired charge is corrected", "granted_at + limit.b > now and correct_log(", "correct_log("),
     (
         "log: a debt stops at one limit instead of two",
@@ -38,7 +64,6 @@ pub const UPSTREAM: &[Mutant] = &[
         "limit.length = call('LLEN', limit.key)\n          call('PEXPIRE', limit.key, expiry(limit.b))\n",
         "limit.length = call('LLEN', limit.key)\n",
     ),
-    ("write: a correction does not set the expiry of the permits", "call('PEXPIRE', permits_key, PERMIT_EXPIRY)", ""),
     (
         "write: a full server accepts the first write of a correction",
         "  call('ZADD', permits_key, to_text(min(now",

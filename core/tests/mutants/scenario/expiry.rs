@@ -42,7 +42,6 @@ pub(super) fn keys(port: u16, text: &str) -> Result<(), String> {
             script.raw.execute(&[&b"PEXPIRE"[..], &key, b"5000"]);
         }
         script.correct(0, &Units::All(2), NOW);
-        check_expiry(&mut script, ":p:", 300_000, "a correction")?;
         if script.limiter().policy().limits().len() == 1 {
             let state = time_to_reset(&mut script);
             check_expiry(&mut script, ":s:", state, "a correction")?;
@@ -68,6 +67,28 @@ pub(super) fn check_expiry(script: &mut Script, role: &str, milliseconds: u64, a
         return Ok(());
     }
     Err(format!("{role} expires in {ttl} ms after {after}, not in {expected}"))
+}
+
+/// Checks that the permits live until the last of them ends.
+pub(super) fn long_permits(port: u16, text: &str) -> Result<(), String> {
+    let mut script = Script::new(port, text, &[limit(Kind::Points, 5)]);
+    let week = 7 * 86_400_000;
+    for (time, expected) in [(None, 300_000), (Some(week), week), (None, week), (Some(86_400_000), week)] {
+        let request = Request::estimate(1);
+        let request = time.map_or(request, |time| request.settle_within(Micros(time * 1_000)));
+        script.decision(Operation::Acquire(request), NOW)?;
+        check_expiry(&mut script, ":p:", expected, "a permit")?;
+    }
+    // A settled permit is remembered for a minute, but not beyond its time.
+    let permit = script.decision(Operation::Acquire(Request::estimate(1)), NOW)?.permit.ok_or("no permit")?;
+    for (at, code) in [(299_999_999, 3), (299_999_999, 4), (300_000_000, 5)] {
+        let actual = 1.into();
+        match script.run(Operation::Correct { permit: &permit, actual }, NOW + at) {
+            Reply::Array(items) if items.first() == Some(&Reply::Integer(code)) => {}
+            other => return Err(format!("{other:?} instead of {code} at {at}")),
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn leases_and_tickets(port: u16, text: &str) -> Result<(), String> {

@@ -3,6 +3,7 @@
 
 mod damage;
 mod expiry;
+mod forms;
 mod keys;
 mod overrides;
 mod policies;
@@ -26,6 +27,7 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("peeks and refusals write nothing", keys::nothing_written),
     ("a full server refuses a whole call", keys::full_server),
     ("permits are bounded and expire", keys::permits),
+    ("permits live as long as the longest", expiry::long_permits),
     ("a log holds only entries that count", keys::log_length),
     ("damaged leases are errors", damage::damaged_leases),
     ("damaged tickets are errors", damage::damaged_tickets),
@@ -42,6 +44,7 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("a report fills a log with entries", overrides::log_after_a_report),
     ("a wait ends with the override that caused it", overrides::end_of_an_override),
     ("a report estimates the units of many open permits", overrides::many_open),
+    ("a report counts what has just begun, and what was just settled", overrides::long_open),
     ("a correction changes a long log", keys::long_logs),
     ("the number of reclaimed leases is bounded", keys::many_reclaimed),
     ("records of other policies are kept while they count", policies::kept_records),
@@ -55,6 +58,7 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("a ticket has the limits of its last call", policies::tags_of_tickets),
     ("leases of another label are the same limit for those who wait", policies::woken_tickets),
     ("similar tags are different", policies::similar_tags),
+    ("keys and limiters without statistics", forms::keys_and_statistics),
 ];
 
 /// Each of these scenarios takes up to a second.

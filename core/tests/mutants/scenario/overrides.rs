@@ -174,6 +174,38 @@ pub(super) fn many_open(port: u16, text: &str) -> Result<(), String> {
     if peek.remaining == Some(97_000) { Ok(()) } else { Err(format!("{peek:?}")) }
 }
 
+/// Checks how long an open permit and a settled one count for a report, when they can be settled for hours.
+pub(super) fn long_open(port: u16, text: &str) -> Result<(), String> {
+    let amount = 1_000_000;
+    for (settles, at, remaining) in [
+        (false, 240_000_000, 400_000),
+        (false, 240_000_001, 500_000),
+        // What was settled at the time of the report may not be in it, so nothing is given back.
+        (true, 1_000_000_000, 100_000),
+        (true, 1_000_000_001, 500_000),
+    ] {
+        let mut script = Script::new(port, text, &[Spec { amount, interval: 10_000 * HOUR, ..limit(Kind::Points, 5) }]);
+        script.raw.command("FLUSHALL");
+        let units = if settles { 900_000 } else { 100_000 };
+        let request = Request::estimate(units).settle_within(Micros(2 * HOUR));
+        let permit = script.decision(Operation::Acquire(request), NOW)?.permit.ok_or("no permit")?;
+        if settles {
+            let actual = units.into();
+            script.answer(Operation::Correct { permit: &permit, actual }, NOW + 1_000_000_000)?;
+        }
+        let label = script.limiter().policy().limits()[0].label().clone();
+        let budgets = [BudgetUpdate { remaining: Some(500_000), ..BudgetUpdate::new(label) }];
+        let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
+        script.answer(Operation::ApplyReport { report }, NOW + at)?;
+        let peek = script.decision(Operation::Peek(Request::cost(0)), NOW + at)?;
+        // A few units drain meanwhile.
+        if peek.remaining.is_none_or(|left| !(remaining..remaining + 50).contains(&left)) {
+            return Err(format!("{:?} instead of {remaining} at {at}", peek.remaining));
+        }
+    }
+    Ok(())
+}
+
 /// Checks that a call refused by an override waits at most until the override ends, but not a call refused by another
 /// limit.
 pub(super) fn end_of_an_override(port: u16, text: &str) -> Result<(), String> {

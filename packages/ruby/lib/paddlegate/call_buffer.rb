@@ -24,7 +24,7 @@ module Paddlegate
       5 => ->(message, *) { InternalError.new(message) }
     }.freeze
 
-    REQUEST_SIZE = 48
+    REQUEST_SIZE = 56
     WAIT_SIZE = 32
     CHANNEL_SIZE = 64
     ATTRIBUTES_SIZE = 40
@@ -65,10 +65,11 @@ module Paddlegate
     end
 
     # Returns a `pg_request`; `nil` when all arguments have their defaults.
-    def request(cost, estimate)
-      return if cost.nil? && estimate.nil?
+    def request(cost, estimate, settle_within)
+      return if cost.nil? && estimate.nil? && settle_within.nil?
 
-      words = [number("cost", cost), number("estimate", estimate), 0, 0, 0, 0]
+      words = [number("cost", cost), number("estimate", estimate), 0, 0, 0, 0,
+               settle_within.nil? ? 0 : micros("settle_within", settle_within)]
       # Keeps the arrays until the call has ended.
       @costs = put_units(words, 2, "cost", cost) if cost.is_a?(Hash)
       @estimates = put_units(words, 4, "estimate", estimate) if estimate.is_a?(Hash)
@@ -128,6 +129,11 @@ module Paddlegate
       return 0 if value.nil? || value.is_a?(Hash)
 
       Value.whole(argument, value).zero? ? -1 : value
+    end
+
+    # Converts an interval: 0 stands for "not given"; 1 is the shortest, and the library refuses it.
+    def micros(argument, interval)
+      [Value.interval(argument, interval), 1].max
     end
 
     # Puts the address and the length of an array of `pg_units`, and returns its memory.

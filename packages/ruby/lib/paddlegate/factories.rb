@@ -18,6 +18,12 @@ module Paddlegate
   # - `group`: the group of the limiter, 1 to 512 bytes. In a cluster limiters that decide together
   #   ({#together}) need the same one. All processes must give a name the same group: with another
   #   one, or none, it has another state. In memory the option has no effect.
+  # - `keyed`: `true` gives the limiter a state for each key: a limit per user, address or tenant.
+  #   Every call then needs the `key:`, see {Limiter#with_key}; default `false`. A keyed limiter and
+  #   one without keys of the same name have nothing in common.
+  # - `statistics`: `false` keeps no statistics and no entry in {#limiters}, so that a server does
+  #   less for each call; default `true`. The option is of this limiter: others of the name decide
+  #   alike, whether they count or not.
   # - `on_unavailable`: the behaviour while the store cannot decide. `:raise` (default) raises
   #   {UnavailableError}; `:fail_closed` refuses; `:fail_open` grants and never counts; `:local`
   #   decides in this process alone, with `local_share_percent` percent of every limit, from 1 to
@@ -110,7 +116,7 @@ module Paddlegate
     #
     # `wait_timeout` and `on_limit` are as for other factories. While the store cannot decide, the
     # strictest `on_unavailable` of the limiters applies, and `:local` refuses. In a cluster the
-    # limiters need one `group`.
+    # limiters need one `group`. A keyed limiter takes part with one key: `org.with_key("acme")`.
     def together(*limiters, wait_timeout: nil, on_limit: nil)
       Limiter.together(store, limiters, wait_timeout, on_limit)
     end
@@ -163,12 +169,32 @@ module Paddlegate
     end
 
     # Returns the limiters that any process, in any language, used within their `ttl`: a list of
-    # {LimiterInfo}, sorted by name.
-    def limiters
-      Library.limiters(store.handle)
+    # {LimiterInfo}, sorted by name. With a `prefix` only those whose names begin with it. For many
+    # names read pages ({#limiter_page}).
+    def limiters(prefix: nil)
+      Library.limiters(store.handle, Value.word("prefix", prefix.nil? ? "" : prefix))
     end
 
-    OPTIONS = %i[wait_timeout on_limit ttl group on_unavailable local_share_percent].freeze
+    # Returns a {LimiterPage} of {#limiters}: about 100 to 300, or the rest.
+    #
+    #   cursor = nil
+    #   loop do
+    #     page = limiter_page(prefix: "shop-", cursor: cursor)
+    #     page.limiters.each { |limiter| puts limiter.name }
+    #     cursor = page.cursor or break
+    #   end
+    #
+    # The first page has no `cursor`; the next page has that of the page before, and the last one
+    # has none. Only the names of one page are sorted, and a name may be on two pages. In memory
+    # there is one page. Another text raises {InvalidError}.
+    def limiter_page(prefix: nil, cursor: nil)
+      prefix = Value.word("prefix", prefix.nil? ? "" : prefix)
+      cursor = Value.text("cursor", cursor) unless cursor.nil?
+      Library.limiter_page(store.handle, prefix, cursor)
+    end
+
+    OPTIONS = %i[wait_timeout on_limit ttl group keyed statistics on_unavailable
+                 local_share_percent].freeze
     private_constant :OPTIONS
 
     private

@@ -22,11 +22,16 @@ module Paddlegate
     # `on_limit` is the action for a job over the limit: `:wait`, `:reschedule` or `:drop`; `:raise`
     # and `:ignore` leave the reaction to the caller and take no ticket. The default is the action
     # of the document from which the limiter was loaded, otherwise `:wait`.
-    def admit(id, on_limit: nil, cost: nil, estimate: nil)
+    def admit(id, on_limit: nil, cost: nil, estimate: nil, key: nil, settle_within: nil)
+      unless key.nil?
+        return with_key(key).admit(id, on_limit: on_limit, cost: cost, estimate: estimate,
+                                       settle_within: settle_within)
+      end
+
       id = Value.text("id", id)
       on_limit = on_limit_name(on_limit)
       buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate)
+      request = buffer.request(cost, estimate, settle_within)
       sent_at = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       outputs = [buffer.admission, buffer.error]
       buffer.check(@functions.admit(@handle, id, on_limit, request, *outputs))
@@ -42,7 +47,9 @@ module Paddlegate
     #
     # With `partial` each job is decided by itself, as {#admit} does. After an error repeat the
     # call: jobs that already run are known by their ids.
-    def admit_all(ids, on_limit: nil, partial: false)
+    def admit_all(ids, on_limit: nil, partial: false, key: nil)
+      return with_key(key).admit_all(ids, on_limit: on_limit, partial: partial) unless key.nil?
+
       Value.reject("must be a list", "ids", ids) unless ids.is_a?(Array)
 
       ids = ids.map { |id| Value.text("id", id) }
@@ -58,23 +65,25 @@ module Paddlegate
     # A ticket that is not claimed within `claim_timeout` after that time loses its queue position;
     # default {CLAIM_TIMEOUT}. With a `wait_timeout` the status is `:refused` when the wait is known
     # to be longer.
-    def enqueue(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil)
+    def enqueue(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil, key: nil,
+                settle_within: nil)
       wait = ticket_wait(claim_timeout, wait_timeout, END_OF_QUEUE)
-      acquire_with_id(Value.text("id", id), cost, estimate, wait)
+      queue(id, cost, estimate, settle_within, wait, key)
     end
 
     # Retries the call of a ticket from {#enqueue}, ahead of new calls. Returns a {Decision} with
     # the status `:granted` or `:queued`, as {#enqueue} does, or `:no_ticket` without a ticket:
     # cancelled, lapsed or claimed before.
-    def claim(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil)
+    def claim(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil, key: nil,
+              settle_within: nil)
       wait = ticket_wait(claim_timeout, wait_timeout, EXISTING_POSITION)
-      acquire_with_id(Value.text("id", id), cost, estimate, wait)
+      queue(id, cost, estimate, settle_within, wait, key)
     end
 
     # Removes the ticket from the queue, and ends the lease that it may have become. Returns
     # `:cancelled`, or `:unknown` when there was neither.
-    def cancel(id)
-      cancel_ticket(Value.text("id", id), 0)
+    def cancel(id, key: nil)
+      cancel_ticket(Value.text("id", id), 0, key)
     end
 
     private
@@ -94,6 +103,11 @@ module Paddlegate
       Array.new(ids.size) do |i|
         Admission.read(memory + (i * Admission::SIZE), self, sent_at, true)
       end
+    end
+
+    def queue(id, cost, estimate, settle_within, wait, key)
+      id = Value.text("id", id)
+      for_key(key) { |one| one.acquire_with_id(id, cost, estimate, settle_within, wait) }
     end
 
     def ticket_wait(claim_timeout, wait_timeout, queue_position)

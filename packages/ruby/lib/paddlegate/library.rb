@@ -68,11 +68,17 @@ module Paddlegate
     def with_group(limiter, group)
       return limiter if group.nil?
 
-      made = make(Native::LimiterHandle) do |*outputs|
-        Native.pg_limiter_with_group(limiter, group, *outputs)
-      end
-      limiter.free
-      made
+      replace(limiter) { |*outputs| Native.pg_limiter_with_group(limiter, group, *outputs) }
+    end
+
+    # Returns a copy of the limiter with a state for each key, and frees the original.
+    def keyed(limiter)
+      replace(limiter) { |*outputs| Native.pg_limiter_keyed(limiter, *outputs) }
+    end
+
+    # Returns a copy of the limiter that keeps no statistics, and frees the original.
+    def without_statistics(limiter)
+      replace(limiter) { |*outputs| Native.pg_limiter_without_statistics(limiter, *outputs) }
     end
 
     # Returns a copy of the limiter with this behaviour when the store is unavailable, and frees the
@@ -82,11 +88,21 @@ module Paddlegate
 
       mode = Value.word("on_unavailable", mode.nil? ? :raise : mode)
       share = share.nil? ? -1 : Value.whole("local_share_percent", share)
-      made = make(Native::LimiterHandle) do |*outputs|
+      replace(limiter) do |*outputs|
         Native.pg_limiter_with_on_unavailable(limiter, mode, share, *outputs)
       end
-      limiter.free
-      made
+    end
+
+    # Returns the limiter of one key; the original stays.
+    def with_key(limiter, key)
+      make(Native::LimiterHandle) do |*outputs|
+        Native.pg_limiter_with_key(limiter, key, *outputs)
+      end
+    end
+
+    # Returns whether a limiter has a state for each key.
+    def keyed?(limiter)
+      Native.pg_limiter_is_keyed(limiter) == 1
     end
 
     # Returns whether the grants of a limiter are leases.
@@ -114,9 +130,26 @@ module Paddlegate
       end)
     end
 
-    # Returns the limiters of a store.
-    def limiters(store)
-      list = make(Native::ListHandle) { |*outputs| Native.pg_list_open(store, *outputs) }
+    # Returns the limiters of a store whose names begin with `prefix`.
+    def limiters(store, prefix)
+      list = make(Native::ListHandle) do |*outputs|
+        Native.pg_list_open_prefix(store, prefix, *outputs)
+      end
+      read_list(list).tap { list.free }
+    end
+
+    # Returns a {LimiterPage}; `cursor` may be `nil`.
+    def limiter_page(store, prefix, cursor)
+      list = make(Native::ListHandle) do |*outputs|
+        Native.pg_list_open_page(store, prefix, cursor, *outputs)
+      end
+      cursor = text { |*target, error| Native.pg_list_cursor(list, *target, error) }
+      page = LimiterPage.new(read_list(list), (cursor.freeze unless cursor.empty?))
+      list.free
+      page.freeze
+    end
+
+    def read_list(list)
       buffer = CallBuffer.checkout
       info = FFI::MemoryPointer.new(:char, LimiterInfo::SIZE)
       found = []
@@ -126,9 +159,9 @@ module Paddlegate
         found << limiter
       end
       buffer.checkin
-      list.free
       found
     end
+    private_class_method :read_list
 
     # Creates the limiters of a document and returns a list of {LoadedLimiter}s. All arguments but
     # the first two may be `nil`.
@@ -230,5 +263,11 @@ module Paddlegate
       type.new(buffer.result.read_pointer).tap { buffer.checkin }
     end
     private_class_method :make
+
+    # Returns a copy of a limiter, and frees the original.
+    def replace(limiter, &block)
+      make(Native::LimiterHandle, &block).tap { limiter.free }
+    end
+    private_class_method :replace
   end
 end

@@ -5,14 +5,19 @@ module Paddlegate
   #
   # `cost` is the number of units that a call takes, default 1; 0 checks without taking. `estimate`
   # is the number of units to take until the actual cost is known. A limiter with a points limit
-  # needs one of the two. `id` names a call, 1 to 64 bytes, by default a new unique id: a repeated
-  # call with the id of a lease takes no second lease.
+  # needs one of the two. `settle_within` is how long after its grant an estimate can be settled, an
+  # interval from 5 minutes (default) to 7 days, for calls that last for hours. `id` names a call, 1
+  # to 64 bytes, by default a new unique id: a repeated call with the id of a lease takes no second
+  # lease.
   #
   # A number counts for every limit that counts units. A Hash from labels to numbers gives each
   # limit its own, as in `cost: { tpm: 900 }`: a limit that it does not name counts one, the call,
   # but a points limit must be named. Concurrency and throttle count calls and may not be named.
   # For limiters that decide together ({Factories#together}) a key may be the name of one, and its
   # value a number or a Hash from labels: `cost: { "openai:gpt-5" => { tpm: 900 }, "team" => 3 }`.
+  #
+  # `key` names the state that a call is of, for a keyed limiter (`keyed: true`), which needs it in
+  # every method but {#stats}: `allow?(key: "ann")` is `with_key("ann").allow?`.
   #
   # Every method may raise {InvalidError} (fix the call), {UnavailableError} (the store cannot
   # decide; see `on_unavailable` of {Factories}), {DataError} or {InternalError}.
@@ -33,6 +38,9 @@ module Paddlegate
     # The group of the limiter; `nil` without one.
     attr_reader :group
 
+    # The key that was given to {#with_key}; otherwise `nil`.
+    attr_reader :key
+
     # @api private
     attr_reader :handle
 
@@ -46,13 +54,17 @@ module Paddlegate
     # @api private
     # Called by {Factories}.
     def initialize(store, name, limits, wait_timeout: nil, on_limit: nil, ttl: nil, group: nil,
-                   on_unavailable: nil, local_share_percent: nil)
+                   keyed: nil, statistics: nil, on_unavailable: nil, local_share_percent: nil)
       @name = Value.word("name", name).freeze
       @group = Value.word("group", group).freeze unless group.nil?
       keep_options(wait_timeout, on_limit)
       ttl = Value.interval("ttl", ttl) unless ttl.nil?
+      keyed = Value.switch("keyed", keyed, false)
+      statistics = Value.switch("statistics", statistics, true)
       handle = Library.make_limiter(store.handle, @name, limits, ttl)
       handle = Library.with_group(handle, @group)
+      handle = Library.keyed(handle) if keyed
+      handle = Library.without_statistics(handle) unless statistics
       attach(store, Library.with_on_unavailable(handle, on_unavailable, local_share_percent))
     end
 
@@ -79,19 +91,39 @@ module Paddlegate
       end
     end
 
+    # Returns whether the limiter has a state for each key, also for the limiter of one key.
+    def keyed?
+      @keyed
+    end
+
+    # Returns the limiter of one key, a Symbol or a String of 1 to 512 bytes. It has all methods and
+    # the options of this limiter, and is for {Factories#together} too. It is cheap and made for one
+    # call: the state of a key ends soon after all its units are available again.
+    #
+    # Raises {InvalidError} if this limiter is not keyed. {#stats} has the counters of all keys, and
+    # is called without one.
+    def with_key(key)
+      key = Value.word("key", key).freeze
+      handle = Library.with_key(@handle, key)
+      dup.of_key(key, handle)
+    end
+
     # Runs the block within the limit and returns its value. Yields the {Permit}.
     #
     # Waits as {#acquire} does, and raises {OverLimit} over the limit; with `on_limit: :ignore` it
     # skips the block and returns {SKIPPED}. `used` is another name for `cost`. A lease is released
     # after the block, however the block ends; other units remain charged. A lease that ended before
     # the block causes a warning.
-    def within_limit(cost: nil, estimate: nil, used: nil, wait_timeout: nil, id: nil)
+    def within_limit(cost: nil, estimate: nil, used: nil, wait_timeout: nil, id: nil, key: nil,
+                     settle_within: nil)
       raise InvalidError.new("give one; without one, use acquire", "block") unless block_given?
       unless cost.nil? || used.nil?
         raise InvalidError.new("is another word for cost, give one of them", "used")
       end
 
-      waiter = Waiter.new(self, id, cost.nil? ? used : cost, estimate, wait_timeout)
+      limiter = key.nil? ? self : with_key(key)
+      cost = used if cost.nil?
+      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, wait_timeout)
       begin
         permit = waiter.acquire
       rescue OverLimit
@@ -115,8 +147,9 @@ module Paddlegate
     # times out, or at once when it is known to be longer. A wait that is interrupted (`Timeout`,
     # `Thread#kill`, a signal) gives back its ticket or lease; but what a first call without a reply
     # took under the caller's `id` stays until it is cancelled or ends after its timeout.
-    def acquire(cost: nil, estimate: nil, wait_timeout: nil, id: nil)
-      waiter = Waiter.new(self, id, cost, estimate, wait_timeout)
+    def acquire(cost: nil, estimate: nil, wait_timeout: nil, id: nil, key: nil, settle_within: nil)
+      limiter = key.nil? ? self : with_key(key)
+      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, wait_timeout)
       permit = waiter.acquire
     ensure
       waiter&.cancel unless permit
@@ -125,38 +158,59 @@ module Paddlegate
     # Takes the cost if every limit allows it and no ticket is ahead, otherwise nothing, and returns
     # a {Decision}. Never waits and never raises because of a refusal. An interrupted call gives
     # back its lease, as {#acquire} does.
-    def try_acquire(cost: nil, estimate: nil, id: nil)
-      return acquire_with_id(Value.text("id", id), cost, estimate, nil) unless id.nil?
-      return try_acquire_lease(cost, estimate) if @leases
+    def try_acquire(cost: nil, estimate: nil, id: nil, key: nil, settle_within: nil)
+      unless key.nil?
+        return for_key(key) do |one|
+          one.try_acquire(cost: cost, estimate: estimate, id: id, settle_within: settle_within)
+        end
+      end
+      unless id.nil?
+        return acquire_with_id(Value.text("id", id), cost, estimate, settle_within, nil)
+      end
+      return try_acquire_lease(cost, estimate, settle_within) if @leases
 
       buffer = CallBuffer.checkout
-      buffer.check(call_acquire(buffer, cost, estimate))
+      buffer.check(call_acquire(buffer, cost, estimate, settle_within))
       read_decision(buffer)
     end
 
     # Takes the cost as {#try_acquire} does and returns whether the call was granted. Raises
     # {InvalidError} for a limiter with a concurrency limit, since its lease could not be released:
     # use {#within_limit} or {#try_acquire}.
-    def allow?(cost: nil, estimate: nil)
+    def allow?(cost: nil, estimate: nil, key: nil, settle_within: nil)
+      unless key.nil?
+        return for_key(key) do |one|
+          one.allow?(cost: cost, estimate: estimate, settle_within: settle_within)
+        end
+      end
+
       Library.check_allow(@handle) if @leases
       buffer = CallBuffer.checkout
-      buffer.check(call_acquire(buffer, cost, estimate))
+      buffer.check(call_acquire(buffer, cost, estimate, settle_within))
       allowed = buffer.decision.get_int32(0) == Decision::GRANTED
       buffer.checkin
       allowed
     end
 
     # Returns the {Decision} that {#try_acquire} would return now. Changes nothing.
-    def peek(cost: nil, estimate: nil)
+    def peek(cost: nil, estimate: nil, key: nil, settle_within: nil)
+      unless key.nil?
+        return for_key(key) do |one|
+          one.peek(cost: cost, estimate: estimate, settle_within: settle_within)
+        end
+      end
+
       buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate)
+      request = buffer.request(cost, estimate, settle_within)
       buffer.check(@functions.peek(@handle, request, buffer.decision, buffer.error))
       read_decision(buffer)
     end
 
     # Deletes the state: charged units, permits, leases, tickets, statistics, overrides, learned
-    # limits and a pause.
-    def reset
+    # limits and a pause. Of a keyed limiter it is the state of one key; the statistics stay.
+    def reset(key: nil)
+      return for_key(key, &:reset) unless key.nil?
+
       buffer = CallBuffer.checkout
       buffer.check(@functions.reset(@handle, buffer.error))
       buffer.checkin
@@ -165,8 +219,11 @@ module Paddlegate
 
     # Charges a cost in any case, up to one whole limit of debt, for costs that are known only
     # afterwards. Returns a granted {Decision} with the remaining units. A repeated call charges
-    # again. Limits that count calls (concurrency, throttle) are not charged.
-    def debit(cost)
+    # again. Limits that count calls (concurrency, throttle) are not charged. A Hash needs its
+    # braces here: `debit({ tpm: 300 })`.
+    def debit(cost, key: nil)
+      return for_key(key) { |one| one.debit(cost) } unless key.nil?
+
       cost = Value.cost("cost", cost)
       buffer = CallBuffer.checkout
       buffer.check(@functions.debit(@handle, *cost, buffer.decision, buffer.error))
@@ -177,27 +234,29 @@ module Paddlegate
     # returns the settlement. `permit` is the {Permit} or its id, as for {#release} and {#renew}.
     #
     # `:settled`: the charge is now the actual cost; the other settlements change nothing.
-    # `:already`: the permit was settled before. `:late`: the permit is older than five minutes and
-    # the estimate remains charged. `:unknown`: the permit was never issued, reset since, or
-    # forgotten.
-    def correct(permit, actual)
+    # `:already`: the permit was settled before. `:late`: the permit is older than five minutes, or
+    # than its `settle_within`, and the estimate remains charged. `:unknown`: the permit was never
+    # issued, reset since, or forgotten.
+    def correct(permit, actual, key: nil)
       id = Value.permit(permit)
       actual = Value.cost("actual", actual)
-      settlement { |*outputs| @functions.correct(@handle, id, *actual, *outputs) }
+      settlement(key) { |handle, *outputs| @functions.correct(handle, id, *actual, *outputs) }
     end
 
     # Ends the lease of a permit, from any process, and returns the settlement.
     #
     # `:released`: the lease has ended. `:late`: the lease had ended before, and another call may
     # have its slot. `:unknown`: no such lease exists, or the limiter has no concurrency limit.
-    def release(permit)
+    def release(permit, key: nil)
       id = Value.permit(permit)
-      settlement { |*outputs| @functions.release(@handle, id, *outputs) }
+      settlement(key) { |handle, *outputs| @functions.release(handle, id, *outputs) }
     end
 
     # Restarts the duration of a lease, from any process. Returns the seconds (Float) for which the
     # lease lasts from now; `nil` when it has ended.
-    def renew(permit)
+    def renew(permit, key: nil)
+      return for_key(key) { |one| one.renew(permit) } unless key.nil?
+
       id = Value.permit(permit)
       buffer = CallBuffer.checkout
       buffer.check(@functions.renew(@handle, id, buffer.result, buffer.error))
@@ -207,7 +266,7 @@ module Paddlegate
     end
 
     # Returns the counters of this limiter over all processes, and its current leases and tickets:
-    # {Statistics}.
+    # {Statistics}. Those of a keyed limiter are of all its keys, and have no leases and tickets.
     def stats
       buffer = CallBuffer.checkout
       numbers = buffer.decision
@@ -218,14 +277,14 @@ module Paddlegate
     end
 
     def inspect
-      "#<#{self.class} name=#{name.inspect}>"
+      "#<#{self.class} name=#{name.inspect}#{" key=#{key.inspect}" if key}>"
     end
 
     # @api private
     # Takes the cost under an id. `wait` has the arguments of {CallBuffer#wait}, or is `nil`.
-    def acquire_with_id(id, cost, estimate, wait)
+    def acquire_with_id(id, cost, estimate, settle_within, wait)
       buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate)
+      request = buffer.request(cost, estimate, settle_within)
       wait &&= buffer.wait(*wait)
       buffer.check(@functions.acquire_with_id(@handle, request, id, wait, buffer.decision,
                                               buffer.error))
@@ -259,7 +318,27 @@ module Paddlegate
       Library.listen(@handle)
     end
 
+    protected
+
+    # Makes this copy the limiter of a key.
+    def of_key(key, handle)
+      @key = key
+      @handle = handle
+      self
+    end
+
     private
+
+    # Returns what the block returns for this limiter, or for that of a key, whose handle is then
+    # closed. After an error the garbage collector closes it, since a {Cleanup} may still use it.
+    def for_key(key)
+      return yield(self) if key.nil?
+
+      limiter = with_key(key)
+      result = yield limiter
+      limiter.handle.free
+      result
+    end
 
     def initialize_together(store, limiters, wait_timeout, on_limit)
       limiters.each do |limiter|
@@ -294,14 +373,15 @@ module Paddlegate
       @store = store
       @handle = handle
       @leases = Library.leases?(handle)
+      @keyed = Library.keyed?(handle)
     end
 
     # Takes the cost under a new id, with which the lease can be given back if the call is
     # interrupted or gets no reply.
-    def try_acquire_lease(cost, estimate)
+    def try_acquire_lease(cost, estimate, settle_within)
       id = Library.new_id
       may_hold = true
-      decision = acquire_with_id(id, cost, estimate, nil)
+      decision = acquire_with_id(id, cost, estimate, settle_within, nil)
     rescue Error => e
       unanswered = true
       may_hold = e.is_a?(UnavailableError) && e.may_have_counted?
@@ -310,8 +390,8 @@ module Paddlegate
       Cleanup.cancel(self, id, wait: !unanswered) if may_hold && decision.nil?
     end
 
-    def call_acquire(buffer, cost, estimate)
-      request = buffer.request(cost, estimate)
+    def call_acquire(buffer, cost, estimate, settle_within)
+      request = buffer.request(cost, estimate, settle_within)
       @functions.acquire(@handle, request, buffer.decision, buffer.error)
     end
 
@@ -321,16 +401,18 @@ module Paddlegate
       decision
     end
 
-    def settlement
-      buffer = CallBuffer.checkout
-      buffer.check(yield(buffer.result, buffer.error))
-      settlement = Library::SETTLEMENTS[buffer.result.get_int32(0)]
-      buffer.checkin
-      settlement
+    def settlement(key)
+      for_key(key) do |limiter|
+        buffer = CallBuffer.checkout
+        buffer.check(yield(limiter.handle, buffer.result, buffer.error))
+        settlement = Library::SETTLEMENTS[buffer.result.get_int32(0)]
+        buffer.checkin
+        settlement
+      end
     end
 
-    def cancel_ticket(id, gave_up)
-      settlement { |*outputs| @functions.cancel(@handle, id, gave_up, *outputs) }
+    def cancel_ticket(id, gave_up, key = nil)
+      settlement(key) { |handle, *outputs| @functions.cancel(handle, id, gave_up, *outputs) }
     end
   end
 end

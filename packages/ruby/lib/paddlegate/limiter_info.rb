@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Paddlegate
-  # A limiter in the list of {Factories#limiters}. Frozen.
+  # A limiter in the list of {Factories#limiters} or {Factories#limiter_page}. Frozen.
   #
   # `group`: the group, `nil` without one and in memory. `limits`: the limits of all policies of the
   # name as last used, each a Hash of `label`, `kind`, `amount`, `interval` and `offset` (seconds)
   # as in a {RuntimeState}. `last_used`: seconds since 1970, to the minute; `nil` in memory, which
   # does not record it. `ttl`: seconds for which the limiter is listed and its statistics are kept
-  # after that.
-  LimiterInfo = Struct.new(:name, :group, :limits, :last_used, :ttl) do
+  # after that. `keyed`: whether it has a state for each key; all keys are one entry.
+  LimiterInfo = Struct.new(:name, :group, :limits, :last_used, :ttl, :keyed) do
     # @api private
     # Reads a `pg_limiter_info`; `nil` for the one that marks the end of the list.
     def self.read(memory)
@@ -21,7 +21,7 @@ module Paddlegate
       last_used, ttl = memory.get_bytes(self::COUNT + 8, 16).unpack("q2")
       last_used = last_used == -1 ? nil : last_used / 1_000_000.0
       new(name.force_encoding("UTF-8").freeze, group.empty? ? nil : group, limits, last_used,
-          ttl / 1_000_000.0).freeze
+          ttl / 1_000_000.0, memory.get_int32(self::KEYED) == 1).freeze
     end
   end
 
@@ -29,5 +29,6 @@ module Paddlegate
   LimiterInfo::GROUP = 520
   LimiterInfo::LIMITS = 1040
   LimiterInfo::COUNT = 3344
-  LimiterInfo::SIZE = 3368
+  LimiterInfo::KEYED = 3368
+  LimiterInfo::SIZE = 3376
 end

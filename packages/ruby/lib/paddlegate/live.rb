@@ -2,7 +2,8 @@
 
 module Paddlegate
   # Changes of a running {Limiter}, for all processes at once. `label` is the label of a limit, a
-  # Symbol or a String; a policy with one limit needs none.
+  # Symbol or a String; a policy with one limit needs none. `key` is that of a keyed limiter, whose
+  # pauses, overrides and learned limits are of one key.
   module Live
     NOT_GIVEN = -1
     private_constant :NOT_GIVEN
@@ -12,7 +13,7 @@ module Paddlegate
     #
     # During the pause a refusal has the reason `:paused`, and its `retry_after` is the time to the
     # end of the pause; waiters continue to wait.
-    def pause(duration = nil, until: nil)
+    def pause(duration = nil, until: nil, key: nil)
       deadline = binding.local_variable_get(:until)
       if duration.nil? && deadline.nil?
         raise InvalidError.new("is missing; give a duration or an end time", "duration")
@@ -20,12 +21,12 @@ module Paddlegate
 
       span = interval("duration", duration)
       deadline = time("until", deadline)
-      command { |*outputs| @functions.pause(@handle, span, deadline, *outputs) }
+      command(key) { |handle, *outputs| @functions.pause(handle, span, deadline, *outputs) }
     end
 
     # Ends a pause and wakes the waiters. Returns the {RuntimeState}.
-    def resume
-      command { |*outputs| @functions.resume(@handle, *outputs) }
+    def resume(key: nil)
+      command(key) { |handle, *outputs| @functions.resume(handle, *outputs) }
     end
 
     # Overrides one limit of the policy in every process: `limit`, in units of the kind, and an
@@ -41,30 +42,30 @@ module Paddlegate
     # or a number of seconds since 1970; otherwise when they are removed, or when no call was
     # granted for 90 days.
     def override(limit: nil, interval: nil, label: nil, limits: nil, expires_in: nil,
-                 expires_at: nil)
+                 expires_at: nil, key: nil)
       expiry = [interval("expires_in", expires_in), time("expires_at", expires_at)]
       unless limits.nil?
         unless [limit, interval, label].all?(&:nil?)
           raise InvalidError.new("give the numbers of one limit or limits, not both", "limits")
         end
 
-        return override_limits(limits, expiry)
+        return override_limits(limits, expiry, key)
       end
 
       numbers = [label(label), units("limit", limit), interval("interval", interval), *expiry]
-      command { |*outputs| @functions.override(@handle, *numbers, *outputs) }
+      command(key) { |handle, *outputs| @functions.override(handle, *numbers, *outputs) }
     end
 
     # Removes the override of one label, or all overrides without a label. Returns the
     # {RuntimeState}.
-    def restore(label = nil)
+    def restore(label = nil, key: nil)
       label = label(label)
-      command { |*outputs| @functions.restore(@handle, label, *outputs) }
+      command(key) { |handle, *outputs| @functions.restore(handle, label, *outputs) }
     end
 
     # Returns the {RuntimeState}: the pause, the overrides and the learned limits. Changes nothing.
-    def runtime_state
-      command { |*outputs| @functions.runtime_state_get(@handle, *outputs) }
+    def runtime_state(key: nil)
+      command(key) { |handle, *outputs| @functions.runtime_state_get(handle, *outputs) }
     end
 
     # Applies an override document of Open Job Spec, a Hash or JSON with any of `concurrency`,
@@ -73,10 +74,10 @@ module Paddlegate
     # the other policies of its name. Returns the {RuntimeState}.
     #
     # The message of an {InvalidError} contains the JSON path of a fault.
-    def apply_ojs_override(document)
+    def apply_ojs_override(document, key: nil)
       document = Value.json("document", document)
-      command do |*outputs|
-        @functions.apply_ojs_override(@handle, document, *outputs)
+      command(key) do |handle, *outputs|
+        @functions.apply_ojs_override(handle, document, *outputs)
       end
     end
 
@@ -85,7 +86,9 @@ module Paddlegate
     #
     # The later of `retry_after` and `rate_limit_until` applies, 30 seconds without either. A pause
     # that ends later stays in force.
-    def apply_ojs_signal(document)
+    def apply_ojs_signal(document, key: nil)
+      return for_key(key) { |one| one.apply_ojs_signal(document) } unless key.nil?
+
       document = Value.json("document", document)
       buffer = CallBuffer.checkout
       buffer.check(@functions.apply_ojs_signal(@handle, document, buffer.result, buffer.error))
@@ -102,13 +105,13 @@ module Paddlegate
     # bucket's interval. `permit`: the {Permit} of the call that got the response, or its id; the
     # time of its grant distinguishes older reports from newer ones.
     def report_budget(remaining: nil, limit: nil, interval: nil, restore_rate: nil, reset_in: nil,
-                      reset_at: nil, permit: nil, label: nil)
+                      reset_at: nil, permit: nil, label: nil, key: nil)
       permit = Value.permit(permit) unless permit.nil?
       numbers = [label(label), units("remaining", remaining), units("limit", limit),
                  interval("interval", interval), rate(restore_rate), interval("reset_in", reset_in),
                  time("reset_at", reset_at)]
-      report do |*outputs|
-        @functions.report_budget(@handle, permit, *numbers, *outputs)
+      report(key) do |handle, *outputs|
+        @functions.report_budget(handle, permit, *numbers, *outputs)
       end
     end
 
@@ -124,15 +127,15 @@ module Paddlegate
     # id; the cost in the response settles it. Without a `status`, a response counts as a refusal
     # only if it must be one by the provider's documentation.
     def learn_from_response(headers, body = "", status: nil, provider: :auto, max_pause: nil,
-                            max_learned: nil, permit: nil)
+                            max_learned: nil, permit: nil, key: nil)
       words, texts = Upstream.headers(headers)
       body = Upstream.body(body)
       status = status.nil? ? NOT_GIVEN : Upstream.status(status)
       provider = Value.word("provider", provider)
       bounds = [interval("max_pause", max_pause), units("max_learned", max_learned)]
       permit = Value.permit(permit) unless permit.nil?
-      report do |*outputs|
-        @functions.learn_from_response(@handle, permit, provider, status, words, texts.size, body,
+      report(key) do |handle, *outputs|
+        @functions.learn_from_response(handle, permit, provider, status, words, texts.size, body,
                                        body.bytesize, *bounds, *outputs)
       end
     end
@@ -147,26 +150,32 @@ module Paddlegate
 
     private
 
-    def override_limits(limits, expiry)
+    def override_limits(limits, expiry, key)
       Policy.pack(limits) do |*array|
-        command { |*outputs| @functions.override_limits(@handle, *array, *expiry, *outputs) }
+        command(key) do |handle, *outputs|
+          @functions.override_limits(handle, *array, *expiry, *outputs)
+        end
       end
     end
 
-    def command
-      buffer = CallBuffer.checkout
-      buffer.check(yield(buffer.runtime_state, buffer.error))
-      runtime_state = RuntimeState.read(buffer.runtime_state)
-      buffer.checkin
-      runtime_state
+    def command(key)
+      for_key(key) do |limiter|
+        buffer = CallBuffer.checkout
+        buffer.check(yield(limiter.handle, buffer.runtime_state, buffer.error))
+        runtime_state = RuntimeState.read(buffer.runtime_state)
+        buffer.checkin
+        runtime_state
+      end
     end
 
-    def report
-      buffer = CallBuffer.checkout
-      buffer.check(yield(buffer.learned, buffer.error))
-      learned = Learned.read(buffer.learned)
-      buffer.checkin
-      learned
+    def report(key)
+      for_key(key) do |limiter|
+        buffer = CallBuffer.checkout
+        buffer.check(yield(limiter.handle, buffer.learned, buffer.error))
+        learned = Learned.read(buffer.learned)
+        buffer.checkin
+        learned
+      end
     end
 
     def label(label)

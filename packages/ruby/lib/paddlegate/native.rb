@@ -110,6 +110,10 @@ module Paddlegate
     attach_function :pg_limiter_with_on_unavailable,
                     %i[pointer string int64 pointer pointer], :int32
     attach_function :pg_limiter_with_group, %i[pointer string pointer pointer], :int32
+    attach_function :pg_limiter_keyed, %i[pointer pointer pointer], :int32
+    attach_function :pg_limiter_with_key, %i[pointer string pointer pointer], :int32
+    attach_function :pg_limiter_without_statistics, %i[pointer pointer pointer], :int32
+    attach_function :pg_limiter_is_keyed, [:pointer], :int32
     attach_function :pg_together, %i[pointer pointer size_t pointer pointer], :int32
     attach_function :pg_check_allow, %i[pointer pointer], :int32
     attach_function :pg_limiter_close, %i[pointer pointer], :int32
@@ -128,7 +132,10 @@ module Paddlegate
     attach_function :pg_waiter_must_cancel, %i[pointer int32], :int32
     attach_function :pg_reconnect_pause_us, [:int64], :int64
     attach_function :pg_cancel_timeout_us, [], :int64
-    attach_function :pg_list_open, %i[pointer pointer pointer], :int32, blocking: true
+    attach_function :pg_list_open_prefix, %i[pointer string pointer pointer], :int32, blocking: true
+    attach_function :pg_list_open_page, %i[pointer string string pointer pointer], :int32,
+                    blocking: true
+    attach_function :pg_list_cursor, %i[pointer pointer size_t pointer], :int32
     attach_function :pg_list_next, %i[pointer pointer pointer], :int32
     attach_function :pg_list_close, %i[pointer pointer], :int32
 

@@ -118,6 +118,13 @@ module Paddlegate
       text(argument, value.is_a?(Symbol) ? value.name : value)
     end
 
+    # Returns a switch: `true` or `false`, or the default for `nil`.
+    def switch(argument, value, default)
+      return value.nil? ? default : value if [true, false, nil].include?(value)
+
+      reject("must be true or false", argument, value)
+    end
+
     # Returns microseconds since 1970 for a Time (or an object with `to_time`) or a number of
     # seconds.
     def timestamp(argument, value)

@@ -15,7 +15,7 @@ module Paddlegate
 
     attr_reader :limiter
 
-    def initialize(limiter, id, cost, estimate, wait_timeout)
+    def initialize(limiter, id, cost, estimate, settle_within, wait_timeout)
       @limiter = limiter
       # Whether only this call has the id, so that a ticket or a lease under it belongs to this
       # call.
@@ -23,6 +23,7 @@ module Paddlegate
       @id = @owns_id ? Library.new_id : Value.text("id", id)
       @cost = cost
       @estimate = estimate
+      @settle_within = settle_within
       max_wait = wait_timeout.nil? ? limiter.wait_timeout : Value.wait_timeout(wait_timeout)
       @max_wait_us = Value.interval("wait_timeout", max_wait)
     end
@@ -90,7 +91,7 @@ module Paddlegate
       @channel = channel
       @decision = nil
       @sent_at = now
-      decision = @limiter.acquire_with_id(@id, @cost, @estimate, next_wait)
+      decision = @limiter.acquire_with_id(@id, @cost, @estimate, @settle_within, next_wait)
       @state = state if decision.status == :queued
       @state&.on_decision(now, decision)
       @decision = decision

@@ -6,17 +6,17 @@ module Paddlegate
       # The methods of all limiters. Safe to share between threads and to keep over `fork`.
       class Base
         NAME = /\A[A-Za-z0-9_-]+\z/
-        OPTIONS = %i[wait_timeout policy ttl reschedule backoff group on_unavailable
-                     local_share_percent].freeze
+        OPTIONS = %i[wait_timeout policy ttl reschedule backoff group keyed statistics
+                     on_unavailable local_share_percent].freeze
 
         # The keywords of {#within_limit}.
-        ARGUMENTS = [].freeze
+        ARGUMENTS = %i[key].freeze
         private_constant :NAME, :OPTIONS
 
         attr_reader :name
 
-        # The options with their defaults, times in seconds; `reschedule`, `backoff`, `group` and
-        # `local_share_percent` only if they were given. Frozen.
+        # The options with their defaults, times in seconds; `reschedule`, `backoff`, `group`,
+        # `keyed`, `statistics` and `local_share_percent` only if they were given. Frozen.
         attr_reader :options
 
         # The limit in units: at once, in the interval, or in the bucket.
@@ -38,13 +38,15 @@ module Paddlegate
         #
         # `used` (bucket, window and leaky limiters): the units that the call takes; default 1.
         # `estimate` (points limiters): the estimated units; the block gets a handle whose
-        # `points_used(actual)` corrects the estimate.
+        # `points_used(actual)` corrects the estimate. `settle_within` (points limiters): how long
+        # it can be corrected, an interval from 5 minutes (default) to 7 days. `key` (limiters with
+        # `keyed: true`): the key whose limit it is, 1 to 512 bytes.
         def within_limit(**arguments, &block)
           unknown = arguments.keys - self.class::ARGUMENTS
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 
-          limiter.within_limit(**arguments.transform_values { |units| Inner.round_up(units) },
-                               &block)
+          units = arguments.slice(:used, :estimate).transform_values { |it| Inner.round_up(it) }
+          limiter.within_limit(**arguments, **units, &block)
         end
 
         # Returns how often a job over this limit is rescheduled before it fails.
@@ -57,19 +59,21 @@ module Paddlegate
           @options[:backoff] || Limiter.config.backoff
         end
 
-        # Returns the counters of this limiter over all processes, {Statistics}, in one call.
+        # Returns the counters of this limiter over all processes, {Statistics}, in one call. Those
+        # of a keyed limiter are of all its keys.
         def stats
           limiter.stats
         end
 
-        # Deletes the charged units, the locks, the queue and the metrics.
-        def reset
-          limiter.reset
+        # Deletes the charged units, the locks, the queue and the metrics. A keyed limiter needs a
+        # `key`, and the metrics, which are of all keys, stay.
+        def reset(key: nil)
+          limiter.reset(key: key)
         end
 
         # Resets the limiter, as {#reset} does. Its name is listed until its `ttl` ends.
-        def delete
-          reset
+        def delete(key: nil)
+          reset(key: key)
         end
 
         # Returns the name, for logs.
@@ -92,7 +96,8 @@ module Paddlegate
         end
 
         def create(store)
-          given = options.slice(:ttl, :group, :on_unavailable, :local_share_percent)
+          given = options.slice(:ttl, :group, :keyed, :statistics, :on_unavailable,
+                                :local_share_percent)
           given[:on_limit] = options[:policy]
           Inner.new(self, store, name, @limits, wait_timeout: max_wait, **given)
         end
@@ -114,14 +119,16 @@ module Paddlegate
           unknown = options.keys - OPTIONS
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 
-          wait, policy, ttl, reschedule, backoff, group, mode, share = options.values_at(*OPTIONS)
+          wait, policy, ttl, reschedule, backoff, group, keyed, statistics, mode, share =
+            options.values_at(*OPTIONS)
           Paddlegate::Limiter.ignores?(policy, "policy") unless policy.nil?
           { wait_timeout: wait.nil? ? Library::WAIT_TIMEOUT : Value.wait_timeout(wait),
             policy: policy.nil? ? :raise : policy,
             ttl: ttl.nil? ? Library::TTL : Value.interval("ttl", ttl) / 1_000_000.0,
             reschedule: reschedule && Value.whole("reschedule", reschedule),
-            backoff: backoff && Configuration.check_backoff(backoff), group: group,
-            on_unavailable: mode.nil? ? :raise : mode, local_share_percent: share }.compact
+            backoff: backoff && Configuration.check_backoff(backoff), group: group, keyed: keyed,
+            statistics: statistics, on_unavailable: mode.nil? ? :raise : mode,
+            local_share_percent: share }.compact
         end
       end
     end

@@ -27,6 +27,8 @@ module Paddlegate
     #   value of {configure}.
     # - `backoff`: as {Configuration#backoff}, which it overrides.
     # - `group`: the group of the limiter, as in {Factories}; default none.
+    # - `keyed` and `statistics`: as in {Factories}; default `false` and `true`. A keyed limiter has
+    #   a limit for each `key:` of {Base#within_limit}, without a limiter for each.
     # - `on_unavailable` and `local_share_percent`: the behaviour while Redis cannot decide, as in
     #   {Factories}.
     #   Default `:raise`; with `:fail_closed` the job gets {OverLimit} and is rescheduled.

@@ -38,7 +38,7 @@ module Paddlegate
         end
 
         # Does nothing, since there is no state.
-        def reset; end
+        def reset(**_ignored); end
       end
     end
   end

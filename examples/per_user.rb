@@ -1,19 +1,18 @@
 # frozen_string_literal: true
 
-# A limit for each customer by plan, one for all of them together, and one customer who gets more.
-# Guide: docs/src/guides/per-customer.md
+# A limit for each user by plan, one for all of them together, and one user who gets more.
+# Guide: docs/src/guides/per-user.md
 require "paddlegate"
 
-PLANS = { free: 3, team: 10 }.freeze
-ALL = Paddlegate.window("api", 12, :minute)
-
-def limiter(customer, plan)
-  Paddlegate.window("api:#{customer}", PLANS.fetch(plan), :minute, ttl: :day)
-end
+PLANS = {
+  free: Paddlegate.window("api", 3, :minute, keyed: true),
+  team: Paddlegate.window("api", 10, :minute, keyed: true)
+}.freeze
+ALL = Paddlegate.window("everybody", 12, :minute)
 
 # Both limits at once: a refusal by one costs nothing in the other.
-def serve(customer, plan)
-  decision = Paddlegate.together(ALL, limiter(customer, plan)).try_acquire
+def serve(user, plan)
+  decision = Paddlegate.together(ALL, PLANS.fetch(plan).with_key(user)).try_acquire
   return "#{decision.remaining} left" if decision.allowed?
   return "service busy" if decision.limiter == ALL.name
 
@@ -23,7 +22,7 @@ end
 4.times { puts "ada (free): #{serve("ada", :free)}" }
 puts "ada (team): #{serve("ada", :team)}" # -> ada (team): 6 left
 
-limiter("bob", :free).override(limit: 5, expires_in: :hour)
+PLANS[:free].override(limit: 5, expires_in: :hour, key: "bob")
 answers = Array.new(6) { serve("bob", :free) }
 served = answers.count { |answer| answer.end_with?("left") }
 puts served # 5

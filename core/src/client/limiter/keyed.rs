@@ -1,0 +1,161 @@
+//! Keyed limiters: one policy, and a state for each key.
+
+#[cfg(feature = "redis")]
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+#[cfg(feature = "redis")]
+use super::StateLocation;
+use super::{Inner, Limiter};
+use crate::base::error::{Error, Result};
+use crate::engine::state::State;
+use crate::model::operation::Operation;
+#[cfg(feature = "redis")]
+use crate::model::policy::Policy;
+use crate::model::statistics::Statistics;
+use crate::store::memory::OfAllKeys;
+#[cfg(feature = "redis")]
+use crate::store::redis::{PARTS, Roles};
+
+/// The maximum length of a key, in bytes.
+pub const MAX_KEY: usize = 512;
+
+/// What all keys of a keyed limiter have in common in this process.
+#[derive(Default)]
+pub(crate) struct AllKeys {
+    in_memory: OnceLock<Arc<OfAllKeys>>,
+    #[cfg(feature = "redis")]
+    roles: OnceLock<Arc<Roles>>,
+    /// For each hash tag, the second at which the limiter was last added to its list of limiters.
+    #[cfg(feature = "redis")]
+    listed_at: [AtomicU64; PARTS],
+}
+
+impl AllKeys {
+    #[cfg(feature = "redis")]
+    pub(super) fn roles(&self, policy: &Policy) -> Arc<Roles> {
+        self.roles.get_or_init(|| Arc::new(Roles::new(policy))).clone()
+    }
+}
+
+impl Limiter {
+    /// Returns a copy that has a state for each key: a limit per user, address or tenant without a limiter for each.
+    ///
+    /// Every call needs a key, given by [`with_key`](Self::with_key). A key that is not used costs nothing: its state ends
+    /// soon after all its units are available again. All keys have one entry in the list of limiters and one set of
+    /// statistics. In a cluster the keys are spread over up to 16 nodes; with a group they are on one.
+    ///
+    /// A keyed limiter and one without keys of the same name have nothing in common.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let per_user = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?.keyed()?;
+    /// assert!(per_user.with_key("alice")?.acquire(Request::cost(2))?.allowed());
+    /// assert!(!per_user.with_key("alice")?.acquire(Request::cost(1))?.allowed());
+    /// assert!(per_user.with_key("bob")?.acquire(Request::cost(1))?.allowed());
+    /// assert_eq!(per_user.statistics()?.granted, 2, "of all keys");
+    /// assert_eq!(per_user.acquire(Request::cost(1)).unwrap_err().argument(), Some("key"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn keyed(&self) -> Result<Self> {
+        self.check_single("keyed", "belongs to each limiter; give it to those that decide together")?;
+        Ok(self.varied(|inner| (inner.keys, inner.key) = (Some(Arc::default()), None)).located())
+    }
+
+    /// Returns whether the limiter has a state for each key.
+    pub fn is_keyed(&self) -> bool {
+        self.inner.keys.is_some()
+    }
+
+    /// Returns the limiter of one key, of 1 to 512 bytes. It is made for one call: cheap, and not registered anywhere.
+    ///
+    /// `Invalid`, argument `key`, for a key that is empty or too long, and for a limiter that is not [`keyed`](Self::keyed).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?;
+    /// assert_eq!(api.with_key("alice").unwrap_err().argument(), Some("key"), "not keyed");
+    /// let per_user = api.keyed()?;
+    /// assert_eq!(per_user.with_key("alice")?.key(), Some("alice"));
+    /// assert_eq!(per_user.with_key("").unwrap_err().argument(), Some("key"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn with_key(&self, key: &str) -> Result<Self> {
+        if !self.is_keyed() {
+            let message =
+                format!("the limiter is not keyed; leave it out or create the limiter keyed: name={}", self.name());
+            return Err(Error::invalid("key", message));
+        }
+        if key.is_empty() || key.len() > MAX_KEY {
+            return Err(Error::invalid("key", format!("must have 1 to {MAX_KEY} bytes: bytes={}", key.len())));
+        }
+        Ok(self.varied(|inner| inner.key = Some(key.into())).located())
+    }
+
+    /// Returns the key that was given by [`with_key`](Self::with_key).
+    pub fn key(&self) -> Option<&str> {
+        self.inner.key.as_deref()
+    }
+
+    /// Returns an error for an operation on a keyed limiter without the key, or with one where all keys are meant.
+    pub(super) fn check_key(&self, operation: &Operation<'_>) -> Result<()> {
+        let is_of_all = matches!(operation, Operation::Statistics);
+        match (&self.inner.keys, &self.inner.key) {
+            (Some(_), None) if !is_of_all => Err(self.key_is_missing()),
+            (Some(_), Some(_)) if is_of_all => {
+                let message = format!("statistics are of all keys; leave it out: name={}", self.name());
+                Err(Error::invalid("key", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn key_is_missing(&self) -> Error {
+        let message = format!("is missing; the limiter has a state for each key: name={}", self.name());
+        Error::invalid("key", message)
+    }
+
+    /// Runs a change of a state in memory, and adds what it counted to the statistics of all keys.
+    #[inline]
+    pub(super) fn counted<T>(&self, state: &mut State, run: impl FnOnce(&mut State) -> T) -> T {
+        if !self.is_keyed() && self.has_statistics() {
+            return run(state);
+        }
+        let before = state.statistics;
+        let result = run(state);
+        self.count_since(state, &before);
+        result
+    }
+
+    /// Adds what a state in memory has counted since `before` to the statistics of all keys; without statistics it counts
+    /// nothing.
+    pub(super) fn count_since(&self, state: &mut State, before: &Statistics) {
+        if !self.has_statistics() {
+            state.statistics = *before;
+        } else if let Some(all) = self.inner.keys.as_ref().and_then(|keys| keys.in_memory.get()) {
+            all.count(&state.statistics.minus(before));
+        }
+    }
+
+    /// Returns what all keys have in common in the memory store; `None` for a limiter that is not keyed.
+    pub(super) fn all_keys_in_memory(&self) -> Option<&Arc<OfAllKeys>> {
+        let Inner { keys: Some(keys), store, name, policy, has_statistics, .. } = &*self.inner else { return None };
+        let memory = store.in_memory()?;
+        Some(keys.in_memory.get_or_init(|| memory.all_keys(name, policy, *has_statistics)))
+    }
+
+    /// Returns the second at which the limiter was last added to the list of limiters of its hash tag.
+    #[cfg(feature = "redis")]
+    pub(super) fn listed_at(&self) -> &AtomicU64 {
+        match (&self.inner.keys, &self.inner.location) {
+            (Some(all), StateLocation::Redis { keys, .. }) => &all.listed_at[keys.part()],
+            _ => &self.inner.listed_at,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Copies of a limiter with another option.
+
+use std::sync::Arc;
+
+use super::{Inner, Limiter, MAX_NAME};
+use crate::base::error::{Error, Result};
+use crate::model::on_unavailable::OnUnavailable;
+use crate::model::policy::Policy;
+
+impl Limiter {
+    /// Returns a copy with this behaviour when the store is unavailable. In memory it has no effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{ErrorKind, OnUnavailable, Paddlegate, Request};
+    /// let pg = Paddlegate::open("unix:///no/such/socket", None)?;
+    /// let api = pg.window("api", 100, Duration::from_secs(60))?;
+    /// assert_eq!(api.acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
+    /// let decision = api.with_on_unavailable(OnUnavailable::Local { share_percent: 10 }).acquire(Request::cost(1))?;
+    /// assert!(decision.allowed() && decision.degraded);
+    /// assert_eq!(decision.remaining, Some(9), "of 10 percent of 100 units");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_on_unavailable(&self, on_unavailable: OnUnavailable) -> Self {
+        let is_one = self.inner.together.is_empty();
+        let on_unavailable = if is_one { on_unavailable } else { on_unavailable.together() };
+        self.varied(|inner| inner.on_unavailable = on_unavailable).located()
+    }
+
+    /// Returns a copy in a group, of 1 to 512 bytes. In a cluster the limiters of a group are on one node, so that they can
+    /// decide [together](crate::Paddlegate::together).
+    ///
+    /// All processes must give a name the same group: with another one, or none, it has another state. In memory the group
+    /// has no effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
+    /// let user = pg.window("user-7", 100, Duration::from_secs(60))?.with_group("acme")?;
+    /// assert_eq!(user.group(), Some("acme"));
+    /// assert_eq!(user.with_group("").unwrap_err().argument(), Some("group"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn with_group(&self, group: &str) -> Result<Self> {
+        check_group(group)?;
+        self.check_single("group", "belongs to each limiter; give it to those that decide together")?;
+        let variant = self.varied(|inner| {
+            inner.group = Some(group.into());
+            inner.keys = inner.keys.as_ref().map(|_| Arc::default());
+        });
+        Ok(variant.located())
+    }
+
+    /// Returns the group, whose limiters can decide together in a cluster.
+    pub fn group(&self) -> Option<&str> {
+        self.inner.group.as_deref()
+    }
+
+    /// Returns a copy that keeps no statistics and is not in the list of limiters: a server then does less for each call, and
+    /// nothing of the limiter remains soon after all units are available again.
+    ///
+    /// The switch is of the limiter in this process: others that use the name decide alike, whether they count or not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let pg = Paddlegate::memory();
+    /// let api = pg.window("api", 100, Duration::from_secs(60))?.without_statistics()?;
+    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// assert_eq!(api.statistics().unwrap_err().argument(), Some("statistics"));
+    /// assert!(pg.limiters()?.is_empty());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn without_statistics(&self) -> Result<Self> {
+        self.check_single("statistics", "belong to each limiter; turn them off for those that decide together")?;
+        let variant = self.varied(|inner| {
+            inner.has_statistics = false;
+            inner.keys = inner.keys.as_ref().map(|_| Arc::default());
+        });
+        Ok(variant.located())
+    }
+
+    /// Returns whether the limiter keeps statistics and is in the list of limiters.
+    pub fn has_statistics(&self) -> bool {
+        self.inner.has_statistics
+    }
+
+    /// Returns a limiter of the same state without limits, whose commands reach the state.
+    pub(super) fn named(&self) -> Self {
+        let mut inner = self.varied(|inner| {
+            inner.policy = Arc::new(Policy::without_limits());
+            inner.keys = inner.keys.as_ref().map(|_| Arc::default());
+        });
+        inner.location = inner.state_location();
+        inner.made()
+    }
+
+    /// Returns a changed copy that has no location yet.
+    pub(super) fn varied(&self, change: impl FnOnce(&mut Inner)) -> Inner {
+        let Inner { store, name, policy, ttl, on_unavailable, group, has_statistics, keys, key, together, .. } =
+            &*self.inner;
+        let mut inner = Inner {
+            on_unavailable: *on_unavailable,
+            group: group.clone(),
+            has_statistics: *has_statistics,
+            keys: keys.clone(),
+            key: key.clone(),
+            together: together.clone(),
+            ..Inner::new(store, name.clone(), policy, *ttl)
+        };
+        change(&mut inner);
+        inner
+    }
+
+    /// Returns an error for several limiters that decide together.
+    pub(super) fn check_single(&self, argument: &'static str, message: &str) -> Result<()> {
+        if self.inner.together.is_empty() { Ok(()) } else { Err(Error::invalid(argument, message)) }
+    }
+}
+
+/// Checks the name of a group.
+pub(crate) fn check_group(group: &str) -> Result<()> {
+    if group.is_empty() || group.len() > MAX_NAME {
+        return Err(Error::invalid("group", format!("must have 1 to {MAX_NAME} bytes: bytes={}", group.len())));
+    }
+    Ok(())
+}
