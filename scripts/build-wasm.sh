@@ -45,9 +45,9 @@ bind() {
 
 rm -rf "$dist"
 compile
-bind "$dist" 136000
+bind "$dist" 161000
 compile --features full
-bind "$dist/full" 404500
+bind "$dist/full" 526000
 
 # The same code for `require`, side by side.
 common='s/^export default /module.exports = /; s/^export {/module.exports = {/'

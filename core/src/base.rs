@@ -2,6 +2,7 @@
 
 pub(crate) mod bounds;
 pub(crate) mod charge;
+pub(crate) mod civil;
 pub(crate) mod clock;
 #[cfg(any(feature = "documents", feature = "simulate"))]
 pub(crate) mod decimal;
@@ -15,6 +16,7 @@ pub(crate) mod per_process;
 #[cfg(feature = "documents")]
 pub mod period;
 pub(crate) mod ranked;
+pub(crate) mod short_list;
 pub(crate) mod test_clock;
 
 #[cfg(feature = "redis")]

@@ -4,6 +4,7 @@ pub(crate) mod budget;
 pub(crate) mod loads;
 pub(crate) mod overrides;
 pub(crate) mod permits;
+pub(crate) mod plain;
 pub(crate) mod queue;
 pub(crate) mod reply;
 #[cfg(feature = "redis")]

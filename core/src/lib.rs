@@ -30,6 +30,7 @@
 //! | [`concurrency`](Limit::concurrency) of 60 | 60 leases | as many as were released | the same | no limit |
 //!
 //! - The units of a bucket return all at once, at multiples of its interval since 1970. Many providers count like this.
+//!   A [`quota`](Limit::quota) is the same for days, weeks, months, quarters and years of a [`Calendar`].
 //! - A window never grants more than its limit, wherever a minute starts: each unit returns a minute after its use. It
 //!   stores the time of each, so its limit is at most 100,000.
 //! - A leaky limit is a meter. Empty, it takes a burst of 60; full, it takes one unit each second. A smaller capacity
@@ -74,7 +75,7 @@ pub mod store;
 #[cfg(feature = "providers")]
 pub mod upstream;
 
-pub use base::bounds::{CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT};
+pub use base::bounds::{ADMISSION_CLAIM_TIMEOUT, CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT};
 pub use base::error::{Error, ErrorKind, Result};
 pub use base::micros::{MAX_SPAN, MAX_TIME, Micros};
 #[cfg(feature = "documents")]
@@ -93,7 +94,7 @@ pub use client::prepared::Prepared;
 pub use client::reschedule::{RESCHEDULE, Reschedule, backoff};
 pub use client::waiter::{CANCEL_TIMEOUT, Waiter, reconnect_pause};
 pub use client::wakeup::WakeupListener;
-pub use engine::queue::{MAX_TICKETS, RECHECK};
+pub use engine::queue::{MAX_TICKETS, MIN_POLL, RECHECK};
 #[cfg(feature = "documents")]
 pub use formats::document::Document;
 #[cfg(feature = "documents")]
@@ -102,14 +103,18 @@ pub use formats::load::LoadedLimiter;
 pub use formats::procedure::{Procedure, ProcedureOutcome};
 #[cfg(feature = "documents")]
 pub use formats::{Definition, LoadOptions};
+pub use model::block_after::{BlockAfter, MAX_BLOCK, MAX_REFUSALS};
 pub use model::budget::{BudgetUpdate, UpstreamReport};
+pub use model::calendar::{Calendar, CalendarPeriod};
 pub use model::cost::{Cost, LimiterUnits};
 pub use model::decision::{Decision, Status, Ticket};
+pub use model::extension::Extension;
 pub use model::kind::Kind;
 pub use model::label::{Label, MAX_LABEL, MAX_LABELS};
 pub use model::learned::{Learned, Notes};
 pub use model::limit::{LOCK_TIMEOUT, Limit, MAX_CONCURRENCY, MAX_UNITS, MAX_WINDOW};
-pub use model::limiter_info::{LimiterInfo, LimiterPage, ListPage};
+pub use model::limiter_info::{LIMITERS_PER_PAGE, LimiterInfo, LimiterPage, ListPage};
+pub use model::mode::Mode;
 pub use model::on_limit::OnLimit;
 pub use model::on_unavailable::OnUnavailable;
 pub use model::operation::{Answer, Operation};
@@ -120,7 +125,9 @@ pub use model::permit::{
 };
 pub use model::policy::{MAX_LIMITS, Policy};
 pub use model::reason::Reason;
+pub use model::refund::Refund;
 pub use model::request::{QueuePosition, Request, Wait};
+pub use model::share::Share;
 pub use model::statistics::{DEFAULT_STATISTICS_TTL, Statistics};
 pub use model::wakeup::Wakeup;
 pub use store::signal_handling::SignalHandling;

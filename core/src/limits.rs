@@ -4,4 +4,5 @@ pub(crate) mod bucket;
 pub(crate) mod check;
 pub(crate) mod concurrency;
 pub(crate) mod leaky;
+pub(crate) mod quota;
 pub(crate) mod window;

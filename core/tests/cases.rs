@@ -36,7 +36,13 @@ fn ojs(store: &Paddlegate, key: &str, strategies: &str) -> Limiter {
 
 /// Acquires under the job's id with a claim timeout of 1 minute and returns the status.
 fn place(limiter: &Limiter, job: &str, place: QueuePosition) -> Status {
-    let wait = Wait { max_wait: MAX_SPAN, claim_timeout: Micros(60 * SECOND), channel: "", position: place };
+    let wait = Wait {
+        max_wait: MAX_SPAN,
+        claim_timeout: Micros(60 * SECOND),
+        channel: "",
+        position: place,
+        ..Wait::up_to(MAX_SPAN)
+    };
     limiter.acquire_with_id(Request::cost(1), job, Some(wait)).expect("a decision").status
 }
 

@@ -136,6 +136,57 @@ mod keys {
     }
 
     #[test]
+    fn and_names_in_groups_are_not_confused() {
+        each_store(|store, name| {
+            // Some have one hash tag, since there are 300 groups and 256 tags.
+            let groups = || (0..300).map(|i| format!("{name}{i}"));
+            let of_group = |group: &str| store.window(name, 1_000, MINUTE)?.with_group(group);
+            for (i, group) in groups().enumerate() {
+                let i = i as u64;
+                assert_eq!(acquire(&of_group(&group)?, Request::cost(1 + i), NOW).remaining, Some(999 - i), "{group}");
+                let alice = of_group(&group)?.keyed()?.with_key("alice")?;
+                assert_eq!(acquire(&alice, Request::cost(2 + i), NOW).remaining, Some(998 - i), "{group}");
+            }
+            for (i, group) in groups().enumerate() {
+                let (i, statistics) = (i as u64, of_group(&group)?.keyed()?.statistics()?);
+                assert_eq!((statistics.granted, statistics.units), (1, 2 + i), "{group}");
+                let statistics = of_group(&group)?.statistics()?;
+                assert_eq!((statistics.granted, statistics.units), (1, 1 + i), "{group}");
+            }
+            // All of one text, apart from the lengths, and of one hash tag.
+            let group = format!("{name}g");
+            let all: [(&str, Option<&str>, Option<&str>); 8] = [
+                ("a:b:c:d", Some(&group), None),
+                ("a", Some(&group), Some("b:c:d")),
+                ("a:b", Some(&group), Some("c:d")),
+                (":a", Some(&group), Some("b:c:d")),
+                ("d", Some(&group), Some(":s:d")),
+                ("d", Some(&group), None),
+                ("d", None, Some(":s:d")),
+                ("s:d", Some(&group), Some("s:d")),
+            ];
+            for (i, (of_name, group, key)) in all.into_iter().enumerate() {
+                let mut limiter = store.window(&format!("{name}{of_name}"), 100, MINUTE)?;
+                if let Some(group) = group {
+                    limiter = limiter.with_group(group)?;
+                }
+                if let Some(key) = key {
+                    limiter = limiter.keyed()?.with_key(key)?;
+                }
+                let decision = acquire(&limiter, Request::cost(1 + i as u64), NOW);
+                assert_eq!(decision.remaining, Some(99 - i as u64), "{of_name} {group:?} {key:?}");
+            }
+            // The clocks of other tests may end entries of the list in Redis.
+            if store.redis().is_none() {
+                let listed = store.limiters_with_prefix(name)?;
+                let groups = listed.iter().filter(|info| info.name == *name).filter(|info| info.group.is_some());
+                assert_eq!(groups.count(), 600, "with keys and without");
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
     fn have_queues_overrides_and_pauses_of_their_own() {
         each_store(|store, name| {
             let per_user = store.throttle(name, MINUTE)?.keyed()?;

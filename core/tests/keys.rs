@@ -58,6 +58,50 @@ mod redis_keys {
     }
 
     #[test]
+    fn of_groups_tell_group_name_and_key_apart_and_those_without_a_group_stay() {
+        let (store, mut raw) = database(5);
+        let tagless = |raw: &mut Raw| {
+            let mut keys: Vec<String> = raw
+                .keys("")
+                .into_iter()
+                .map(|key| String::from_utf8(key).expect("a key of text"))
+                .map(|key| format!("{}{}", &key[..4], &key[8..]))
+                .filter(|key| !key.ends_with(":limiters"))
+                .collect();
+            keys.sort();
+            raw.command("FLUSHDB");
+            keys
+        };
+        let forms: [(Option<&str>, Option<&str>, [&str; 3]); 4] = [
+            (None, None, ["pg2::m:a:b", "pg2::s:a:b", "pg2::w:a:b"]),
+            (None, Some("c:d"), ["pg2:3:s:a:b:c:d", "pg2:3:w:a:b:c:d", "pg2:k:m:a:b"]),
+            (Some("g:é"), None, ["pg2:g4.:m:g:é:a:b", "pg2:g4.:s:g:é:a:b", "pg2:g4.:w:g:é:a:b"]),
+            (Some("g:é"), Some("c"), ["pg2:g4.3:s:g:é:a:b:c", "pg2:g4.3:w:g:é:a:b:c", "pg2:g4.k:m:g:é:a:b"]),
+        ];
+        for (group, key, expected) in forms {
+            let mut limiter = store.window("a:b", 5, DAY).expect("a limiter");
+            if let Some(group) = group {
+                limiter = limiter.with_group(group).expect("a group");
+            }
+            if let Some(key) = key {
+                limiter = limiter.keyed().and_then(|keyed| keyed.with_key(key)).expect("a key");
+            }
+            acquire(&limiter, Request::cost(1), NOW);
+            assert_eq!(tagless(&mut raw), expected);
+            // A window of another policy of the name has a key that the script makes of that of the state.
+            let other = Policy::new([Limit::window(5, DAY).and_then(|limit| limit.labelled("day")).expect("a label")]);
+            acquire(&limiter, Request::cost(1), NOW);
+            let named = store.limiter("a:b", other.expect("a policy")).expect("a limiter");
+            let named = group.map_or(Ok(named.clone()), |group| named.with_group(group)).expect("a group");
+            let named = key.map_or(Ok(named.clone()), |key| named.keyed()?.with_key(key)).expect("a key");
+            acquire(&named, Request::cost(1), NOW);
+            named.reset().expect("a reset");
+            let kept: &[&str] = if key.is_some() { &expected[2..] } else { &[] };
+            assert_eq!(tagless(&mut raw), kept, "after a reset by one of the policies");
+        }
+    }
+
+    #[test]
     fn expire_after_any_operation() {
         let (store, mut raw) = database(10);
         for (limiter, request) in every_kind(&store, "SK-T13") {

@@ -24,6 +24,8 @@ const SECOND: u64 = 1_000_000;
 const HOUR: Duration = Duration::from_secs(3_600);
 /// The claim timeout: how long a ticket keeps its queue position after its call should have retried.
 const CLAIM_TIMEOUT: u64 = paddlegate::CLAIM_TIMEOUT.0;
+/// When the next in line for a lease calls again that was granted at the same time, without a wake-up.
+const FIRST_POLL: u64 = paddlegate::MIN_POLL.0 * 5 / 4;
 const SEEDS: &str = "proptest-regressions/leases.txt";
 
 macro_rules! on_both_stores {
@@ -70,6 +72,7 @@ on_both_stores![
     the_fencing_token_rises_with_every_lease,
     a_renewed_lease_has_its_full_timeout_again,
     an_expired_ticket_gets_its_number_back,
+    others_pass_a_job_by_that_does_not_call,
     tickets_of_dead_waiters_expire_once_and_other_waiters_pass,
     many_expired_tickets_are_removed_by_several_calls,
     a_waiter_keeps_its_position_while_the_limit_is_zero,
@@ -722,15 +725,16 @@ fn a_renewed_lease_has_its_full_timeout_again(test_store: &TestStore) {
 }
 
 fn an_expired_ticket_gets_its_number_back(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("lapsed"), 1, 4);
+    let limiter = test_store.concurrent(&unique("lapsed"), 1, 2);
     granted(&limiter, "holder", NOW);
     let (number, _) = queued(&limiter, "stopped", longest_wait(), NOW);
     let (second, _) = queued(&limiter, "second", longest_wait(), NOW);
-    queued(&limiter, "third", longest_wait(), NOW + 3 * SECOND);
-    // The waiter should have retried when the lease ended; its ticket lapses one claim timeout after that.
-    let expiry = NOW + 4 * SECOND + CLAIM_TIMEOUT;
+    queued(&limiter, "third", longest_wait(), NOW + SECOND / 2);
+    // The waiter should have retried after the time that it got; its ticket lapses one claim timeout after that.
+    let expiry = NOW + FIRST_POLL + CLAIM_TIMEOUT;
     let at = |at: u64| enter(&limiter, "second", 1, Some(existing_only()), at);
-    assert_eq!(at(NOW + 4 * SECOND).retry_after, Some(Micros(CLAIM_TIMEOUT)), "until the first ticket expires");
+    let retry_after = Some(Micros(expiry - NOW - 2 * SECOND));
+    assert_eq!(at(NOW + 2 * SECOND).retry_after, retry_after, "until the first ticket expires");
     assert_eq!(at(expiry - 1).status, Status::Queued);
     let permit = at(expiry).permit.expect("a permit");
     assert_eq!(statistics(&limiter, expiry).lapsed, 1);
@@ -751,6 +755,35 @@ fn an_expired_ticket_gets_its_number_back(test_store: &TestStore) {
     let (joined, position) =
         queued(&limiter, "fifth", Wait { position: QueuePosition::Number(last + 100), ..longest_wait() }, expiry + 3);
     assert_eq!((joined, position), (last + 1, 1));
+}
+
+fn others_pass_a_job_by_that_does_not_call(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("passed"), 1, 600);
+    let job = |id: &str, at: u64| enter(&limiter, id, 1, Some(Wait::of_job(paddlegate::MAX_SPAN, None)), at);
+    let five = paddlegate::ADMISSION_CLAIM_TIMEOUT.0;
+    let holder = granted(&limiter, "holder", NOW);
+    assert_eq!(job("absent", NOW).retry_after, Some(Micros(FIRST_POLL)));
+    assert_eq!(job("next", NOW).retry_after, Some(Micros(2 * FIRST_POLL)));
+    release(&limiter, &holder, NOW + SECOND);
+    // Its turn has come, and for five seconds nobody takes it.
+    let passed = NOW + FIRST_POLL + five;
+    assert_eq!(job("next", passed - 1).retry_after, Some(Micros(1)));
+    assert_eq!(take(&limiter, "without a ticket", passed - 1).status, Status::Refused);
+    let permit = job("next", passed).permit.expect("a lease");
+    assert_eq!(statistics(&limiter, passed).tickets, 1);
+    // It is the first again as soon as it calls, also of those that came in the meantime.
+    assert_eq!(job("later", passed).status, Status::Queued);
+    let back = job("absent", passed + 60 * SECOND).ticket.expect("a ticket");
+    assert_eq!((back.number, back.position), (1, 0));
+    release(&limiter, &permit, passed + 61 * SECOND);
+    assert_eq!(job("later", passed + 61 * SECOND).status, Status::Queued);
+    let permit = job("absent", passed + 61 * SECOND).permit.expect("a lease");
+    // Without a call for a minute more its place is lost.
+    let lost = job("slow", passed + 61 * SECOND);
+    let end = passed + 61 * SECOND + lost.retry_after.expect("a time").0 + five + paddlegate::JOB_CLAIM_TIMEOUT.0;
+    release(&limiter, &permit, end - 1);
+    assert_eq!(enter(&limiter, "slow", 1, Some(existing_only()), end).status, Status::Granted, "its own call");
+    assert_eq!(statistics(&limiter, end).lapsed, 1, "the later one");
 }
 
 fn tickets_of_dead_waiters_expire_once_and_other_waiters_pass(test_store: &TestStore) {
@@ -780,11 +813,9 @@ fn tickets_of_dead_waiters_expire_once_and_other_waiters_pass(test_store: &TestS
         queued(&limiter, &format!("dead {number}"), longest_wait(), next_check);
     }
     cancel(&limiter, "holder", next_check);
-    assert_eq!(
-        take(&limiter, "new caller", next_check + paddlegate::RECHECK.0 + CLAIM_TIMEOUT - 1).status,
-        Status::Refused
-    );
-    granted(&limiter, "new caller", next_check + paddlegate::RECHECK.0 + CLAIM_TIMEOUT);
+    let expiry = next_check + 20 * FIRST_POLL + CLAIM_TIMEOUT;
+    assert_eq!(take(&limiter, "new caller", expiry - 1).status, Status::Refused);
+    granted(&limiter, "new caller", expiry);
     assert_eq!(statistics(&limiter, next_check).lapsed, 40);
 }
 

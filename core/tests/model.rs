@@ -271,10 +271,11 @@ impl World {
         let waiting = Waiting {
             max_wait: MAX_SPAN.0,
             claim_timeout: CLAIM_TICKS * TICK,
+            keep: 0,
             channel: if self.clients[client].is_listening { "open" } else { "" },
             position: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
         };
-        let entry = Entry { id: IDS[client], charge: ONE, permit: None, queue: Some(waiting) };
+        let entry = Entry { queue: Some(waiting), ..Entry::without_queue(IDS[client], ONE, None) };
         let call = Call::Enter(number, self.clients[client].is_listening);
         let reply = self
             .call(&protocol.policy, client, call, |transaction| transaction.enter(entry))
@@ -825,6 +826,7 @@ mod random_walks {
                     let wait = Wait {
                         max_wait: paddlegate::MAX_SPAN,
                         claim_timeout: Micros(CLAIM_TICKS * TICK),
+                        keep: Micros(0),
                         channel: &channel,
                         position: place,
                     };

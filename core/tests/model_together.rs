@@ -174,10 +174,11 @@ impl World {
         let waiting = Waiting {
             max_wait: MAX_SPAN.0,
             claim_timeout: TICK,
+            keep: 0,
             channel: IDS[client],
             position: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
         };
-        let entry = Entry { id: IDS[client], charge: ONE, permit: None, queue: Some(waiting) };
+        let entry = Entry { queue: Some(waiting), ..Entry::without_queue(IDS[client], ONE, None) };
         let mut states: Vec<Option<&mut State>> = self.limiters.iter_mut().map(Some).collect();
         let mut members: Vec<Member<'_>> = path
             .iter()

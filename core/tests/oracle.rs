@@ -50,6 +50,9 @@ mod agrees {
         fn on_throttles(sequence in sequence(vec![Kind::Throttle], 60)) { with_the_oracle(&sequence)?; }
 
         #[test]
+        fn on_quotas(sequence in sequence(vec![Kind::Quota], 60)) { with_the_oracle(&sequence)?; }
+
+        #[test]
         fn on_one_to_four_limits(sequence in composite(60)) { with_the_oracle(&sequence)?; }
     }
 
@@ -98,6 +101,30 @@ mod guarantees {
         }
 
         #[test]
+        fn corrections_to_lower_costs_grant_no_more_than_the_costs_known_from_the_start(
+            (limit, calls) in estimated_calls(),
+        ) {
+            let mut estimated = Library::new(&memory_with_clock(), "estimated", &[limit]);
+            let mut known = Library::new(&memory_with_clock(), "known", &[limit]);
+            let (mut at, mut open) = (1_700_000_000_000_000, Vec::new());
+            for EstimatedCall { wait, estimate, actual, extension, corrected } in calls {
+                at += wait;
+                let decision = estimated.acquire(at, &Units::All(estimate), true);
+                if decision.allowed {
+                    let permit = estimated.permits().len() - 1;
+                    let more = extension.filter(|units| estimated.extend(permit, false, *units, at).is_ok_and(|it| it.allowed));
+                    let actual = actual % (estimate + more.unwrap_or(0) + 1);
+                    prop_assert!(known.acquire(at, &Units::All(actual), false).allowed, "{actual} of {estimate} at {at}");
+                    open.push((permit, actual));
+                }
+                for _ in 0..corrected.min(open.len()) {
+                    let (permit, actual) = open.remove(open.len() / 2);
+                    estimated.correct(permit, &Units::All(actual), at);
+                }
+            }
+        }
+
+        #[test]
         fn peeks_change_nothing(
             sequence in composite(40),
             times in prop::collection::vec(1..1_800_000_000_000_000_u64, 4),
@@ -136,7 +163,7 @@ mod guarantees {
         #[test]
         fn decisions_do_not_depend_on_the_start_time(sequence in composite(40), days in 0..20_000_u64) {
             let mut sequence = keep_only(sequence, keeps_state_and_clock);
-            sequence.limits.retain(|limit| limit.kind != Kind::Bucket);
+            sequence.limits.retain(|limit| !matches!(limit.kind, Kind::Bucket | Kind::Quota));
             prop_assume!(!sequence.limits.is_empty());
             sequence.start = 1;
             let later = Sequence { start: 1 + days * 86_399_999_999, ..sequence.clone() };
@@ -163,6 +190,7 @@ mod guarantees {
                         | Operation::Reset
                         | Operation::Lose
                         | Operation::Correct { .. }
+                        | Operation::Extend { .. }
                 )
             });
             let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
@@ -187,6 +215,40 @@ mod guarantees {
         }
     }
 
+    /// A call whose actual cost is at most what it has reserved, and how many calls are corrected after it.
+    #[derive(Clone, Debug)]
+    struct EstimatedCall {
+        wait: u64,
+        estimate: u64,
+        actual: u64,
+        extension: Option<u64>,
+        corrected: usize,
+    }
+
+    /// Generates a limit that gives back no drained units, and calls.
+    fn estimated_calls() -> impl Strategy<Value = (Spec, Vec<EstimatedCall>)> {
+        const KINDS: [Kind; 5] = [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Quota];
+        const INTERVALS: [u64; 5] = [7, 1_000, 99_991, 20_000_000, 60_000_000];
+        let limit = (prop::sample::select(&KINDS[..]), 1..=40_u64, prop::sample::select(&INTERVALS[..]));
+        let limit = limit.prop_map(|(kind, amount, interval)| {
+            let offset = u64::from(matches!(kind, Kind::Leaky | Kind::Points));
+            Spec { kind, number: 0, amount, interval, offset }
+        });
+        limit.prop_flat_map(|limit| {
+            let amount = limit.amount;
+            let wait = prop_oneof![3 => 0..=limit.interval / 3, 1 => Just(0), 1 => limit.interval..=2 * limit.interval];
+            let call = (wait, 1..=amount, any::<u64>(), prop::option::weighted(0.2, 1..=amount), 0..=2_usize);
+            let call = call.prop_map(|(wait, estimate, actual, extension, corrected)| EstimatedCall {
+                wait,
+                estimate,
+                actual,
+                extension,
+                corrected,
+            });
+            (Just(limit), prop::collection::vec(call, 1..60))
+        })
+    }
+
     /// Checks the limit between every pair of grants.
     fn assert_within_limit(limit: &Spec, grants: &[(u64, u64)]) -> TestCaseResult {
         let interval = i128::from(limit.interval);
@@ -200,6 +262,13 @@ mod guarantees {
                     Kind::Bucket => {
                         let number = |time| (time + i128::from(limit.offset)) / interval;
                         if number(start) != number(end) {
+                            break;
+                        }
+                        Ratio::from(i128::from(limit.amount))
+                    }
+                    Kind::Quota => {
+                        let rule = subject::of(&[*limit]).remove(0);
+                        if rule.window_of(start) != rule.window_of(end) {
                             break;
                         }
                         Ratio::from(i128::from(limit.amount))

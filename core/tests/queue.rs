@@ -31,6 +31,16 @@ mod redis_agrees_with_memory {
         fn on_buckets(workload in workload(&[Kind::Bucket], 60, Costs::Labels)) { on_both_stores(&workload)?; }
 
         #[test]
+        fn on_quotas(workload in workload(&[Kind::Quota], 60, Costs::Labels)) { on_both_stores(&workload)?; }
+
+        #[test]
+        fn on_quotas_with_leases_and_admin(
+            workload in workload_with_admin(&[Kind::Quota, Kind::Concurrency, Kind::Points], 60, Costs::Labels),
+        ) {
+            on_both_stores(&workload)?;
+        }
+
+        #[test]
         fn on_windows(workload in workload(&[Kind::Window], 60, Costs::Labels)) { on_both_stores(&workload)?; }
 
         #[test]
@@ -46,8 +56,26 @@ mod redis_agrees_with_memory {
         }
 
         #[test]
+        fn on_leases_of_shares(workload in workload(&[Kind::Concurrency], 60, Costs::Shares)) { on_both_stores(&workload)?; }
+
+        #[test]
+        fn on_leaky_queues_of_shares(workload in workload(&[Kind::Leaky], 60, Costs::Shares)) { on_both_stores(&workload)?; }
+
+        #[test]
+        fn on_leases_with_rates_of_shares(
+            workload in workload_with_admin(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60, Costs::Shares),
+        ) {
+            on_both_stores(&workload)?;
+        }
+
+        #[test]
+        fn on_points_of_shares(workload in workload_with_admin(&[Kind::Window, Kind::Points], 60, Costs::Shares)) {
+            on_both_stores(&workload)?;
+        }
+
+        #[test]
         fn on_policies_of_one_name(
-            workload in workload_with_policies(&[Kind::Concurrency, Kind::Bucket, Kind::Points, Kind::Throttle], 60),
+            workload in workload_with_policies(&[Kind::Concurrency, Kind::Quota, Kind::Points, Kind::Throttle], 60),
         ) {
             on_both_stores(&workload)?;
         }

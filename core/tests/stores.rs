@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use paddlegate::{
     AdminCommand, BudgetUpdate, Deadline, ErrorKind, Label, Limit, LimitOverride, Limiter, MAX_PERMITS, MAX_SPAN,
-    MAX_TIME, Micros, Paddlegate, Policy, Reason, Request, Settlement, TestClock, UpstreamReport,
+    MAX_TIME, Micros, Operation, Paddlegate, Policy, Reason, Request, Settlement, TestClock, UpstreamReport,
 };
 use support::calls::{acquire, correct};
 use support::names::names;
@@ -447,6 +447,7 @@ fn creating_a_limiter_calls_no_server() {
 fn a_closed_store_has_no_connections_and_returns_an_error() {
     let pg = support::redis();
     let limiter = pg.bucket(&unique("closed"), 5, HOUR).unwrap();
+    let keyed = limiter.keyed().unwrap();
     limiter.acquire(Request::cost(1)).unwrap();
     pg.close();
     pg.close();
@@ -455,6 +456,10 @@ fn a_closed_store_has_no_connections_and_returns_an_error() {
         limiter.acquire_timeout(Request::cost(1), HOUR).unwrap_err(),
         limiter.listen().err().expect("a closed store"),
         pg.limiters().unwrap_err(),
+        // A host that sends calls itself must not get one.
+        limiter.prepare(Operation::Statistics).expect_err("a closed store"),
+        keyed.prepare(Operation::Statistics).expect_err("a closed store"),
+        keyed.with_key("alice").unwrap().prepare(Operation::Acquire(Request::cost(1))).expect_err("a closed store"),
     ] {
         assert_eq!((error.kind(), error.argument()), (ErrorKind::Invalid, Some("store")));
     }

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use support::raw::{Raw, words};
 use support::sequence::config;
-use support::together::{Amount, Call, Subject, amount, call, directly, limits, with_cost};
+use support::together::{Amount, Call, Subject, amount, call_with_modes, directly, limits, with_cost};
 use support::{clock, memory_with_clock, redis, redis_with_clock, set_clock, test_url, unique};
 
 const START: u64 = 1_700_000_000_000_000;
@@ -545,7 +545,7 @@ proptest! {
     #[test]
     fn redis_agrees_with_memory(
         limits in [limits(), limits(), limits()],
-        calls in proptest::collection::vec(call(), 1..60),
+        calls in proptest::collection::vec(call_with_modes(), 1..60),
     ) {
         agree(&limits, &calls)?;
     }

@@ -38,6 +38,9 @@ mod redis_agrees_with_memory {
         fn on_throttles(sequence in sequence(vec![Kind::Throttle], 80)) { on_both_stores(&sequence)?; }
 
         #[test]
+        fn on_quotas(sequence in sequence(vec![Kind::Quota], 80)) { on_both_stores(&sequence)?; }
+
+        #[test]
         fn on_two_windows(sequence in sequence(vec![Kind::Window, Kind::Window], 80)) { on_both_stores(&sequence)?; }
     }
 
@@ -84,7 +87,7 @@ mod redis_keeps {
                 for (key, ttl) in server.keys() {
                     prop_assert!(ttl != -1, "{key} has no expiry");
                     // Permits have their own expiry, and no decision reads the statistics.
-                    if key.contains(":p:kept") || key.contains(":m:kept") {
+                    if [":p:kept", ":e:kept", ":m:kept"].iter().any(|role| key.contains(role)) {
                         continue;
                     }
                     // A key that does not exist (-2) has no content that counts.
@@ -155,6 +158,10 @@ impl Implementation for OnServer {
 
     fn debit(&mut self, at: u64, units: &Units) -> Outcome {
         self.library.debit(at, units)
+    }
+
+    fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String> {
+        self.library.extend(permit, is_first_id, units, at)
     }
 
     fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String {

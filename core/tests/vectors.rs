@@ -2,7 +2,7 @@
 
 mod support;
 
-use paddlegate::{Limiter, Micros, Operation, Paddlegate, Request, SignalHandling, TestClock};
+use paddlegate::{BlockAfter, Limiter, Micros, Mode, Operation, Paddlegate, Request, SignalHandling, TestClock};
 use serde_json::Value;
 use support::limiter::{Named, policy, with_request};
 use support::units::Units;
@@ -37,10 +37,14 @@ files!(
     names,
     concurrency,
     queue,
+    shares,
     control,
     labels,
     costs,
-    permits
+    permits,
+    quota,
+    extend,
+    refund
 );
 
 #[test]
@@ -64,6 +68,16 @@ fn keyed_limiters_on_redis() {
 }
 
 #[test]
+fn modes_and_blocks_in_memory() {
+    play_several(&memory_with_clock(), "modes.json");
+}
+
+#[test]
+fn modes_and_blocks_on_redis() {
+    play_several(&redis_with_clock(), "modes.json");
+}
+
+#[test]
 fn every_file_of_vectors_is_replayed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors");
     let mut found: Vec<String> = std::fs::read_dir(folder)
@@ -71,8 +85,11 @@ fn every_file_of_vectors_is_replayed() {
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
         .filter(|name| name != "README.md")
         .collect();
-    let mut played: Vec<String> =
-        FILES.iter().chain(&["waiting.json", "together.json", "keyed.json"]).map(|name| (*name).to_owned()).collect();
+    let mut played: Vec<String> = FILES
+        .iter()
+        .chain(&["waiting.json", "together.json", "keyed.json", "modes.json"])
+        .map(|name| (*name).to_owned())
+        .collect();
     found.sort();
     played.sort();
     assert_eq!(found, played);
@@ -105,6 +122,15 @@ fn play_several(store: &Paddlegate, file: &str) {
                 if limiter["keyed"] == true {
                     made = made.keyed().expect("one limiter");
                 }
+                if let Some(mode) = limiter["mode"].as_str() {
+                    made = made.with_mode(Mode::from_name(mode).expect("a mode")).expect("one limiter");
+                }
+                if let Some(rule) = limiter["block_after"].as_object() {
+                    let [refusals, within, lasts] =
+                        ["refusals", "within_us", "for_us"].map(|key| rule[key].as_u64().expect("a number"));
+                    let rule = BlockAfter::of_micros(refusals, Micros(within), Micros(lasts)).expect("a rule");
+                    made = made.with_block_after(rule).expect("one limiter");
+                }
                 if limiter["statistics"] == false {
                     made = made.without_statistics().expect("one limiter");
                 }
@@ -118,6 +144,10 @@ fn play_several(store: &Paddlegate, file: &str) {
                 let limiter = match step["groups"][name].as_str() {
                     Some(group) => limiter.with_group(group)?,
                     None => limiter.clone(),
+                };
+                let limiter = match step["modes"][name].as_str() {
+                    Some(mode) => limiter.with_mode(Mode::from_name(mode)?)?,
+                    None => limiter,
                 };
                 match step["keys"][name].as_str() {
                     Some(key) => limiter.with_key(key),
@@ -195,7 +225,15 @@ fn provoke(store: &Paddlegate, case: &Value) -> (paddlegate::Error, Option<Limit
     let units = |key: &str| Units::read(&case[key]);
     let run = |operation: Operation<'_>| limiter.run(operation, SignalHandling::Ignore).err();
     let settle_within = case["settle_within_us"].as_u64();
-    let step = Step { at: 0, cost: units("cost"), estimate: units("estimate"), settle_within };
+    let step = Step {
+        at: 0,
+        cost: units("cost"),
+        estimate: units("estimate"),
+        settle_within,
+        priority: None,
+        share: None,
+        weight: None,
+    };
     let error = match case["do"].as_str() {
         Some("acquire") => with_request(&step, |request| run(Operation::Acquire(request))),
         Some("peek") => with_request(&step, |request| run(Operation::Peek(request))),

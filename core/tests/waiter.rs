@@ -79,6 +79,7 @@ fn decision(step: &Value) -> Decision {
         retry_after: step["retry_after_us"].as_u64().map(Micros),
         reset_after: None,
         reason: (status != Status::Granted).then_some(Reason::Limit(Kind::Concurrency)),
+        would_refuse: None,
         label: Some(Label::new("concurrency").expect("a label")),
         at: Micros(0),
         permit: None,

@@ -1,5 +1,7 @@
 import type {
   BaseDecision,
+  CalendarPeriod,
+  Closed,
   Cost,
   Interval,
   KeyOptions,
@@ -9,8 +11,13 @@ import type {
   LimitInfo,
   Limits,
   ListOptions,
+  MeterLimitOptions,
+  Mode,
+  ModeOptions,
   PageOptions,
   Policy,
+  QueueOptions,
+  QuotaLimitOptions,
   Reason,
   Release,
   RuntimeState,
@@ -58,6 +65,7 @@ export interface UnavailableOptions {
 export interface LimiterOptions<P extends Policy = Policy>
   extends WaitOptions,
     StateOptions,
+    ModeOptions,
     UnavailableOptions {
   /** The behaviour of `withinLimit` when the call is refused. Default `"raise"`. */
   readonly onLimit?: P;
@@ -65,7 +73,7 @@ export interface LimiterOptions<P extends Policy = Policy>
   readonly ttl?: Interval;
   /**
    * The group, 1 to 512 bytes. Only limiters of one group can decide together in a Redis Cluster, which keeps them on
-   * one node. All processes must give a name the same group: with another it has another state.
+   * one node. All processes must give a name the same group: with another, or none, it has another state.
    */
   readonly group?: string;
 }
@@ -81,6 +89,16 @@ export interface BucketOptions<P extends Policy = Policy> extends LimiterOptions
   /** The time by which each interval starts earlier, below `interval`; two hours for days of UTC+2. Default 0. */
   readonly offset?: Interval;
 }
+
+/** Options of a meter: `leaky` and `points`. */
+export interface MeterOptions<P extends Policy = Policy>
+  extends LimiterOptions<P>,
+    MeterLimitOptions {}
+
+/** Options of a quota. */
+export interface QuotaOptions<P extends Policy = Policy>
+  extends LimiterOptions<P>,
+    QuotaLimitOptions {}
 
 /** Options of a throttle. */
 export interface ThrottleOptions<P extends Policy = Policy> extends LimiterOptions<P> {
@@ -125,7 +143,7 @@ export interface Request extends KeyedCallOptions {
 }
 
 /** A request with an id. */
-export interface NamedRequest extends Request {
+export interface NamedRequest extends Request, QueueOptions {
   /**
    * The id of the call, 1 to 64 bytes. A repeated call with the same id takes no second lease while it holds one, and
    * keeps its queue position while it has a ticket. Default: a new id.
@@ -137,16 +155,21 @@ export interface NamedRequest extends Request {
 export interface WaitingRequest extends NamedRequest, WaitOptions {}
 
 /** A request to admit a job. */
-export interface AdmissionRequest extends Request {
+export interface AdmissionRequest extends Request, QueueOptions {
   /**
-   * The handling of a refused job. `"wait"` and `"reschedule"` take a ticket, whose queue position is kept for a minute
-   * after its time. Default: the handling in the limiter's document, otherwise `"wait"`.
+   * The handling of a refused job. `"wait"` and `"reschedule"` take a ticket. Default: the handling in the limiter's
+   * document, otherwise `"wait"`.
    */
   readonly onLimit?: OnLimit;
+  /**
+   * The time in milliseconds after its turn for which a queued job is not passed by, from 0.001 to ten years. Others pass a
+   * job by that has not called by then; its queue position is kept for a minute more. Default 5000.
+   */
+  readonly claimTimeoutMs?: number;
 }
 
 /** A request for a ticket that the caller claims later. */
-export interface TicketRequest extends Request {
+export interface TicketRequest extends Request, QueueOptions {
   /** The longest acceptable wait in milliseconds. A rate that needs longer refuses the call. Default ten years. */
   readonly waitTimeoutMs?: number;
   /** The time in milliseconds that a ticket keeps its queue position after it can be claimed. Default 60,000. */
@@ -206,6 +229,11 @@ export interface Permit {
    * with `InvalidError`.
    */
   correct(actual: Cost): Promise<Settlement>;
+  /**
+   * Reserves more units for the call, as `extend` of the limiter does; a grant replaces `id`. Without an estimate it
+   * rejects with `InvalidError`, whose argument is `estimate`.
+   */
+  extend(units: Cost): Promise<Decision | Closed>;
   /** The same as `correct`, for one budget of points. */
   pointsUsed(actual: Cost): Promise<Settlement>;
   /**
@@ -218,7 +246,7 @@ export interface Permit {
 /** A limiter that a process has used. */
 export interface LimiterInfo {
   readonly name: string;
-  /** The group of the limiter; `null` without one, and in memory. */
+  /** The group of the limiter; `null` without one. */
   readonly group: string | null;
   /** Whether the limiter has a state for each key. */
   readonly keyed: boolean;
@@ -293,6 +321,28 @@ export interface Limiter<S = never> {
    */
   correct(permit: string | Permit, actual: Cost, options?: KeyedCallOptions): Promise<Settlement>;
   /**
+   * Reserves more units for the call of an open permit, such as a stream that grows: all of them if every limit allows it,
+   * otherwise nothing. The decision of a grant has the id of the permit with the sum as `permit`, which replaces that of a
+   * permit object; older ids stay valid. A refusal leaves the permit as it was. A permit that is not open returns the name of
+   * its settlement. It does not wait behind the queue. `units` that can never be granted are an `InvalidError` with the
+   * argument `units`; so is a sum above 10^12.
+   *
+   * A repeated call with the same id reserves the units once, so extend with the id of the last grant, one call after the
+   * other; a permit object sees to both. A cost by label takes nothing of limits that it does not name. The time in which the
+   * permit can be settled stays.
+   *
+   * ```js
+   * const permit = await tokens.acquire({ estimate: 200 });
+   * const extended = await permit.extend(300);
+   * if (typeof extended === "string" || !extended.allowed) stream.abort();
+   * ```
+   */
+  extend(
+    permit: string | Permit,
+    units: Cost,
+    options?: KeyedCallOptions,
+  ): Promise<Decision | Closed>;
+  /**
    * Charges a cost in any case, whatever is left, up to one whole limit of debt; a repeated call charges again. For
    * costs that are known only afterwards. The decision is a grant and describes the limit with the fewest remaining
    * units. `concurrency` and `throttle` are not charged; a policy of these alone fails with `InvalidError`.
@@ -336,9 +386,14 @@ export interface Limiter<S = never> {
    * pause that ends later is left unchanged.
    */
   pause(options: PauseOptions): Promise<RuntimeState>;
-  /** Ends the pause. */
+  /**
+   * Refuses every call for a time, in all processes, with the reason `"blocked"`: for a key that was abused. A block that
+   * ends later is left unchanged; `resume` ends it.
+   */
+  block(options: PauseOptions): Promise<RuntimeState>;
+  /** Ends the pause and the block. */
   resume(options?: KeyedCallOptions): Promise<RuntimeState>;
-  /** Overrides values of every policy of this name, in all processes. A lower limit ends no existing lease. */
+  /** Overrides values, or the mode, of every limiter of this name, in all processes. A lower limit ends no existing lease. */
   override<L extends Limits = Limits>(options: OverrideOptions<L>): Promise<RuntimeState>;
   /**
    * Applies the overrides of an Open Job Spec document, given as text or as an object: `concurrency`, `rate` (or
@@ -436,7 +491,7 @@ export interface WorkflowOptions extends UnavailableOptions {
   readonly lockTimeoutMs?: number;
 }
 
-/** The duration or the end of a pause: give exactly one. */
+/** The duration or the end of a pause or a block: give exactly one. */
 export interface PauseOptions extends KeyedCallOptions {
   /** The duration from now in milliseconds, up to ten years. */
   readonly forMs?: number;
@@ -444,7 +499,7 @@ export interface PauseOptions extends KeyedCallOptions {
   readonly until?: Date | number;
 }
 
-/** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`. */
+/** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`, or `mode`. */
 export interface OverrideOptions<L extends Limits = Limits> extends KeyedCallOptions {
   /** The limit or the capacity. Default: that of the policy. */
   readonly limit?: number;
@@ -457,6 +512,8 @@ export interface OverrideOptions<L extends Limits = Limits> extends KeyedCallOpt
   readonly label?: string;
   /** Whole limits by label, also by labels that the policy does not have, in place of the three above. */
   readonly limits?: (L & Labelled<L>) | readonly Limit[];
+  /** The mode of every limiter of the name, alone. */
+  readonly mode?: Mode;
   /** The lifetime of all overrides in milliseconds. Default: until `restore`, or 90 days without a grant. */
   readonly expiresInMs?: number;
   /** The same as a date, or in milliseconds since 1970. */
@@ -465,8 +522,10 @@ export interface OverrideOptions<L extends Limits = Limits> extends KeyedCallOpt
 
 /** The overrides to remove. */
 export interface RestoreOptions extends KeyedCallOptions {
-  /** The label of the limit. Default: all limits. */
+  /** The label of the limit. Default: all limits and the mode. */
   readonly label?: string;
+  /** Whether to remove the override of the mode alone. Default `false`. */
+  readonly mode?: boolean;
 }
 
 /** The upstream's report of the budget behind one limit; an absent limit or interval stays as in the policy. */
@@ -631,7 +690,7 @@ export class Paddlegate {
     name: string,
     capacity: number,
     drain: Interval,
-    options?: LimiterOptions<P>,
+    options?: MeterOptions<P>,
   ): Limiter<Refusal<P>>;
   /**
    * Creates a limiter with a budget of `capacity` points, which refills fully in `refill`. Calls pass an estimate and
@@ -641,7 +700,7 @@ export class Paddlegate {
     name: string,
     capacity: number,
     refill: Interval,
-    options?: LimiterOptions<P>,
+    options?: MeterOptions<P>,
   ): Limiter<Refusal<P>>;
   /**
    * Creates a limiter whose grants are at least `interval` apart, regardless of their cost; with `limit: 3` it grants
@@ -652,10 +711,28 @@ export class Paddlegate {
     interval: Interval,
     options?: ThrottleOptions<P>,
   ): Limiter<Refusal<P>>;
+  /**
+   * Creates a limiter with at most `limit` units, from 1 to 10^12, in each period of the calendar. All units return when a
+   * period ends, by the clock of the store.
+   *
+   * ```js
+   * const tenant = pg.quota("tenant-7", 50_000_000, "month", { timezone: "Europe/Berlin" });
+   * ```
+   */
+  quota<P extends Policy = "raise">(
+    name: string,
+    limit: number,
+    per: CalendarPeriod,
+    options?: QuotaOptions<P>,
+  ): Limiter<Refusal<P>>;
   /** Creates a limiter that grants every call. It accepts the options of all other limiters. */
   unlimited<P extends Policy = "raise">(
     name?: string,
-    options?: ConcurrencyOptions<P> & BucketOptions<P> & ThrottleOptions<P>,
+    options?: ConcurrencyOptions<P> &
+      BucketOptions<P> &
+      MeterOptions<P> &
+      QuotaOptions<P> &
+      ThrottleOptions<P>,
   ): Limiter<Refusal<P>>;
   /** Creates a limiter that grants nothing. */
   paused<P extends Policy = "raise">(

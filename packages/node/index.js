@@ -15,6 +15,7 @@ exports.leaky = kinds.leaky;
 exports.points = kinds.points;
 exports.throttle = kinds.throttle;
 exports.concurrency = kinds.concurrency;
+exports.quota = kinds.quota;
 exports.SKIPPED = SKIPPED;
 exports.graphqlCost = graphqlCost;
 exports.PaddlegateError = errors.PaddlegateError;

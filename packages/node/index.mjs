@@ -9,6 +9,7 @@ export const {
   points,
   throttle,
   concurrency,
+  quota,
   SKIPPED,
   graphqlCost,
   PaddlegateError,

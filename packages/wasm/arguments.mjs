@@ -50,6 +50,7 @@ class InternalError extends PaddlegateError {
 
 // The public name of each argument that has another name in the core.
 const NAMES = {
+  block_after: "blockAfter",
   claim_timeout: "claimTimeoutMs",
   expires_at: "expiresAt",
   expires_in: "expiresInMs",
@@ -65,6 +66,7 @@ const NAMES = {
   runtime_state: "runtimeState",
   wait_timeout: "waitTimeoutMs",
   settle_within: "settleWithinMs",
+  within: "withinMs",
 };
 
 // The same for the arguments of one limit of a policy, and of an admin command.
@@ -147,6 +149,22 @@ const request = ({ cost, estimate, settleWithinMs }) => [
   settleWithinMs,
 ];
 
+// The place of a call in the queue, for WebAssembly; undefined without one, as most calls are.
+const place = ({ priority, share, weight }) =>
+  (priority ?? share ?? weight) === undefined ? undefined : [priority, share, weight];
+
+// The numbers of a rule for blocks, for WebAssembly.
+function blockAfter(rule) {
+  if (rule === undefined || rule === null) return undefined;
+  const names = ["refusals", "withinMs", "forMs"];
+  if (typeof rule !== "object" || !Object.keys(rule).every((name) => names.includes(name))) {
+    const message =
+      "must be an object such as { refusals: 100, withinMs: 60_000, forMs: 3_600_000 }";
+    throw new InvalidError(message, "blockAfter");
+  }
+  return names.map((name) => rule[name]);
+}
+
 // A limit that names its kind: a list of the kind and its numbers.
 const named = (...limit) => Object.freeze(limit);
 
@@ -156,8 +174,15 @@ const values = {
   bucket: (limit, interval, options) =>
     named("bucket", limit, interval, ...given(only(["offset"], options).offset)),
   window: (limit, interval) => named("window", limit, interval),
-  leaky: (capacity, drain) => named("leaky", capacity, drain),
-  points: (capacity, refill) => named("points", capacity, refill),
+  leaky: (capacity, drain, options) =>
+    named("leaky", capacity, drain, ...given(only(["refund"], options).refund)),
+  points: (capacity, refill, options) =>
+    named("points", capacity, refill, ...given(only(["refund"], options).refund)),
+  quota: (limit, per, options) => {
+    const { timezone = null, starts = null } = only(["timezone", "starts"], options);
+    if (starts !== null) return named("quota", limit, per, timezone, starts);
+    return named("quota", limit, per, ...given(timezone));
+  },
   throttle: (interval, options) => {
     const { limit = 1 } = only(["limit"], options);
     return named("throttle", limit, interval);
@@ -242,6 +267,7 @@ const KINDS = [
   "points",
   "throttle",
   "concurrency",
+  "quota",
   "unlimited",
   "paused",
 ];
@@ -250,6 +276,7 @@ const NOTHING = Object.freeze({});
 
 export {
   abortSignal,
+  blockAfter,
   DataError,
   date,
   flag,
@@ -265,6 +292,7 @@ export {
   OverLimitError,
   only,
   PaddlegateError,
+  place,
   request,
   skips,
   UnavailableError,

@@ -1,6 +1,7 @@
 // The public API around the generated module of one platform.
 // The build converts this file to dist/bind.cjs for CommonJS: keep the one `export default` at the start of its line.
 import {
+  blockAfter,
   DataError,
   flag,
   IN_LIMIT,
@@ -40,6 +41,7 @@ export default function bind(module, more) {
       retryAfterUs,
       resetAfterUs,
       reason,
+      wouldRefuse,
       label,
       limiter,
       atUs,
@@ -54,6 +56,7 @@ export default function bind(module, more) {
         retryAfterMs: wholeMilliseconds(retryAfterUs),
         resetAfterMs: wholeMilliseconds(resetAfterUs),
         reason: reason ?? null,
+        wouldRefuse: wouldRefuse ?? null,
         label: label ?? null,
         limiter: limiter ?? null,
         atUs,
@@ -69,9 +72,11 @@ export default function bind(module, more) {
         degraded: false,
       });
     },
-    listed: (name, keyed, labels, view) => {
+    listed: (name, group, keyed, labels, view, calendars) => {
       // A copy: a WebAssembly call may move its memory and invalidate the view.
       const numbers = [...view];
+      const texts = calendars.values();
+      const next = () => texts.next().value;
       const limits = unflattened(labels, numbers).map(
         ([label, kind, amount, interval, offset]) => ({
           label,
@@ -79,11 +84,20 @@ export default function bind(module, more) {
           amount,
           interval: interval / 1e6,
           offset: offset / 1e6,
+          ...(kind === "quota" && { per: next(), timezone: next(), starts: next() }),
         }),
       );
-      return { name, group: null, keyed, limits, lastUsed: null, ttl: numbers.at(-1) / 1e6 };
+      return {
+        name,
+        group: group ?? null,
+        keyed,
+        limits,
+        lastUsed: null,
+        ttl: numbers.at(-1) / 1e6,
+      };
     },
-    runtimeState: (version, inUse, pausedForUs, expiresInUs, overrides, labels, view) => {
+    runtimeState: (version, inUse, pausedForUs, blockedForUs, mode, expiresInUs, ...more) => {
+      const [overrides, labels, view] = more;
       const limits = unflattened(labels, [...view]).map(([label, kind, limit, interval]) => [
         label,
         Object.freeze({ kind, limit, intervalMs: interval / 1000 }),
@@ -92,6 +106,8 @@ export default function bind(module, more) {
         version,
         inUse,
         pausedForMs: milliseconds(pausedForUs),
+        blockedForMs: milliseconds(blockedForUs),
+        mode: mode ?? null,
         overrides: Object.freeze(Object.fromEntries(limits.slice(0, overrides))),
         expiresInMs: milliseconds(expiresInUs),
         learned: Object.freeze(Object.fromEntries(limits.slice(overrides))),
@@ -185,11 +201,18 @@ export default function bind(module, more) {
     }
 
     leaky(name, capacity, drain, options) {
-      return this.limiter(name, [["leaky", capacity, drain]], only(OPTIONS, options));
+      const { refund, ...others } = only(["refund", ...OPTIONS], options);
+      return this.limiter(name, [["leaky", capacity, drain, refund]], others);
     }
 
     points(name, capacity, refill, options) {
-      return this.limiter(name, [["points", capacity, refill]], only(OPTIONS, options));
+      const { refund, ...others } = only(["refund", ...OPTIONS], options);
+      return this.limiter(name, [["points", capacity, refill, refund]], others);
+    }
+
+    quota(name, limit, per, options) {
+      const { timezone, starts, ...others } = only(["timezone", "starts", ...OPTIONS], options);
+      return this.limiter(name, [["quota", limit, per, timezone, starts]], others);
     }
 
     throttle(name, interval, options) {
@@ -198,11 +221,9 @@ export default function bind(module, more) {
     }
 
     unlimited(name = "unlimited", options = undefined) {
-      const {
-        offset: _,
-        limit: __,
-        ...others
-      } = only(["offset", "limit", "lockTimeoutMs", ...OPTIONS], options);
+      const ofKinds = ["offset", "limit", "refund", "timezone", "starts"];
+      const others = { ...only([...ofKinds, "lockTimeoutMs", ...OPTIONS], options) };
+      for (const name of ofKinds) delete others[name];
       return this.limiter(name, [["unlimited"]], others);
     }
 
@@ -211,15 +232,17 @@ export default function bind(module, more) {
     }
 
     limiter(name, limits, options) {
-      const { lockTimeoutMs, ttl, group, keyed, statistics, onLimit, waitTimeoutMs } = only(
+      const { lockTimeoutMs, ttl, group, keyed, statistics, ...more } = only(
         ["lockTimeoutMs", ...OPTIONS],
         options,
       );
+      const { mode, onLimit, waitTimeoutMs } = more;
       const switches = [flag("keyed", keyed, false), flag("statistics", statistics, true)];
+      const rule = blockAfter(more.blockAfter);
       const given = limitList(limits);
       const specs = withLockTimeout(given, lockTimeoutMs);
       const inner = withNames(specs === given ? IN_LIMIT : NAMES, () =>
-        this.#store.limiter(name, nativeLimits(specs), ttl, group, ...switches),
+        this.#store.limiter(name, nativeLimits(specs), ttl, group, ...switches, mode, rule),
       );
       return this.#made(inner, waitTimeoutMs, onLimit);
     }
@@ -264,4 +287,13 @@ export default function bind(module, more) {
 const STATUSES = ["refused", "granted", "queued", "no_ticket"];
 const GRANTED = 1;
 
-const OPTIONS = ["waitTimeoutMs", "onLimit", "ttl", "group", "keyed", "statistics"];
+const OPTIONS = [
+  "waitTimeoutMs",
+  "onLimit",
+  "ttl",
+  "group",
+  "keyed",
+  "statistics",
+  "mode",
+  "blockAfter",
+];

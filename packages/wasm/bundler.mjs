@@ -12,6 +12,7 @@ export const {
   points,
   throttle,
   concurrency,
+  quota,
   PaddlegateError,
   OverLimitError,
   InvalidError,

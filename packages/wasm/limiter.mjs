@@ -3,6 +3,7 @@
 import {
   abortSignal,
   date,
+  flag,
   IN_COMMAND,
   IN_LIMIT,
   InvalidError,
@@ -11,6 +12,7 @@ import {
   nativeLimits,
   OverLimitError,
   only,
+  place,
   request,
   units,
   withNames,
@@ -80,7 +82,7 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
     tryAcquire(options) {
       const asked = only(NAMED, options);
       const units = request(asked);
-      return this.#deliverAfter(this.#of(asked.key).acquire(asked.id, ...units));
+      return this.#deliverAfter(this.#of(asked.key).acquire(asked.id, ...units, place(asked)));
     }
 
     allow(options) {
@@ -99,6 +101,13 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
       const { key } = only(KEY, options);
       const cost = units("actual", actual);
       return this.#deliverAfter(this.#of(key).correct(idOf(permit), cost));
+    }
+
+    extend(permit, further, options) {
+      if (permit instanceof Permit) return permit[EXTEND](this, further, options);
+      const { key } = only(KEY, options);
+      const more = units("units", further);
+      return this.#deliverAfter(this.#of(key).extend(permit, more));
     }
 
     debit(cost, options) {
@@ -140,6 +149,7 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
         .split(",")
         .forEach((name, i) => {
           if (name.endsWith("_time")) counts[name.replace("_time", "TimeMs")] = numbers[i] / 1000;
+          else if (name === "shadow_refused") counts.shadowRefused = numbers[i];
           else counts[name] = numbers[i];
         });
       return Object.freeze({ ...counts, immediate: counts.granted - counts.waited });
@@ -156,14 +166,26 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
       return this.#deliverAfter(this.#of(key).pause(forMs, end));
     }
 
+    block(options) {
+      const { forMs, until, key } = only(["forMs", "until", ...KEY], options);
+      const end = date(until);
+      return this.#deliverAfter(this.#of(key).block(forMs, end));
+    }
+
     resume(options) {
       const { key } = only(KEY, options);
       return this.#deliverAfter(this.#of(key).resume());
     }
 
     override(options) {
-      const { limits, expiresInMs, expiresAt, key, ...one } = only(OVERRIDE, options);
+      const { limits, mode, expiresInMs, expiresAt, key, ...one } = only(OVERRIDE, options);
       const expires = [expiresInMs, date(expiresAt)];
+      if ((mode ?? null) !== null) {
+        if ([limits, ...Object.values(one)].some((given) => (given ?? null) !== null)) {
+          throw new InvalidError("give a mode or limits, not both", "mode");
+        }
+        return this.#deliverAfter(this.#of(key).overrideMode(mode, ...expires));
+      }
       if ((limits ?? null) === null) {
         const { label, limit, intervalMs } = one;
         return withNames(IN_COMMAND, () =>
@@ -180,8 +202,12 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
     }
 
     restore(options) {
-      const { label, key } = only(["label", ...KEY], options);
-      return this.#deliverAfter(this.#of(key).restore(label));
+      const { label, mode, key } = only(["label", "mode", ...KEY], options);
+      if (!flag("mode", mode, false)) return this.#deliverAfter(this.#of(key).restore(label));
+      if ((label ?? null) !== null) {
+        throw new InvalidError("give a label or the mode, not both", "mode");
+      }
+      return this.#deliverAfter(this.#of(key).restoreMode());
     }
 
     runtimeState(options) {
@@ -245,7 +271,7 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
 
     #queue(id, options, queuePosition) {
       const { claimTimeoutMs, waitTimeoutMs, ...asked } = only(
-        ["claimTimeoutMs", "waitTimeoutMs", ...REQUEST],
+        ["claimTimeoutMs", "waitTimeoutMs", ...PLACE, ...REQUEST],
         options,
       );
       return this.#acquireQueued(id, asked, waitTimeoutMs, claimTimeoutMs, queuePosition, "");
@@ -254,7 +280,7 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
     #acquireQueued(id, asked, maxWaitMs, claimTimeoutMs, queuePosition, channel) {
       const wait = [maxWaitMs, claimTimeoutMs, queuePosition, channel];
       const units = request(asked);
-      return this.#deliverAfter(this.#of(asked.key).queue(id, ...units, ...wait));
+      return this.#deliverAfter(this.#of(asked.key).queue(id, ...units, place(asked), ...wait));
     }
 
     // Waits with a ticket, first come, first served.
@@ -323,6 +349,7 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
   class Permit {
     #limiter;
     #isEstimated;
+    #id;
     #deadline;
     #isLost = false;
     #settlement = null;
@@ -336,10 +363,14 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
       this.#isEstimated = isEstimated;
       this.#deadline = decision.leaseMs === null ? null : began + decision.leaseMs;
       this.decision = decision;
-      this.id = decision.permit;
+      this.#id = decision.permit;
       this.fencingToken = decision.fencingToken;
       this.degraded = decision.degraded;
       Object.freeze(this);
+    }
+
+    get id() {
+      return this.#id;
     }
 
     get expiresInMs() {
@@ -376,6 +407,20 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
       return this.#limiter.correct(this.id, actual);
     }
 
+    extend(units) {
+      return this[EXTEND](this.#limiter, units);
+    }
+
+    // Extends the permit by the limiter that the caller chose.
+    [EXTEND](limiter, units, options) {
+      if (!this.#isEstimated) {
+        throw new InvalidError("nothing was estimated; acquire with an estimate", "estimate");
+      }
+      const extension = limiter.extend(this.#id, units, options);
+      if (extension.allowed && extension.permit !== null) this.#id = extension.permit;
+      return extension;
+    }
+
     pointsUsed(actual) {
       return this.correct(actual);
     }
@@ -409,10 +454,23 @@ const SKIPPED = Symbol.for("paddlegate.SKIPPED");
 // The existing queue position, in place of the number of a ticket.
 const EXISTING = -1;
 
+// The internal method of a permit that extends it.
+const EXTEND = Symbol("extend");
+
 const KEY = ["key"];
 const REQUEST = ["cost", "estimate", "settleWithinMs", ...KEY];
-const NAMED = ["id", ...REQUEST];
-const OVERRIDE = ["limit", "intervalMs", "label", "limits", "expiresInMs", "expiresAt", ...KEY];
+const PLACE = ["priority", "share", "weight"];
+const NAMED = ["id", ...PLACE, ...REQUEST];
+const OVERRIDE = [
+  "limit",
+  "intervalMs",
+  "label",
+  "limits",
+  "mode",
+  "expiresInMs",
+  "expiresAt",
+  ...KEY,
+];
 const REPORT_BUDGET = [
   "remaining",
   "limit",

@@ -11,6 +11,7 @@ export const {
   points,
   throttle,
   concurrency,
+  quota,
   PaddlegateError,
   OverLimitError,
   InvalidError,

@@ -14,8 +14,18 @@ export type Kind =
   | "points"
   | "throttle"
   | "concurrency"
+  | "quota"
   | "unlimited"
   | "paused";
+
+/** A period of the calendar. */
+export type CalendarPeriod = "day" | "week" | "month" | "quarter" | "year";
+
+/**
+ * What a correction to a lower cost gives back of a meter. `"full"`: the whole difference, as Shopify does, also units that
+ * have drained since the grant. `"undrained"`: at most what cannot have drained since the grant.
+ */
+export type Refund = "full" | "undrained";
 
 /**
  * A limit that names its kind, as `window(500, "minute")` returns it. In a policy as an object it may have any label, in
@@ -24,11 +34,18 @@ export type Kind =
 export type Limit =
   | readonly ["bucket", limit: number, interval: Interval, offset?: Interval]
   | readonly ["window", limit: number, interval: Interval]
-  | readonly ["leaky", capacity: number, drain: Interval]
-  | readonly ["points", capacity: number, refill: Interval]
+  | readonly ["leaky", capacity: number, drain: Interval, refund?: Refund]
+  | readonly ["points", capacity: number, refill: Interval, refund?: Refund]
   | readonly ["throttle", interval: Interval]
   | readonly ["throttle", limit: number, interval: Interval]
   | readonly ["concurrency", limit: number, lockTimeout?: Interval]
+  | readonly [
+      "quota",
+      limit: number,
+      per: CalendarPeriod,
+      timezone?: string | null,
+      starts?: string | null,
+    ]
   | readonly ["unlimited"]
   | readonly ["paused"];
 
@@ -36,10 +53,16 @@ export type Limit =
 export interface LimitArguments {
   readonly bucket: readonly [limit: number, interval: Interval, offset?: Interval];
   readonly window: readonly [limit: number, interval: Interval];
-  readonly leaky: readonly [capacity: number, drain: Interval];
-  readonly points: readonly [capacity: number, refill: Interval];
+  readonly leaky: readonly [capacity: number, drain: Interval, refund?: Refund];
+  readonly points: readonly [capacity: number, refill: Interval, refund?: Refund];
   readonly throttle: Interval | readonly [limit: number, interval: Interval];
   readonly concurrency: number | readonly [limit: number, lockTimeout?: Interval];
+  readonly quota: readonly [
+    limit: number,
+    per: CalendarPeriod,
+    timezone?: string | null,
+    starts?: string | null,
+  ];
   readonly unlimited: true;
   readonly paused: true;
 }
@@ -72,6 +95,28 @@ export interface BucketLimitOptions {
   readonly offset?: Interval;
 }
 
+/** Options of `leaky` and `points` as one limit of several. */
+export interface MeterLimitOptions {
+  /** What a correction to a lower cost gives back. Default `"full"`. */
+  readonly refund?: Refund;
+}
+
+/** Options of `quota` as one limit of several. */
+export interface QuotaLimitOptions {
+  /**
+   * The time zone of the calendar: `"UTC"`, an offset such as `"+05:30"`, or a name of the time zone database such as
+   * `"Europe/Berlin"`. Default `"UTC"`. An unknown zone is an `InvalidError` with the argument `timezone`.
+   */
+  readonly timezone?: string;
+  /**
+   * The start of the periods, in local time. Of a day the time (`"06:00"`; default midnight), of a week the day
+   * (`"sunday"`; default Monday), of a month the day (`"15"`, in a shorter month its last day; default 1), of a quarter and
+   * a year month and day (`"04-06"`; default January 1), or a date at which one of the periods starts (`"2025-01-31"`,
+   * `"2025-01-31T09:30"`). Another text is an `InvalidError` with the argument `starts`.
+   */
+  readonly starts?: string;
+}
+
 /** Options of `throttle` as one limit of several. */
 export interface ThrottleLimitOptions {
   /** The evenly spaced starts per interval, at most one per microsecond. Default 1. */
@@ -91,16 +136,22 @@ export function bucket(limit: number, interval: Interval, options?: BucketLimitO
 export function window(limit: number, interval: Interval): Limit;
 
 /** Returns a limit with a burst of `capacity` units, which drains fully in `drain`. */
-export function leaky(capacity: number, drain: Interval): Limit;
+export function leaky(capacity: number, drain: Interval, options?: MeterLimitOptions): Limit;
 
 /** Returns a budget of `capacity` points, which refills fully in `refill`. */
-export function points(capacity: number, refill: Interval): Limit;
+export function points(capacity: number, refill: Interval, options?: MeterLimitOptions): Limit;
 
 /** Returns a limit whose grants are at least `interval` apart, or evenly spaced with several per interval. */
 export function throttle(interval: Interval, options?: ThrottleLimitOptions): Limit;
 
 /** Returns a limit of `limit` concurrent leases. */
 export function concurrency(limit: number, options?: ConcurrencyLimitOptions): Limit;
+
+/**
+ * Returns a limit of `limit` units, from 1 to 10^12, in each period of the calendar; all of them return when a period ends. An
+ * amount of money is whole micro-units: `quota(50_000_000, "month")` is 50 dollars a month.
+ */
+export function quota(limit: number, per: CalendarPeriod, options?: QuotaLimitOptions): Limit;
 
 /**
  * The units of a call, from 0 to 10^12: a number for every limit that counts units, or a number for each label. A limit
@@ -118,10 +169,58 @@ export function concurrency(limit: number, options?: ConcurrencyLimitOptions): L
 export type Cost = number | Readonly<Record<string, number | Readonly<Record<string, number>>>>;
 
 /**
- * Why a call was refused or queued: the kind of the limit, or `"too_large"` if a limit that was lowered at run time is
- * below the cost. Such a call can pass when the limit is raised again.
+ * Why a call was refused or queued: the kind of the limit; `"too_large"` if a limit that was lowered at run time is below the
+ * cost, so that the call can pass when the limit is raised again; or `"blocked"`.
  */
-export type Reason = Kind | "too_large";
+export type Reason = Kind | "too_large" | "blocked";
+
+/**
+ * Whether a limiter refuses. `"enforce"`: calls above a limit are refused or wait. `"shadow"`: they are granted at once, charge
+ * nothing, and say so in `wouldRefuse` of the decision.
+ */
+export type Mode = "enforce" | "shadow";
+
+/** After so many refusals within a time, a key, or a name without keys, is blocked for a time. */
+export interface BlockAfter {
+  /** The refusals by a limit that lead to a block, from 1 to 1,000,000. Those by a pause or a block do not count. */
+  readonly refusals: number;
+  /** The milliseconds within which they are counted, from 1000 to 7 days; they begin with the first refusal. */
+  readonly withinMs: number;
+  /** The milliseconds for which the block lasts, from 1000 to 7 days. */
+  readonly forMs: number;
+}
+
+/** Options of a limiter that refuses nobody, or that blocks by itself. */
+export interface ModeOptions {
+  /**
+   * The mode. Default `"enforce"`. For the roll-out of a limit `"shadow"` decides and counts as ever, but refuses nobody:
+   * statistics have the calls as `shadowRefused`. It is of the limiter in this process; `override` changes it in all.
+   */
+  readonly mode?: Mode;
+  /**
+   * Blocks a key of a keyed limiter, or the name of another, after so many refusals in all processes; `resume` ends a
+   * block. Default: never. Other numbers are an `InvalidError` with the argument `blockAfter`.
+   *
+   * ```js
+   * const blockAfter = { refusals: 100, withinMs: 60_000, forMs: 3_600_000 };
+   * const login = pg.window("login", 5, "minute", { keyed: true, blockAfter });
+   * ```
+   */
+  readonly blockAfter?: BlockAfter;
+}
+
+/** The place of a call in the queue. A call that does not queue has no use for it. */
+export interface QueueOptions {
+  /** The priority, from 0 to 9: higher first. Default 0. */
+  readonly priority?: number;
+  /**
+   * Whose call this is, such as a tenant: 1 to 128 bytes without control characters. Shares with calls in the queue take
+   * turns by what their calls cost, whatever the number of their calls. Default: nobody's, which is a share of its own.
+   */
+  readonly share?: string;
+  /** How much the share gets beside others, from 1 to 1000. Default 1. Only with a share. */
+  readonly weight?: number;
+}
 
 /** The wait timeout of a call. */
 export interface WaitOptions {
@@ -172,6 +271,9 @@ export interface TogetherOptions<P extends Policy = Policy> extends WaitOptions 
  * open permit.
  */
 export type Settlement = "settled" | "already" | "late" | "unknown";
+
+/** Why a permit cannot be extended: it is not open, as the settlement of the same name says. */
+export type Closed = Exclude<Settlement, "settled">;
 
 /**
  * The effect of an upstream's report: its changes, and its values that changed nothing, with reasons. Values that were
@@ -234,6 +336,8 @@ export interface Statistics {
   readonly leases: number;
   /** Tickets currently in the queue. */
   readonly tickets: number;
+  /** Calls that only `mode: "shadow"` let pass; they count neither as granted nor as refused. */
+  readonly shadowRefused: number;
 }
 
 /** Options of the list of limiters. */
@@ -257,10 +361,16 @@ export interface LimitInfo {
   readonly kind: Kind;
   /** The limit or the capacity; for a throttle the starts per interval. */
   readonly amount: number;
-  /** The interval, the time to drain or refill fully, or the duration of a lease, in seconds. */
+  /**
+   * The interval, the time to drain or refill fully, the duration of a lease, or the longest period of a quota, in seconds.
+   */
   readonly interval: number;
   /** The time by which the intervals of a bucket start earlier, in seconds. */
   readonly offset: number;
+  /** The period of a quota, its time zone and the start of its periods; absent for other limits. */
+  readonly per?: CalendarPeriod;
+  readonly timezone?: string;
+  readonly starts?: string;
 }
 
 /** The settings of a limit that apply in place of the policy's. Frozen. */
@@ -268,7 +378,7 @@ export interface LimitSettings {
   readonly kind: Kind;
   /** The limit or the capacity; for a throttle the starts per interval. */
   readonly limit: number;
-  /** The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. */
+  /** The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds; 0 for a quota. */
   readonly intervalMs: number;
 }
 
@@ -277,9 +387,9 @@ export interface SettingsByLabel {
   readonly [label: string]: LimitSettings;
 }
 
-/** The runtime state of a limiter in all processes that share it: pause, overrides and learned limits. Frozen. */
+/** The runtime state of a limiter in all processes that share it: pause, block, overrides and learned limits. Frozen. */
 export interface RuntimeState {
-  /** A number that increases with every change; 0 without a pause, overrides or learned limits. */
+  /** A number that increases with every change; 0 without a pause, a block, overrides or learned limits. */
   readonly version: number;
   /**
    * Whether the store had a state or statistics of the limiter before this call. `false` for an unused name. An earlier
@@ -288,6 +398,10 @@ export interface RuntimeState {
   readonly inUse: boolean;
   /** The remaining time of the pause in milliseconds; `null` without a pause. */
   readonly pausedForMs: number | null;
+  /** The remaining time of the block in milliseconds, by `block` or by `blockAfter`; `null` without a block. */
+  readonly blockedForMs: number | null;
+  /** The mode that an override gives to every limiter of the name; `null` without one. It expires as the overrides do. */
+  readonly mode: Mode | null;
   /** The active overrides, also those of labels that the policy does not have. */
   readonly overrides: SettingsByLabel;
   /** The remaining time of the overrides in milliseconds; `null` if they last until they are removed. */
@@ -307,8 +421,14 @@ export interface BaseDecision {
   /** The units that can be taken right after this decision; `null` without a limit. */
   readonly remaining: number | null;
   /**
-   * The time until the next attempt in whole milliseconds, rounded up, the unit of timers. 0 when granted, `null` when
-   * unknown (paused, or too large for a limit that was lowered without an end).
+   * Why `mode: "shadow"` alone let the call pass: the reason of the refusal that others would get. Such a grant charges
+   * nothing, and its permit is settled without effect. Otherwise `null`.
+   */
+  readonly wouldRefuse: Reason | null;
+  /**
+   * The time until the next attempt in whole milliseconds, rounded up, the unit of timers. 0 when granted, but the wait that
+   * the call would have had with `wouldRefuse`; `null` when unknown (paused, or too large for a limit that was lowered
+   * without an end).
    */
   readonly retryAfterMs: number | null;
   /**

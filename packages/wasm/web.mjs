@@ -17,6 +17,7 @@ export const {
   points,
   throttle,
   concurrency,
+  quota,
   PaddlegateError,
   OverLimitError,
   InvalidError,

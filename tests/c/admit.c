@@ -24,18 +24,18 @@ static void cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing(void)
     pg_statistics statistics;
     pg_settlement settlement;
 
-    make((pg_limit){PG_KIND_CONCURRENCY, 1, 60000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_CONCURRENCY, .amount = 1, .interval_us = 60000000}, &first, &second);
     run = admit(first, "task", "wait", 0, PG_ACTION_RUN, -1);
     CHECK(run.decision.permit[0] != '\0' && run.decision.fencing_token > 0);
     run = admit(second, "task", "wait", 1, PG_ACTION_RUN, -1);
     OK(pg_stats(first, &statistics, &error));
     CHECK_INT(1, statistics.leases);
-    /* Another has a place, which it keeps, and looks every five seconds for a release; on_limit is
-     * wait where nothing is said. */
-    wait = admit(second, "other", NULL, 2, PG_ACTION_WAIT, 5000000);
+    /* Another has a place, which it keeps, and looks for a release, at first after a guess; on_limit
+     * is wait where nothing is said. */
+    wait = admit(second, "other", NULL, 2, PG_ACTION_WAIT, 62500);
     CHECK_INT(PG_STATUS_QUEUED, wait.decision.status);
     CHECK_INT(0, wait.decision.position);
-    CHECK_INT(wait.decision.ticket, admit(first, "other", "wait", 3, PG_ACTION_WAIT, 5000000).decision.ticket);
+    CHECK_INT(wait.decision.ticket, admit(first, "other", "wait", 3, PG_ACTION_WAIT, 62500).decision.ticket);
     at(NOW + 4);
     OK(pg_release(second, run.decision.permit, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_RELEASED, settlement);
@@ -47,7 +47,7 @@ static void ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it(void)
 {
     pg_limiter *first, *second;
 
-    make((pg_limit){PG_KIND_WINDOW, 1, 700000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_WINDOW, .amount = 1, .interval_us = 700000}, &first, &second);
     admit(first, "a", "reschedule", 0, PG_ACTION_RUN, -1);
     admit(second, "b", "reschedule", 0, PG_ACTION_RESCHEDULE, 700000);
     admit(first, "c", "reschedule", 0, PG_ACTION_RESCHEDULE, 1400000);
@@ -59,7 +59,10 @@ static void ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it(void)
 
 static void ojs_t10_what_is_dropped_or_refused_takes_nothing(void)
 {
-    const pg_limit limits[] = {{PG_KIND_CONCURRENCY, 1, 60000000, 0, NULL}, {PG_KIND_WINDOW, 10, 60000000, 0, NULL}};
+    const pg_limit limits[] = {
+        {.kind = PG_KIND_CONCURRENCY, .amount = 1, .interval_us = 60000000},
+        {.kind = PG_KIND_WINDOW, .amount = 10, .interval_us = 60000000},
+    };
     pg_limiter *limiter;
     pg_admission run, refused;
     pg_statistics statistics;
@@ -84,7 +87,7 @@ static void ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one(void)
 {
     pg_limiter *first, *second;
 
-    make((pg_limit){PG_KIND_WINDOW, 2, 60000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_WINDOW, .amount = 2, .interval_us = 60000000}, &first, &second);
     admit(first, "job/1", "drop", 0, PG_ACTION_RUN, -1);
     admit(second, "job/2", "drop", 0, PG_ACTION_RUN, -1);
     admit(first, "job/3", "drop", 0, PG_ACTION_DROP, -1);
@@ -98,7 +101,7 @@ static void an_estimate_is_corrected(void)
     pg_admission admission;
     pg_settlement settlement;
 
-    make((pg_limit){PG_KIND_POINTS, 100, 100000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_POINTS, .amount = 100, .interval_us = 100000000}, &first, &second);
     OK(pg_admit(first, "a", "drop", &request, &admission, &error));
     CHECK_INT(PG_ACTION_RUN, admission.action);
     CHECK_INT(20, admission.decision.remaining);

@@ -132,7 +132,10 @@ static void memory_goes_on(void)
 
 static void a_plain_yes_or_no_is_not_enough_for_a_lease(void)
 {
-    const pg_limit mixed[] = {{PG_KIND_WINDOW, 5, 60000000, 0, NULL}, {PG_KIND_CONCURRENCY, 1, 60000000, 0, NULL}};
+    const pg_limit mixed[] = {
+        {.kind = PG_KIND_WINDOW, .amount = 5, .interval_us = 60000000},
+        {.kind = PG_KIND_CONCURRENCY, .amount = 1, .interval_us = 60000000},
+    };
     pg_error e;
 
     OK(pg_store_memory(&store, &error));

@@ -3,8 +3,8 @@
 #include "live.h"
 
 static const pg_limit LLM[] = {
-    {PG_KIND_WINDOW, 5, 60000000, 0, "rpm"},
-    {PG_KIND_POINTS, 1000, 60000000, 0, "tpm"},
+    {.kind = PG_KIND_WINDOW, .amount = 5, .interval_us = 60000000, .label = "rpm"},
+    {.kind = PG_KIND_POINTS, .amount = 1000, .interval_us = 60000000, .label = "tpm"},
 };
 
 static void make_llm(pg_limiter **first, pg_limiter **second)
@@ -84,7 +84,10 @@ static void an_estimate_is_corrected_by_label(void)
 
 static void an_empty_array_is_a_cost(void)
 {
-    const pg_limit limits[] = {{PG_KIND_WINDOW, 5, 60000000, 0, "rpm"}, {PG_KIND_BUCKET, 9, 60000000, 0, "rpd"}};
+    const pg_limit limits[] = {
+        {.kind = PG_KIND_WINDOW, .amount = 5, .interval_us = 60000000, .label = "rpm"},
+        {.kind = PG_KIND_BUCKET, .amount = 9, .interval_us = 60000000, .label = "rpd"},
+    };
     const pg_units none[] = {{NULL, 0, NULL}};
     pg_limiter *limiter;
     pg_decision d;
@@ -196,7 +199,7 @@ static void the_longest_permit_fits(void)
 
     memset(id, 'x', 64);
     for (int i = 0; i < 8; i++) {
-        limits[i] = (pg_limit){PG_KIND_BUCKET, most, 86400000000, 0, labels[i]};
+        limits[i] = (pg_limit){.kind = PG_KIND_BUCKET, .amount = most, .interval_us = 86400000000, .label = labels[i]};
         estimate[i] = (pg_units){labels[i], (uint64_t)most - (uint64_t)(i == 7), NULL};
     }
     OK(pg_new_id(name, &error));

@@ -200,7 +200,7 @@ static void ojs_t19_of_five_jobs_none_runs_or_three(void)
     pg_admission admissions[6];
     pg_decision d;
 
-    make((pg_limit){PG_KIND_WINDOW, 3, 86400000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_WINDOW, .amount = 3, .interval_us = 86400000000}, &first, &second);
     memset(admissions, 0x55, sizeof admissions);
     OK(pg_admit_all(first, ids, 5, "drop", 0, admissions, &error));
     for (int i = 0; i < 5; i++) {
@@ -227,7 +227,7 @@ static void all_jobs_run(void)
     pg_settlement settlement;
     pg_statistics statistics;
 
-    make((pg_limit){PG_KIND_CONCURRENCY, 3, 60000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_CONCURRENCY, .amount = 3, .interval_us = 60000000}, &first, &second);
     OK(pg_admit_all(first, ids, 3, NULL, 0, admissions, &error));
     OK(pg_stats(second, &statistics, &error));
     CHECK_INT(3, statistics.leases);
@@ -246,7 +246,7 @@ static void ojs_t13_a_signal_pauses_and_a_shorter_one_changes_nothing(void)
     pg_decision d;
     int32_t paused = 0x55;
 
-    make((pg_limit){PG_KIND_WINDOW, 9, 60000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_WINDOW, .amount = 9, .interval_us = 60000000}, &first, &second);
     OK(pg_apply_ojs_signal(first, "{\"type\": \"timeout\", \"retry_after\": 5}", &paused, &error));
     CHECK_INT(0, paused);
     OK(pg_apply_ojs_signal(first, "{\"type\": \"rate_limited\", \"retry_after\": 30}", &paused, &error));
@@ -265,7 +265,10 @@ static void ojs_t13_a_signal_pauses_and_a_shorter_one_changes_nothing(void)
 
 static void ojs_t03_an_override_changes_what_it_names(void)
 {
-    const pg_limit limits[] = {{PG_KIND_CONCURRENCY, 2, 60000000, 0, NULL}, {PG_KIND_WINDOW, 9, 60000000, 0, "rate"}};
+    const pg_limit limits[] = {
+        {.kind = PG_KIND_CONCURRENCY, .amount = 2, .interval_us = 60000000},
+        {.kind = PG_KIND_WINDOW, .amount = 9, .interval_us = 60000000, .label = "rate"},
+    };
     pg_limiter *limiter;
     pg_runtime_state controls;
     pg_decision d;

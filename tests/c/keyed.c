@@ -55,7 +55,7 @@ static void each_key_has_a_state_of_its_own(void)
     pg_limiter *plain;
     pg_decision d;
 
-    make_keyed((pg_limit){PG_KIND_WINDOW, 2, 60000000, 0, NULL});
+    make_keyed((pg_limit){.kind = PG_KIND_WINDOW, .amount = 2, .interval_us = 60000000});
     CHECK_INT(PG_STATUS_GRANTED, acquire("alice", 2).status);
     CHECK_INT(PG_STATUS_REFUSED, acquire("alice", 1).status);
     d = acquire("bob", 1);
@@ -79,7 +79,7 @@ static void a_handle_tells_its_key(void)
     char key[513];
 
     memset(longest, 'k', 512);
-    make_keyed((pg_limit){PG_KIND_WINDOW, 2, 60000000, 0, NULL});
+    make_keyed((pg_limit){.kind = PG_KIND_WINDOW, .amount = 2, .interval_us = 60000000});
     CHECK_INT(1, pg_limiter_is_keyed(keyed));
     memset(key, 'x', sizeof key);
     OK(pg_limiter_key(keyed, key, sizeof key, &error));
@@ -112,7 +112,7 @@ static void the_handle_of_a_key_stands_alone(void)
     pg_settlement settlement;
     int64_t lease;
 
-    make_keyed((pg_limit){PG_KIND_CONCURRENCY, 1, 30000000, 0, NULL});
+    make_keyed((pg_limit){.kind = PG_KIND_CONCURRENCY, .amount = 1, .interval_us = 30000000});
     CHECK_INT(PG_INVALID, pg_check_allow(keyed, NULL));
     d = acquire("alice", 1);
     CHECK_INT(PG_STATUS_GRANTED, d.status);
@@ -135,7 +135,7 @@ static void the_statistics_are_of_all_keys(void)
     pg_statistics s;
     pg_limiter *one;
 
-    make_keyed((pg_limit){PG_KIND_WINDOW, 2, 60000000, 0, NULL});
+    make_keyed((pg_limit){.kind = PG_KIND_WINDOW, .amount = 2, .interval_us = 60000000});
     acquire("alice", 2);
     acquire("alice", 1);
     acquire("bob", 1);
@@ -179,7 +179,7 @@ static void all_keys_are_one_entry_of_the_list(void)
     pg_limiter_info entry = {.keyed = -1};
     pg_decision d;
 
-    make_keyed((pg_limit){PG_KIND_WINDOW, 2, 60000000, 0, NULL});
+    make_keyed((pg_limit){.kind = PG_KIND_WINDOW, .amount = 2, .interval_us = 60000000});
     acquire("alice", 1);
     acquire("bob", 1);
     CHECK_INT(1, listed(name, &entry));
@@ -199,7 +199,7 @@ static void all_keys_are_one_entry_of_the_list(void)
 
 static void without_statistics(void)
 {
-    const pg_limit limit = {PG_KIND_WINDOW, 2, 60000000, 0, NULL};
+    const pg_limit limit = {.kind = PG_KIND_WINDOW, .amount = 2, .interval_us = 60000000};
     pg_limiter *plain, *silent;
     pg_limiter_info entry;
     pg_statistics s;
@@ -240,9 +240,9 @@ static void keys_decide_together(void)
     pg_limiter *org, *user, *each[2], *both;
     pg_decision d;
 
-    make_keyed((pg_limit){PG_KIND_WINDOW, 3, 60000000, 0, NULL});
+    make_keyed((pg_limit){.kind = PG_KIND_WINDOW, .amount = 3, .interval_us = 60000000});
     org = keyed;
-    make_keyed((pg_limit){PG_KIND_BUCKET, 2, 60000000, 0, NULL});
+    make_keyed((pg_limit){.kind = PG_KIND_BUCKET, .amount = 2, .interval_us = 60000000});
     user = keyed;
     OK(pg_limiter_with_key(org, "acme", &each[0], &error));
     OK(pg_limiter_with_key(user, "alice", &each[1], &error));
@@ -285,7 +285,7 @@ static void a_turn_comes_to_a_key(void)
     pg_decision held, bobs, granted, d;
     pthread_t thread;
 
-    make_keyed((pg_limit){PG_KIND_CONCURRENCY, 1, 60000000, 0, NULL});
+    make_keyed((pg_limit){.kind = PG_KIND_CONCURRENCY, .amount = 1, .interval_us = 60000000});
     alice = of_key("alice");
     held = acquire("alice", 1);
     bobs = acquire("bob", 1);
@@ -335,7 +335,7 @@ static void many_keys_need_few_handles(void)
 {
     char key[16];
 
-    make_keyed((pg_limit){PG_KIND_LEAKY, 2, 1000, 0, NULL});
+    make_keyed((pg_limit){.kind = PG_KIND_LEAKY, .amount = 2, .interval_us = 1000});
     for (int i = 0; i < 2000; i++) {
         snprintf(key, sizeof key, "user-%d", i);
         CHECK_INT(1, acquire(key, 1).remaining);

@@ -73,7 +73,7 @@ static void places(void)
 static void every_call_needs_the_key(void)
 {
     const char *const jobs[] = {"a", "b"}, *const headers[] = {"Retry-After", "30"};
-    const pg_limit limit = {PG_KIND_WINDOW, 1, 60000000, 0, NULL};
+    const pg_limit limit = {.kind = PG_KIND_WINDOW, .amount = 1, .interval_us = 60000000};
     pg_admission admissions[2];
     pg_settlement settlement;
     pg_statistics statistics;

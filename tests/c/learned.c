@@ -9,7 +9,7 @@ static void pt_t03_what_is_left_upstream_is_left_here(void)
     pg_learned learned;
     pg_decision d;
 
-    make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_POINTS, .amount = 1000, .interval_us = 20000000}, &first, &second);
     OK(pg_acquire(first, &(pg_request){.cost = 300}, &d, &error));
     CHECK_INT(700, d.remaining);
     OK(pg_report_budget(second, NULL, NULL, 300, -1, -1, 0, -1, -1, &learned, &error));
@@ -27,7 +27,7 @@ static void pt_t05_size_and_rate_are_learned_by_all(void)
     pg_runtime_state c;
     pg_decision d;
 
-    make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_POINTS, .amount = 1000, .interval_us = 20000000}, &first, &second);
     OK(pg_report_budget(first, NULL, NULL, -1, 2000, -1, 100.0, -1, -1, NULL, &error));
     at(NOW + 1);
     OK(pg_acquire(second, &(pg_request){.cost = 2000}, &d, &error));
@@ -52,7 +52,7 @@ static void pt_t06_a_spent_hour_is_spent_until_it_is_reset(void)
     pg_limiter *first, *second;
     pg_decision d;
 
-    make((pg_limit){PG_KIND_BUCKET, 5000, 3600000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_BUCKET, .amount = 5000, .interval_us = 3600000000}, &first, &second);
     OK(pg_report_budget(first, NULL, NULL, 0, -1, -1, 0, -1, NOW + 1800000000, NULL, &error));
     OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
@@ -73,7 +73,7 @@ static void an_answer_settles_its_permit(void)
     pg_learned learned;
     pg_decision d;
 
-    make((pg_limit){PG_KIND_POINTS, 1000, 20000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_POINTS, .amount = 1000, .interval_us = 20000000}, &first, &second);
     OK(pg_acquire(first, &(pg_request){.estimate = 252}, &d, &error));
     OK(pg_learn_from_response(second, d.permit, NULL, 200, headers, 6, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN,
                 &learned, &error));
@@ -95,7 +95,7 @@ static void a_refusal_of_upstream_pauses_all(void)
     pg_limiter *first, *second;
     pg_decision d;
 
-    make((pg_limit){PG_KIND_LEAKY, 10, 10000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_LEAKY, .amount = 10, .interval_us = 10000000}, &first, &second);
     OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 0, PG_NOT_GIVEN, NULL, &error));
     OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
@@ -117,7 +117,7 @@ static void what_is_not_learned_is_told(void)
     pg_limiter *first, *second;
     pg_learned learned;
 
-    make((pg_limit){PG_KIND_BUCKET, 100, 60000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_BUCKET, .amount = 100, .interval_us = 60000000}, &first, &second);
     OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned, &error));
     CHECK_TEXT("limit: above max_learned", learned.ignored);
     CHECK_TEXT("remaining\nreset", learned.learned);
@@ -229,23 +229,25 @@ static void jobs_are_rescheduled(void)
 /* Other languages read these structs by their bytes. */
 static void structs_have_a_fixed_layout(void)
 {
-    CHECK_INT(4656, sizeof(pg_runtime_state));
+    CHECK_INT(10824, sizeof(pg_runtime_state));
     CHECK_INT(24, offsetof(pg_runtime_state, in_use));
     CHECK_INT(32, offsetof(pg_runtime_state, override_count));
     CHECK_INT(40, offsetof(pg_runtime_state, learned_count));
     CHECK_INT(48, offsetof(pg_runtime_state, overrides));
-    CHECK_INT(2352, offsetof(pg_runtime_state, learned));
+    CHECK_INT(5424, offsetof(pg_runtime_state, learned));
+    CHECK_INT(10800, offsetof(pg_runtime_state, blocked_for_us));
+    CHECK_INT(10808, offsetof(pg_runtime_state, mode));
     CHECK_INT(4784, sizeof(pg_learned));
     CHECK_INT(24, offsetof(pg_learned, scope));
     CHECK_INT(40, offsetof(pg_learned, bucket));
     CHECK_INT(176, offsetof(pg_learned, learned));
     CHECK_INT(688, offsetof(pg_learned, ignored));
-    CHECK_INT(1664, sizeof(pg_loaded_limiter));
+    CHECK_INT(2432, sizeof(pg_loaded_limiter));
     CHECK_INT(520, offsetof(pg_loaded_limiter, limiter));
     CHECK_INT(528, offsetof(pg_loaded_limiter, limits));
-    CHECK_INT(1104, offsetof(pg_loaded_limiter, count));
-    CHECK_INT(1128, offsetof(pg_loaded_limiter, on_limit));
-    CHECK_INT(1144, offsetof(pg_loaded_limiter, group));
+    CHECK_INT(1872, offsetof(pg_loaded_limiter, count));
+    CHECK_INT(1896, offsetof(pg_loaded_limiter, on_limit));
+    CHECK_INT(1912, offsetof(pg_loaded_limiter, group));
 }
 
 int main(void)

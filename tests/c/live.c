@@ -7,7 +7,7 @@
 
 static void ojs_t13_a_pause_refuses_until_it_ends(void)
 {
-    const pg_limit window = {PG_KIND_WINDOW, 10, 60000000, 0, NULL};
+    const pg_limit window = {.kind = PG_KIND_WINDOW, .amount = 10, .interval_us = 60000000};
     pg_limiter *first, *second, *other;
     pg_runtime_state controls;
     pg_decision d;
@@ -52,7 +52,10 @@ static void ojs_t13_a_pause_refuses_until_it_ends(void)
 
 static void numbers_are_overridden_and_restored(void)
 {
-    const pg_limit limits[] = {{PG_KIND_WINDOW, 10, 60000000, 0, NULL}, {PG_KIND_LEAKY, 5, 5000000, 0, NULL}};
+    const pg_limit limits[] = {
+        {.kind = PG_KIND_WINDOW, .amount = 10, .interval_us = 60000000},
+        {.kind = PG_KIND_LEAKY, .amount = 5, .interval_us = 5000000},
+    };
     pg_limiter *first, *second;
     pg_runtime_state c;
     pg_decision d;
@@ -100,10 +103,10 @@ static void numbers_are_overridden_and_restored(void)
 static void labels_name_the_limits(void)
 {
     const pg_limit limits[] = {
-        {PG_KIND_WINDOW, 2, 1000000, 0, "burst"},
-        {PG_KIND_WINDOW, 3, 60000000, 0, "sustained"},
+        {.kind = PG_KIND_WINDOW, .amount = 2, .interval_us = 1000000, .label = "burst"},
+        {.kind = PG_KIND_WINDOW, .amount = 3, .interval_us = 60000000, .label = "sustained"},
     };
-    const pg_limit raised = {PG_KIND_WINDOW, 5, 60000000, 0, "sustained"};
+    const pg_limit raised = {.kind = PG_KIND_WINDOW, .amount = 5, .interval_us = 60000000, .label = "sustained"};
     pg_limiter *first, *second;
     pg_runtime_state c;
     pg_decision d;
@@ -135,8 +138,11 @@ static void labels_name_the_limits(void)
 
 static void a_name_has_one_state(void)
 {
-    const pg_limit limits[] = {{PG_KIND_WINDOW, 5, 60000000, 0, NULL}, {PG_KIND_WINDOW, 5, 60000000, 0, "sms"}};
-    const pg_limit lower = {PG_KIND_WINDOW, 2, 60000000, 0, "sms"};
+    const pg_limit limits[] = {
+        {.kind = PG_KIND_WINDOW, .amount = 5, .interval_us = 60000000},
+        {.kind = PG_KIND_WINDOW, .amount = 5, .interval_us = 60000000, .label = "sms"},
+    };
+    const pg_limit lower = {.kind = PG_KIND_WINDOW, .amount = 2, .interval_us = 60000000, .label = "sms"};
     pg_limiter *one, *both;
     pg_runtime_state c;
     pg_decision d;
@@ -199,7 +205,7 @@ static void cn_t21_a_raised_limit_calls_those_who_wait(void)
     pg_limiter *first, *second;
     pg_decision d;
 
-    make((pg_limit){PG_KIND_CONCURRENCY, 3, 60000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_CONCURRENCY, .amount = 3, .interval_us = 60000000}, &first, &second);
     for (int i = 0; i < 3; i++) {
         OK(pg_acquire(first, NULL, &d, &error));
     }
@@ -226,7 +232,7 @@ static void a_resume_calls_those_who_wait(void)
     struct timespec since;
     pg_limiter *first, *second;
 
-    make((pg_limit){PG_KIND_BUCKET, 5, 86400000000, 0, NULL}, &first, &second);
+    make((pg_limit){.kind = PG_KIND_BUCKET, .amount = 5, .interval_us = 86400000000}, &first, &second);
     OK(pg_pause(second, 15000000, PG_NOT_GIVEN, NULL, &error));
     waiter.limiter = first;
     pthread_create(&waiter.thread, NULL, enter, &waiter);

@@ -46,7 +46,7 @@ static void overrides(void)
 
     for (size_t i = 0; i < sizeof bad_labels / sizeof *bad_labels; i++) {
         const char *bad = bad_labels[i];
-        pg_limit limit = {PG_KIND_BUCKET, 1, 1000000, 0, bad};
+        pg_limit limit = {.kind = PG_KIND_BUCKET, .amount = 1, .interval_us = 1000000, .label = bad};
         NOT_OBEYED("label", pg_override(limiter, bad, 1, -1, -1, -1, &controls, &error_));
         NOT_OBEYED("label", pg_override_limits(limiter, &limit, 1, -1, -1, &controls, &error_));
         NOT_OBEYED("label", pg_restore(limiter, bad, &controls, &error_));
@@ -93,7 +93,7 @@ static void overrides_of_other_kinds(void)
 
 static void overrides_of_whole_limits(void)
 {
-    const pg_limit bucket = {PG_KIND_BUCKET, 1, 1000000, 0, NULL};
+    const pg_limit bucket = {.kind = PG_KIND_BUCKET, .amount = 1, .interval_us = 1000000};
     pg_limit bad;
 
     NOT_OBEYED("limiter", pg_override_limits(NULL, &bucket, 1, -1, -1, &controls, &error_));
@@ -102,11 +102,11 @@ static void overrides_of_whole_limits(void)
     NOT_OBEYED("limits", pg_override_limits(limiter, &bucket, 9, -1, -1, &controls, &error_));
     NOT_OBEYED("expires_in", pg_override_limits(limiter, &bucket, 1, 0, -1, &controls, &error_));
     NOT_OBEYED("expires_at", pg_override_limits(limiter, &bucket, 1, 1, 1, &controls, &error_));
-    bad = (pg_limit){PG_KIND_WINDOW, 0, 1000000, 0, "other"};
+    bad = (pg_limit){.kind = PG_KIND_WINDOW, .interval_us = 1000000, .label = "other"};
     NOT_OBEYED("limit", pg_override_limits(limiter, &bad, 1, -1, -1, &controls, &error_));
-    bad = (pg_limit){PG_KIND_WINDOW, 1, 1000000, 0, "bucket"};
+    bad = (pg_limit){.kind = PG_KIND_WINDOW, .amount = 1, .interval_us = 1000000, .label = "bucket"};
     NOT_OBEYED("limits", pg_override_limits(limiter, &bad, 1, -1, -1, &controls, &error_));
-    bad = (pg_limit){PG_KIND_PAUSED, 0, 0, 0, NULL};
+    bad = (pg_limit){.kind = PG_KIND_PAUSED};
     NOT_OBEYED("limits", pg_override_limits(limiter, &bad, 1, -1, -1, &controls, &error_));
     nothing_is_in_force();
 }

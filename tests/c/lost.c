@@ -40,7 +40,7 @@ static void raise_is_an_error_and_never_a_refusal(void)
     pg_decision d;
 
     open_nowhere();
-    limiter = with_mode((pg_limit){PG_KIND_WINDOW, 1, 60000000, 0, NULL}, "raise", PG_NOT_GIVEN);
+    limiter = with_mode((pg_limit){.kind = PG_KIND_WINDOW, .amount = 1, .interval_us = 60000000}, "raise", PG_NOT_GIVEN);
     for (int i = 0; i < 10; i++) {
         CHECK_INT(PG_UNAVAILABLE, pg_acquire(limiter, NULL, &d, NULL));
         CHECK_INT(PG_REASON_NONE, d.reason);
@@ -59,7 +59,7 @@ static void closed_refuses_and_says_so(void)
     int64_t since;
 
     open_nowhere();
-    limiter = with_mode((pg_limit){PG_KIND_WINDOW, 7, 60000000, 0, NULL}, "fail_closed", PG_NOT_GIVEN);
+    limiter = with_mode((pg_limit){.kind = PG_KIND_WINDOW, .amount = 7, .interval_us = 60000000}, "fail_closed", PG_NOT_GIVEN);
     for (int i = 0; i < 10; i++) {
         OK(pg_acquire(limiter, NULL, &d, &error));
         CHECK_INT(PG_STATUS_REFUSED, d.status);
@@ -101,7 +101,7 @@ static void open_grants_and_says_so(void)
     pg_settlement settlement;
 
     open_nowhere();
-    limiter = with_mode((pg_limit){PG_KIND_CONCURRENCY, 1, 60000000, 0, NULL}, "fail_open", PG_NOT_GIVEN);
+    limiter = with_mode((pg_limit){.kind = PG_KIND_CONCURRENCY, .amount = 1, .interval_us = 60000000}, "fail_open", PG_NOT_GIVEN);
     for (int i = 0; i < 10; i++) {
         OK(pg_acquire(limiter, NULL, &d, &error));
         CHECK_INT(PG_STATUS_GRANTED, d.status);
@@ -130,7 +130,7 @@ static void local_keeps_its_share_of_the_limit(void)
     int64_t lease;
 
     open_nowhere();
-    limiter = with_mode((pg_limit){PG_KIND_CONCURRENCY, 5, 60000000, 0, NULL}, "local", 50);
+    limiter = with_mode((pg_limit){.kind = PG_KIND_CONCURRENCY, .amount = 5, .interval_us = 60000000}, "local", 50);
     for (int i = 0; i < 2; i++) {
         OK(pg_acquire(limiter, NULL, &held[i], &error));
         CHECK_INT(PG_STATUS_GRANTED, held[i].status);
@@ -151,7 +151,7 @@ static void local_keeps_its_share_of_the_limit(void)
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     OK(pg_limiter_close(limiter, &error));
 
-    limiter = with_mode((pg_limit){PG_KIND_POINTS, 1000, 60000000, 0, NULL}, "local", 50);
+    limiter = with_mode((pg_limit){.kind = PG_KIND_POINTS, .amount = 1000, .interval_us = 60000000}, "local", 50);
     OK(pg_acquire(limiter, &(pg_request){.estimate = 400}, &d, &error));
     CHECK_INT(100, d.remaining);
     OK(pg_correct(limiter, d.permit, 100, NULL, 0, &settlement, &error));
@@ -159,11 +159,11 @@ static void local_keeps_its_share_of_the_limit(void)
     OK(pg_limiter_close(limiter, &error));
 
     /* All of it where no share is given; half a unit is none. */
-    limiter = with_mode((pg_limit){PG_KIND_WINDOW, 1, 60000000, 0, NULL}, "local", PG_NOT_GIVEN);
+    limiter = with_mode((pg_limit){.kind = PG_KIND_WINDOW, .amount = 1, .interval_us = 60000000}, "local", PG_NOT_GIVEN);
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     OK(pg_limiter_close(limiter, &error));
-    limiter = with_mode((pg_limit){PG_KIND_WINDOW, 1, 60000000, 0, NULL}, "local", 50);
+    limiter = with_mode((pg_limit){.kind = PG_KIND_WINDOW, .amount = 1, .interval_us = 60000000}, "local", 50);
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
     OK(pg_limiter_close(limiter, &error));
@@ -178,7 +178,7 @@ static void in_memory_there_is_nothing_to_fail(void)
 
     OK(pg_store_memory(&store, &error));
     for (int i = 0; i < 4; i++) {
-        limiter = with_mode((pg_limit){PG_KIND_WINDOW, 1, 60000000, 0, NULL}, modes[i], i == 3 ? 50 : PG_NOT_GIVEN);
+        limiter = with_mode((pg_limit){.kind = PG_KIND_WINDOW, .amount = 1, .interval_us = 60000000}, modes[i], i == 3 ? 50 : PG_NOT_GIVEN);
         OK(pg_acquire(limiter, NULL, &d, &error));
         CHECK_INT(PG_STATUS_GRANTED, d.status);
         CHECK_INT(0, d.degraded);
@@ -217,7 +217,7 @@ static void a_store_that_fails_is_asked_once_a_second_and_used_when_it_is_back(v
 
     gate_open();
     OK(pg_store_open(gate.url, 10000000, &store, &error));
-    limiter = with_mode((pg_limit){PG_KIND_WINDOW, 5, 60000000, 0, NULL}, "fail_open", PG_NOT_GIVEN);
+    limiter = with_mode((pg_limit){.kind = PG_KIND_WINDOW, .amount = 5, .interval_us = 60000000}, "fail_open", PG_NOT_GIVEN);
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(0, d.degraded);
     gate.shut = 1;
@@ -251,7 +251,7 @@ static void leases_end_where_they_were_given(void)
 
     gate_open();
     OK(pg_store_open(gate.url, 10000000, &store, &error));
-    limiter = with_mode((pg_limit){PG_KIND_CONCURRENCY, 2, 60000000, 0, NULL}, "local", 50);
+    limiter = with_mode((pg_limit){.kind = PG_KIND_CONCURRENCY, .amount = 2, .interval_us = 60000000}, "local", 50);
     OK(pg_acquire(limiter, NULL, &shared, &error));
     CHECK_INT(0, shared.degraded);
     gate.shut = 1;

@@ -6,7 +6,7 @@ static void null_store(void)
 {
     pg_limiter *made = (pg_limiter *)&store;
     pg_list *list = (pg_list *)&store;
-    pg_limit limit = {PG_KIND_BUCKET, 5, 1000000, 0, NULL};
+    pg_limit limit = {.kind = PG_KIND_BUCKET, .amount = 5, .interval_us = 1000000};
 
     REFUSED("store", pg_store_open("memory://", 0, NULL, &error_));
     REFUSED("store", pg_store_memory(NULL, &error_));
@@ -318,9 +318,9 @@ static void costs_by_label(void)
 {
     static const char *const wrong_labels[] = {"tokens", "TPM", "", "\xff", NULL};
     const pg_limit limits[] = {
-        {PG_KIND_WINDOW, 5, 60000000, 0, "rpm"},
-        {PG_KIND_POINTS, 1000, 60000000, 0, "tpm"},
-        {PG_KIND_CONCURRENCY, 5, 60000000, 0, NULL},
+        {.kind = PG_KIND_WINDOW, .amount = 5, .interval_us = 60000000, .label = "rpm"},
+        {.kind = PG_KIND_POINTS, .amount = 1000, .interval_us = 60000000, .label = "tpm"},
+        {.kind = PG_KIND_CONCURRENCY, .amount = 5, .interval_us = 60000000},
     };
     const pg_units good[] = {{"tpm", 5, NULL}}, unnamed[] = {{"rpm", 1, NULL}},
                    calls[] = {{"tpm", 1, NULL}, {"concurrency", 1, NULL}},
@@ -432,7 +432,7 @@ static void policies(void)
     pg_limiter *made;
 
     for (int i = 0; i < 9; i++) {
-        nine[i] = (pg_limit){PG_KIND_BUCKET, 5, 1000000, 0, labels[i]};
+        nine[i] = (pg_limit){.kind = PG_KIND_BUCKET, .amount = 5, .interval_us = 1000000, .label = labels[i]};
     }
     OK(pg_limiter_new(store, "n", nine, 8, &made, &error));
     OK(pg_limiter_close(made, &error));
@@ -449,33 +449,33 @@ static void policies(void)
     REFUSED("limits", pg_limiter_new(store, "n", nine, SIZE_MAX, &made, &error_));
     REFUSED("limits", pg_limiter_new(store, "n", NULL, 1, &made, &error_));
     REFUSED("limits", pg_limiter_new(store, "n", NULL, 0, &made, &error_));
-    bad = (pg_limit){PG_KIND_NONE, 5, 1000000, 0, NULL};
+    bad = (pg_limit){.kind = PG_KIND_NONE, .amount = 5, .interval_us = 1000000};
     REFUSED("kind", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){INT32_MIN, 5, 1000000, 0, NULL};
+    bad = (pg_limit){.kind = INT32_MIN, .amount = 5, .interval_us = 1000000};
     REFUSED("kind", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){9, 5, 1000000, 0, NULL};
+    bad = (pg_limit){.kind = 9, .amount = 5, .interval_us = 1000000};
     REFUSED("kind", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, 1000000, NULL};
+    bad = (pg_limit){.kind = PG_KIND_BUCKET, .amount = 5, .interval_us = 1000000, .offset_us = 1000000};
     REFUSED("offset", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, -1, NULL};
+    bad = (pg_limit){.kind = PG_KIND_BUCKET, .amount = 5, .interval_us = 1000000, .offset_us = -1};
     REFUSED("offset", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_THROTTLE, -1, 1000000, 0, NULL};
+    bad = (pg_limit){.kind = PG_KIND_THROTTLE, .amount = -1, .interval_us = 1000000};
     REFUSED("limit", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_THROTTLE, INT64_MAX, 1000000, 0, NULL};
+    bad = (pg_limit){.kind = PG_KIND_THROTTLE, .amount = INT64_MAX, .interval_us = 1000000};
     REFUSED("limit", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
     /* more than one start per microsecond */
-    bad = (pg_limit){PG_KIND_THROTTLE, 1000001, 1000000, 0, NULL};
+    bad = (pg_limit){.kind = PG_KIND_THROTTLE, .amount = 1000001, .interval_us = 1000000};
     REFUSED("limit", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_THROTTLE, 3, 0, 0, NULL};
+    bad = (pg_limit){.kind = PG_KIND_THROTTLE, .amount = 3};
     REFUSED("interval", pg_limiter_new(store, "n", &bad, 1, &made, &error_));
-    bad = (pg_limit){PG_KIND_BUCKET, 5, 1000000, 0, NULL};
+    bad = (pg_limit){.kind = PG_KIND_BUCKET, .amount = 5, .interval_us = 1000000};
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, 0, &made, &error_));
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, 999999, &made, &error_));
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, -1, &made, &error_));
     REFUSED("ttl", pg_limiter_new_with_ttl(store, "n", &bad, 1, INT64_MAX, &made, &error_));
     REFUSED("limits", pg_limiter_new_with_ttl(store, "n", NULL, 1, 1000000, &made, &error_));
     /* What a kind has no use for may be anything. */
-    bad = (pg_limit){PG_KIND_THROTTLE, 0, 1000000, -1, NULL};
+    bad = (pg_limit){.kind = PG_KIND_THROTTLE, .interval_us = 1000000, .offset_us = -1};
     OK(pg_limiter_new(store, "n", &bad, 1, &made, &error));
     OK(pg_limiter_close(made, &error));
 }

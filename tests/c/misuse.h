@@ -4,8 +4,10 @@
 
 #include "check.h"
 
+#ifndef LIVE_H
 static pg_store *store;
 static pg_limiter *limiter;
+#endif
 static pg_decision decision;
 static pg_error error_;
 

@@ -21,21 +21,27 @@ static void add_limits(char *text, size_t room, const pg_labelled_limit *limits,
 static const char *json_of_controls(const pg_runtime_state *c)
 {
     static char text[4096];
-    char overrides[1800] = "", learned[1800] = "", paused_for[24], expires_in[24];
+    char overrides[1800] = "", learned[1800] = "", paused_for[24], expires_in[24], blocked[48] = "", mode[48] = "";
 
     add_limits(overrides, sizeof overrides, c->overrides, c->override_count);
     add_limits(learned, sizeof learned, c->learned, c->learned_count);
+    if (c->blocked_for_us != -1) {
+        snprintf(blocked, sizeof blocked, ",\"blocked_for_us\":%" PRId64, c->blocked_for_us);
+    }
+    if (c->mode[0] != '\0') {
+        snprintf(mode, sizeof mode, ",\"mode\":\"%s\"", c->mode);
+    }
     snprintf(text, sizeof text,
              "{\"version\":%" PRId64 ",\"paused_for_us\":%s,\"overrides\":[%s],\"expires_in_us\":%s,"
-             "\"learned\":[%s]}",
+             "\"learned\":[%s]%s%s}",
              c->version, or_null(c->paused_for_us, paused_for), overrides,
-             or_null(c->expires_in_us, expires_in), learned);
+             or_null(c->expires_in_us, expires_in), learned, blocked, mode);
     return text;
 }
 
 static int is_order(const char *verb)
 {
-    static const char *const orders[] = {"pause", "resume", "override", "overrides", "restore", "controls"};
+    static const char *const orders[] = {"pause", "block", "resume", "mode", "override", "overrides", "restore", "controls"};
 
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         if (strcmp(verb, orders[i]) == 0) {
@@ -45,7 +51,8 @@ static int is_order(const char *verb)
     return 0;
 }
 
-/* expected or nothing, the argument of an error or nothing, =label or nothing, then what the verb needs */
+/* expected or nothing, the argument of an error or nothing, =label (of a mode =mode) or nothing, then what the verb
+   needs */
 static void order(const char *verb)
 {
     int64_t numbers[4];
@@ -62,6 +69,10 @@ static void order(const char *verb)
     }
     if (strcmp(verb, "pause") == 0) {
         code = pg_pause(limiter, numbers[0], numbers[1], &controls, &error);
+    } else if (strcmp(verb, "block") == 0) {
+        code = pg_block(limiter, numbers[0], numbers[1], &controls, &error);
+    } else if (strcmp(verb, "mode") == 0) {
+        code = pg_override_mode(limiter, label, numbers[0], numbers[1], &controls, &error);
     } else if (strcmp(verb, "resume") == 0) {
         code = pg_resume(limiter, &controls, &error);
     } else if (strcmp(verb, "override") == 0) {

@@ -93,7 +93,10 @@ static void it_ends_when_its_time_does(void)
 
 static void who_waits_says_it_with_the_last_attempt(void)
 {
-    const pg_limit limits[] = {{PG_KIND_THROTTLE, 1, HOUR, 0, NULL}, {PG_KIND_POINTS, 1000, 86400000000, 0, NULL}};
+    const pg_limit limits[] = {
+        {.kind = PG_KIND_THROTTLE, .amount = 1, .interval_us = HOUR},
+        {.kind = PG_KIND_POINTS, .amount = 1000, .interval_us = 86400000000},
+    };
     const pg_request request = {.estimate = 100, .settle_within_us = 3 * HOUR};
     const pg_wait wait = {.max_wait_us = 2 * HOUR};
     pg_limiter *limiter;

@@ -42,30 +42,37 @@ struct taken {
     size_t count, made_count;
 };
 
-/* Names, each with its group behind "=" or its key behind "@" or alone. */
+/* Names, each alone or with its mode behind "*", its group behind "=" and its key behind "@". */
 static pg_code take(char **words, struct taken *taken, pg_error *error)
 {
+    static const char marks[] = "*=@";
+    pg_code (*const forms[])(const pg_limiter *, const char *, pg_limiter **, pg_error *) = {
+        pg_limiter_with_mode, pg_limiter_with_group, pg_limiter_with_key};
     pg_code code = PG_OK;
 
     taken->count = taken->made_count = 0;
     for (; **words != '\0' && taken->count < MEMBERS && code == PG_OK; words++) {
-        char *mark = *words + strcspn(*words, "=@"), of = *mark;
+        pg_limiter **of = &taken->limiters[taken->count];
+        char *mark = *words + strcspn(*words, marks), sign = *mark;
         size_t i;
 
         *mark = '\0';
         unquote(*words);
         i = index_of(*words);
-        chosen[taken->count] = members[i].name;
-        taken->limiters[taken->count] = members[i].limiter;
-        if (of != '\0') {
+        chosen[taken->count++] = members[i].name;
+        *of = members[i].limiter;
+        while (sign != '\0' && code == PG_OK) {
             pg_limiter **made = &taken->made[taken->made_count];
+            char *word = mark + 1, form = sign;
 
-            unquote(mark + 1);
-            code = (of == '=' ? pg_limiter_with_group : pg_limiter_with_key)(members[i].limiter, mark + 1, made, error);
-            taken->limiters[taken->count] = *made;
+            mark = word + strcspn(word, marks);
+            sign = *mark;
+            *mark = '\0';
+            unquote(word);
+            code = forms[strchr(marks, form) - marks](*of, word, made, error);
+            *of = *made;
             taken->made_count += code == PG_OK;
         }
-        taken->count++;
     }
     return code;
 }
@@ -113,7 +120,20 @@ static void replace(pg_limiter **limiter, pg_code (*form)(const pg_limiter *, pg
     *limiter = other;
 }
 
-/* its name, whether it is keyed, whether it has statistics; its limits stand before it */
+static pg_code in_mode(const pg_limiter *of, pg_limiter **other, pg_error *error)
+{
+    char mode[64];
+
+    return pg_limiter_with_mode(of, keep_label(field[4], mode), other, error);
+}
+
+static pg_code that_blocks(const pg_limiter *of, pg_limiter **other, pg_error *error)
+{
+    return pg_limiter_with_block_after(of, atoll(field[5]), atoll(field[6]), atoll(field[7]), other, error);
+}
+
+/* its name, whether it is keyed, whether it has statistics, =mode or nothing, when it blocks by itself (three numbers);
+   its limits stand before it */
 static void add_member(void)
 {
     char real[LONGEST];
@@ -132,6 +152,12 @@ static void add_member(void)
     if (!atoi(field[3])) {
         replace(made, pg_limiter_without_statistics);
     }
+    if (*field[4] != '\0') {
+        replace(made, in_mode);
+    }
+    if (atoi(field[5]) > 0) {
+        replace(made, that_blocks);
+    }
     member_count++;
 }
 
@@ -149,7 +175,7 @@ static void choose(void)
         code = pg_together(store, taken.limiters, taken.count, &limiter, &error);
     } else if (code == PG_OK) {
         limiter = taken.limiters[0];
-        taken.made_count = 0; /* unchoose closes it */
+        taken.made_count -= taken.made_count > 0; /* unchoose closes the last, which it is */
     }
     give_back(&taken);
     snprintf(refused, sizeof refused, "%s", code == PG_OK ? "" : error.argument);

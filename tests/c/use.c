@@ -419,7 +419,10 @@ static void waiting_ends_with_a_grant_or_with_its_time(void)
 
 static void limiters_are_listed(const char *url)
 {
-    const pg_limit limits[] = {{PG_KIND_CONCURRENCY, 5, 30000000, 0, NULL}, {PG_KIND_WINDOW, 100, 60000000, 0, NULL}};
+    const pg_limit limits[] = {
+        {.kind = PG_KIND_CONCURRENCY, .amount = 5, .interval_us = 30000000},
+        {.kind = PG_KIND_WINDOW, .amount = 100, .interval_us = 60000000},
+    };
     pg_store *store;
     pg_limiter *limiter;
     pg_decision d;
@@ -493,12 +496,16 @@ static void numbers_have_names(void)
     CHECK_TEXT("unlimited", pg_kind_name(PG_KIND_UNLIMITED));
     CHECK_TEXT("paused", pg_kind_name(PG_KIND_PAUSED));
     CHECK_TEXT("concurrency", pg_kind_name(PG_KIND_CONCURRENCY));
+    CHECK_TEXT("quota", pg_kind_name(PG_KIND_QUOTA));
+    CHECK_TEXT("?", pg_kind_name(9));
     CHECK_TEXT("none", pg_kind_name(PG_KIND_NONE));
     CHECK_TEXT("none", pg_reason_name(PG_REASON_NONE));
     CHECK_TEXT("window", pg_reason_name(PG_REASON_WINDOW));
     CHECK_TEXT("paused", pg_reason_name(PG_REASON_PAUSED));
     CHECK_TEXT("too_large", pg_reason_name(PG_REASON_TOO_LARGE));
     CHECK_TEXT("unavailable", pg_reason_name(PG_REASON_UNAVAILABLE));
+    CHECK_TEXT("quota", pg_reason_name(PG_REASON_QUOTA));
+    CHECK_TEXT("blocked", pg_reason_name(PG_REASON_BLOCKED));
     CHECK_TEXT("settled", pg_settlement_name(PG_SETTLEMENT_SETTLED));
     CHECK_TEXT("released", pg_settlement_name(PG_SETTLEMENT_RELEASED));
     CHECK_TEXT("cancelled", pg_settlement_name(PG_SETTLEMENT_CANCELLED));
@@ -529,10 +536,13 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(24, sizeof(pg_units));
     CHECK_INT(8, offsetof(pg_units, units));
     CHECK_INT(16, offsetof(pg_units, limiter));
-    CHECK_INT(56, sizeof(pg_request));
+    CHECK_INT(80, sizeof(pg_request));
     CHECK_INT(16, offsetof(pg_request, cost_by_label));
     CHECK_INT(32, offsetof(pg_request, estimate_by_label));
     CHECK_INT(48, offsetof(pg_request, settle_within_us));
+    CHECK_INT(56, offsetof(pg_request, priority));
+    CHECK_INT(64, offsetof(pg_request, share));
+    CHECK_INT(72, offsetof(pg_request, weight));
     CHECK_INT(736, sizeof(pg_decision));
     CHECK_INT(8, offsetof(pg_decision, label));
     CHECK_INT(44, offsetof(pg_decision, limiter));
@@ -540,6 +550,7 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(88, offsetof(pg_decision, lease_us));
     CHECK_INT(128, offsetof(pg_decision, permit));
     CHECK_INT(728, offsetof(pg_decision, degraded));
+    CHECK_INT(732, offsetof(pg_decision, would_refuse));
     CHECK_INT(752, sizeof(pg_admission));
     CHECK_INT(8, offsetof(pg_admission, after_us));
     CHECK_INT(16, offsetof(pg_admission, decision));
@@ -547,20 +558,27 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(16, offsetof(pg_wait, channel));
     CHECK_INT(80, sizeof(pg_wakeup));
     CHECK_INT(8, offsetof(pg_wakeup, id));
-    CHECK_INT(96, sizeof(pg_statistics));
-    CHECK_INT(3376, sizeof(pg_limiter_info));
+    CHECK_INT(104, sizeof(pg_statistics));
+    CHECK_INT(6448, sizeof(pg_limiter_info));
     CHECK_INT(520, offsetof(pg_limiter_info, group));
     CHECK_INT(1040, offsetof(pg_limiter_info, limits));
-    CHECK_INT(3344, offsetof(pg_limiter_info, count));
-    CHECK_INT(3368, offsetof(pg_limiter_info, keyed));
+    CHECK_INT(6416, offsetof(pg_limiter_info, count));
+    CHECK_INT(6440, offsetof(pg_limiter_info, keyed));
     CHECK_INT(296, sizeof(pg_error));
     CHECK_INT(8, offsetof(pg_error, argument));
     CHECK_INT(40, offsetof(pg_error, message));
-    CHECK_INT(40, sizeof(pg_limit));
+    CHECK_INT(72, sizeof(pg_limit));
     CHECK_INT(8, offsetof(pg_limit, amount));
     CHECK_INT(32, offsetof(pg_limit, label));
-    CHECK_INT(72, sizeof(pg_labelled_limit));
+    CHECK_INT(40, offsetof(pg_limit, per));
+    CHECK_INT(48, offsetof(pg_limit, timezone));
+    CHECK_INT(56, offsetof(pg_limit, starts));
+    CHECK_INT(64, offsetof(pg_limit, refund));
+    CHECK_INT(168, sizeof(pg_labelled_limit));
     CHECK_INT(32, offsetof(pg_labelled_limit, label));
+    CHECK_INT(65, offsetof(pg_labelled_limit, per));
+    CHECK_INT(73, offsetof(pg_labelled_limit, timezone));
+    CHECK_INT(138, offsetof(pg_labelled_limit, starts));
 }
 
 int main(void)

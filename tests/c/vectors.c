@@ -42,7 +42,12 @@ static void add_limit(void)
     limit->amount = atoll(field[2]);
     limit->interval_us = atoll(field[3]);
     limit->offset_us = atoll(field[4]);
-    limit->label = keep_label(field[5], labels[limit_count++]);
+    limit->label = keep_label(field[5], labels[limit_count][0]);
+    limit->per = keep_label(field[6], labels[limit_count][1]);
+    limit->timezone = keep_label(field[7], labels[limit_count][2]);
+    limit->starts = keep_label(field[8], labels[limit_count][3]);
+    limit->refund = keep_label(field[9], labels[limit_count][4]);
+    limit_count++;
 }
 
 /* cost, estimate, how long it can be settled */
@@ -70,11 +75,12 @@ static const char *json(const pg_decision *d)
     snprintf(reason, sizeof reason, "\"%s\"", pg_reason_name(d->reason));
     snprintf(text, sizeof text,
              "{\"allowed\":%s,\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
-             "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64 "%s}",
+             "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64 "%s%s}",
              d->status == PG_STATUS_GRANTED ? "true" : "false", or_null(d->limit, limit),
              or_null(d->remaining, remaining), or_null(d->retry_after_us, retry_after),
              or_null(d->reset_after_us, reset_after),
-             d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us, limiter_of(d));
+             d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us, shadow_of(d),
+             limiter_of(d));
     return text;
 }
 
@@ -89,12 +95,12 @@ static const char *json_of_enter(const pg_decision *d)
     snprintf(text, sizeof text,
              "{\"status\":\"%s\",\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
              "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64
-             ",\"lease_us\":%s,\"fence\":%s,\"number\":%s,\"position\":%s,\"ready_after_us\":%s%s}",
+             ",\"lease_us\":%s,\"fence\":%s,\"number\":%s,\"position\":%s,\"ready_after_us\":%s%s%s}",
              statuses[d->status], or_null(d->limit, limit), or_null(d->remaining, remaining),
              or_null(d->retry_after_us, retry_after), or_null(d->reset_after_us, reset_after),
              d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us,
              or_null(d->lease_us, lease), or_null(d->fencing_token, fence), or_null(d->ticket, number),
-             or_null(d->position, position), or_null(d->ready_after_us, ready_after), limiter_of(d));
+             or_null(d->position, position), or_null(d->ready_after_us, ready_after), shadow_of(d), limiter_of(d));
     return text;
 }
 
@@ -114,7 +120,7 @@ static void decide(pg_code (*verb)(const pg_limiter *, const pg_request *, pg_de
     keep_permit(field[5], &d);
 }
 
-/* a request, id, patience or nothing, grace, place, =label, expected */
+/* a request, id, patience or nothing, grace, place, =label, expected, priority, =share or nothing, weight */
 static void enter(void)
 {
     pg_request asked = request(&field[1]);
@@ -122,6 +128,10 @@ static void enter(void)
     pg_decision d;
     pg_error error;
 
+    asked.priority = atoll(field[10]);
+    unquote(field[11]);
+    asked.share = *field[11] == '=' ? field[11] + 1 : NULL;
+    asked.weight = atoll(field[12]);
     unquote(field[4]);
     if (answers(field[9], pg_acquire_with_id(limiter, &asked, field[4], *field[5] != '\0' ? &wait : NULL, &d, &error),
                 &error)) {
@@ -168,10 +178,10 @@ static void statistics(void)
 {
     static const char *const names[] = {
         "granted", "refused", "waited", "wait_time_us", "units", "corrections",
-        "held_time_us", "overages", "reclaimed", "lapsed", "leases", "tickets",
+        "held_time_us", "overages", "reclaimed", "lapsed", "leases", "tickets", "shadow_refused",
     };
     pg_statistics s;
-    int64_t values[12];
+    int64_t values[13];
     char text[1024] = "{";
     pg_error error;
 
@@ -179,7 +189,8 @@ static void statistics(void)
         return;
     }
     memcpy(values, &s, sizeof values);
-    for (size_t i = 0; i < 12; i++) {
+    /* The last one only where it is not zero. */
+    for (size_t i = 0; i < 12 + (s.shadow_refused > 0); i++) {
         size_t used = strlen(text);
         snprintf(text + used, sizeof text - used, "%s\"%s\":%" PRId64, i > 0 ? "," : "", names[i],
                  values[i]);
@@ -199,6 +210,24 @@ static void correct(void)
     if (answers(field[3], pg_correct(limiter, permit_of(field[1]), actual.number, actual.by_label, actual.count, &settlement, &error),
                 &error)) {
         expect(field[3], pg_settlement_name(settlement));
+    }
+}
+
+/* permit, units, =label, expected */
+static void extend(void)
+{
+    pg_units units[UNITS];
+    struct cost more = cost_of(field[2], units);
+    pg_settlement settlement;
+    pg_decision d;
+    pg_error error;
+
+    if (answers(field[4], pg_extend(limiter, permit_of(field[1]), more.number, more.by_label, more.count, &settlement, &d, &error),
+                &error)) {
+        expect(field[4], settlement == PG_SETTLEMENT_NONE ? json(&d) : pg_settlement_name(settlement));
+        if (d.status == PG_STATUS_GRANTED) {
+            keep_permit(field[3], &d);
+        }
     }
 }
 
@@ -306,6 +335,8 @@ static void obey(void)
             enter();
         } else if (strcmp(verb, "correct") == 0) {
             correct();
+        } else if (strcmp(verb, "extend") == 0) {
+            extend();
         } else if (strcmp(verb, "debit") == 0) {
             debit();
         } else if (strcmp(verb, "release") == 0) {

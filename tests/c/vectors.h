@@ -4,13 +4,14 @@
 
 #include "check.h"
 
-enum { FIELDS = 12, LIMITS = 16, PERMITS = 32, UNITS = 16, LINE = 8192, NAMES = 4 * UNITS, LONGEST = 600 };
+enum { FIELDS = 16, LIMITS = 16, PERMITS = 32, UNITS = 16, LINE = 8192, NAMES = 4 * UNITS, LONGEST = 600 };
 
 static pg_store *store;
 static pg_test_clock *test_clock;
 static pg_limiter *limiter;
 static pg_limit limits[LIMITS];
-static char labels[LIMITS][64];
+/* The label of a limit, and its other names. */
+static char labels[LIMITS][5][64];
 static size_t limit_count;
 static struct {
     char label[64], id[sizeof((pg_decision *)NULL)->permit];
@@ -135,6 +136,15 @@ static const char *label_or_null(const pg_decision *d, char buffer[40])
 {
     snprintf(buffer, 40, "\"%s\"", d->label);
     return d->label[0] == '\0' ? "null" : buffer;
+}
+
+/* The key that only a grant in shadow has. */
+static const char *shadow_of(const pg_decision *d)
+{
+    static char text[64];
+
+    snprintf(text, sizeof text, ",\"would_refuse\":\"%s\"", pg_reason_name(d->would_refuse));
+    return d->would_refuse == PG_REASON_NONE ? "" : text;
 }
 
 /* The key that only a decision of several limiters has; see together.h. */

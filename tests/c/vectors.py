@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 NUMBERS = {"$2^53": 2**53}
+ORDERS = ["pause", "block", "resume", "mode", "override", "overrides", "restore", "controls"]
 
 
 def text(value):
@@ -21,16 +22,20 @@ def number(value):
     return NUMBERS.get(value, value)
 
 
-def label(step):
-    # Nothing means "no label", and "=" stands before one, which may be empty.
-    value = step.get("label")
+def some(value):
+    # Nothing means "not given", and "=" stands before a text, which may be empty.
     return "" if value is None else f"={text(value)}"
+
+
+def label(step):
+    return some(step.get("label"))
 
 
 def limit_lines(limits):
     for limit in limits:
         numbers = (number(limit.get(field, 0)) for field in ("amount", "interval_us", "offset_us"))
-        yield "limit", text(limit["kind"]), *numbers, label(limit)
+        names = (some(limit.get(field)) for field in ("per", "timezone", "starts", "refund"))
+        yield "limit", text(limit["kind"]), *numbers, label(limit), *names
 
 
 def pairs(value):
@@ -58,11 +63,11 @@ def request_fields(step):
 def order_fields(step):
     # -1 means "not given" in C.
     match step["do"]:
-        case "pause":
+        case "pause" | "block":
             fields = "for_us", "until_us"
         case "override":
             fields = "amount", "interval_us", "expires_in_us", "expires_at_us"
-        case "overrides":
+        case "overrides" | "mode":
             fields = "expires_in_us", "expires_at_us"
         case _:
             fields = ()
@@ -86,10 +91,11 @@ def with_names(step, names):
 
 
 def members(step, of):
-    # "=" stands before the group of a limiter, and "@" before its key.
-    marks = {name: f"={text(group)}" for name, group in step.get("groups", {}).items()}
-    marks |= {name: f"@{text(key)}" for name, key in step.get("keys", {}).items()}
-    return (f"{text(name)}{marks.get(name, '')}" for name in of)
+    # "*" stands before the mode of a limiter, "=" before its group, and "@" before its key.
+    for name in of:
+        marks = (("*", "modes"), ("=", "groups"), ("@", "keys"))
+        given = ((mark, step.get(field, {}).get(name)) for mark, field in marks)
+        yield text(name) + "".join(f"{mark}{text(of)}" for mark, of in given if of is not None)
 
 
 def of_line(step, names):
@@ -109,7 +115,10 @@ def limiter_lines(case):
     for limiter in case.get("limiters", []):
         yield from limit_lines(limiter["limits"])
         options = limiter.get("keyed", False), limiter.get("statistics", True)
-        yield "member", text(limiter["name"]), *map(int, options)
+        rule = limiter.get("block_after", {})
+        rule = [rule.get(field, 0) for field in ("refusals", "within_us", "for_us")]
+        mode = some(limiter.get("mode"))
+        yield "member", text(limiter["name"]), *map(int, options), mode, *rule
 
 
 def case_lines(file, index, case):
@@ -135,11 +144,20 @@ def case_lines(file, index, case):
                 place = {"kept": -1}.get(step.get("place", 0), step.get("place", 0))
                 permit = text(step.get("permit", ""))
                 who = text(step["id"])
-                yield "enter", *request_fields(step), who, *wait, place, f"={permit}", expect
+                # 0 means "not given" in C, so that -1 stands for a weight of 0; both are too small.
+                weight = {None: 0, 0: -1}.get(step.get("weight"), step.get("weight"))
+                order = step.get("priority", 0), some(step.get("share")), weight
+                call = who, *wait, place, f"={permit}", expect
+                yield "enter", *request_fields(step), *call, *order
             case "correct":
                 permit = text(step["permit"])
                 answer = step["expect"] if "expect" in step else expected(step)
                 yield "correct", permit, cost(step["actual"]), answer
+            case "extend":
+                answer = step.get("expect")
+                answer = answer if isinstance(answer, str) else expected(step)
+                kept = text(step.get("as", step["permit"]))
+                yield "extend", text(step["permit"]), cost(step["units"]), f"={kept}", answer
             case "debit":
                 yield "debit", cost(step["cost"]), expected(step)
             case "release" | "renew" as verb:
@@ -150,10 +168,11 @@ def case_lines(file, index, case):
                 yield "cancel", text(step["id"]), gave_up, step["expect"]
             case "statistics":
                 yield "statistics", expected(step)
-            case "pause" | "resume" | "override" | "overrides" | "restore" | "controls" as verb:
+            case verb if verb in ORDERS:
                 yield from limit_lines(step.get("limits", []))
                 expect = compact(step["expect"]) if "expect" in step else ""
-                yield verb, expect, step.get("error", ""), label(step), *order_fields(step)
+                of = some(step.get("mode")) if verb == "mode" else label(step)
+                yield verb, expect, step.get("error", ""), of, *order_fields(step)
             case "sync":
                 numbers = ("remaining", "amount", "interval_us", "reset_in_us", "reset_at_us")
                 given = (step.get(field, -1) for field in numbers)

@@ -41,8 +41,9 @@
 #define PG_POSITION_EXISTING -1
 
 /**
- * The value of a number that is not given, in pg_pause, pg_override, pg_report_budget,
- * pg_learn_from_response, pg_load_with, pg_conductor_limiter and pg_limiter_with_on_unavailable.
+ * The value of a number that is not given, in pg_pause, pg_block, pg_override, pg_override_mode,
+ * pg_report_budget, pg_learn_from_response, pg_load_with, pg_admit_within, pg_conductor_limiter and
+ * pg_limiter_with_on_unavailable.
  */
 #define PG_NOT_GIVEN -1
 
@@ -171,6 +172,14 @@ enum pg_reason
      * The store cannot decide, see pg_limiter_with_on_unavailable.
      */
     PG_REASON_UNAVAILABLE = 10,
+    /**
+     * A limit of the kind PG_KIND_QUOTA.
+     */
+    PG_REASON_QUOTA = 11,
+    /**
+     * A block, see pg_block and pg_limiter_with_block_after.
+     */
+    PG_REASON_BLOCKED = 12,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -199,12 +208,12 @@ enum pg_settlement
      */
     PG_SETTLEMENT_SETTLED = 3,
     /**
-     * pg_correct, pg_learn_from_response: the permit was settled before.
+     * pg_correct, pg_extend, pg_learn_from_response: the permit was settled before.
      */
     PG_SETTLEMENT_ALREADY = 4,
     /**
-     * pg_correct, pg_learn_from_response: the permit is older than five minutes, or than the
-     * settle_within_us of its request, and the estimate remains charged. pg_release: the lease had
+     * pg_correct, pg_extend, pg_learn_from_response: the permit is older than five minutes, or than
+     * the settle_within_us of its request, and the estimate remains charged. pg_release: the lease had
      * ended before, and another call may hold its slot.
      */
     PG_SETTLEMENT_LATE = 5,
@@ -345,6 +354,10 @@ enum pg_kind
      * A fixed number of leases at once.
      */
     PG_KIND_CONCURRENCY = 8,
+    /**
+     * A fixed number of units in each period of the calendar.
+     */
+    PG_KIND_QUOTA = 11,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -446,6 +459,26 @@ typedef struct pg_limit {
      * differ, so a second limit of a kind needs its own.
      */
     const char *label;
+    /**
+     * The periods of a quota: "day", "week", "month", "quarter" or "year". Other kinds ignore it and
+     * the next two fields.
+     */
+    const char *per;
+    /**
+     * The time zone of a quota: "UTC", an offset such as "+05:30", or a name such as
+     * "Europe/Berlin"; NULL for UTC.
+     */
+    const char *timezone;
+    /**
+     * The start of the periods of a quota in local time, see pg_limiter_quota; NULL for midnight,
+     * Monday, or the first day.
+     */
+    const char *starts;
+    /**
+     * What a correction to a lower cost gives back, for leaky and points: "full", the whole
+     * difference; or "undrained", at most what cannot have drained since the grant. NULL for "full".
+     */
+    const char *refund;
 } pg_limit;
 
 /**
@@ -477,6 +510,11 @@ typedef struct pg_units {
  * A struct of zeros, or a NULL pointer instead of it, is a cost of 1. A limiter with points
  * requires a cost or an estimate. Each is a number, for every limit that counts units, or an array
  * of units by label, also by limiter for one of pg_together.
+ *
+ * priority, share and weight order the calls that wait in a queue: calls of a higher priority come
+ * first; among those of one priority the shares take turns by what their calls cost, whatever the
+ * number of their calls; among those of one share the first comes first. A call that does not queue
+ * has no use for them.
  */
 typedef struct pg_request {
     /**
@@ -508,6 +546,19 @@ typedef struct pg_request {
      * default, 5 minutes. For calls that last for hours.
      */
     int64_t settle_within_us;
+    /**
+     * The priority in the queue, from 0 to 9: higher first.
+     */
+    int64_t priority;
+    /**
+     * Whose call this is, such as a tenant: 1 to 128 bytes without control characters; NULL for
+     * nobody's.
+     */
+    const char *share;
+    /**
+     * How much the share gets beside others, from 1 to 1000; 0 for the default, 1. Only with a share.
+     */
+    int64_t weight;
 } pg_request;
 
 /**
@@ -545,7 +596,7 @@ typedef struct pg_decision {
      */
     int64_t remaining;
     /**
-     * How long to wait before the next attempt; 0 when granted, -1 when no time is known (such as
+     * How long to wait before the next attempt; 0 when granted (but see would_refuse), -1 when no time is known (such as
      * a pause by the policy). If nothing else changes, a refused call is refused one microsecond
      * earlier and granted at this time.
      */
@@ -591,6 +642,12 @@ typedef struct pg_decision {
      * 1 when the store could not decide and the limiter has decided without it, otherwise 0.
      */
     int32_t degraded;
+    /**
+     * For a grant that only "shadow" made, see pg_limiter_with_mode, why the call would have been
+     * refused or would have had to wait; otherwise PG_REASON_NONE. Such a grant charges nothing, and
+     * retry_after_us is how long the call would have had to wait.
+     */
+    pg_reason would_refuse;
 } pg_decision;
 
 /**
@@ -709,6 +766,11 @@ typedef struct pg_statistics {
      * Current tickets in the queue.
      */
     int64_t tickets;
+    /**
+     * Calls that only "shadow" let pass, see pg_limiter_with_mode; they count neither as granted nor
+     * as refused.
+     */
+    int64_t shadow_refused;
 } pg_statistics;
 
 /**
@@ -724,7 +786,8 @@ typedef struct pg_labelled_limit {
      */
     int64_t amount;
     /**
-     * The interval, the time to drain or refill fully, or the duration of a lease.
+     * The interval, the time to drain or refill fully, or the duration of a lease; for a quota the
+     * longest of its periods, such as 31 days, and 0 for an override of a quota.
      */
     int64_t interval_us;
     /**
@@ -735,6 +798,19 @@ typedef struct pg_labelled_limit {
      * The label.
      */
     char label[33];
+    /**
+     * The periods of a quota, such as "month"; empty for other kinds and for an override, which
+     * changes the number alone. The same holds for the next two fields.
+     */
+    char per[8];
+    /**
+     * The time zone of a quota, such as "UTC".
+     */
+    char timezone[65];
+    /**
+     * The start of the periods of a quota, such as "1" for the first day of a month.
+     */
+    char starts[24];
 } pg_labelled_limit;
 
 /**
@@ -746,7 +822,7 @@ typedef struct pg_limiter_info {
      */
     char name[520];
     /**
-     * The group, see pg_limiter_with_group; empty without one, and in memory.
+     * The group, see pg_limiter_with_group; empty without one.
      */
     char group[520];
     /**
@@ -773,8 +849,8 @@ typedef struct pg_limiter_info {
 } pg_limiter_info;
 
 /**
- * The pause, the overrides and the learned limits of a limiter, which apply in addition to the
- * policies of the processes.
+ * The pause, the block, the overrides and the learned limits of a limiter, which apply in addition
+ * to the policies of the processes.
  */
 typedef struct pg_runtime_state {
     /**
@@ -812,6 +888,15 @@ typedef struct pg_runtime_state {
      * active.
      */
     struct pg_labelled_limit learned[32];
+    /**
+     * How long the block lasts from now, see pg_block and pg_limiter_with_block_after; -1 without a
+     * block.
+     */
+    int64_t blocked_for_us;
+    /**
+     * The override of the mode, see pg_override_mode: "enforce" or "shadow"; empty without one.
+     */
+    char mode[16];
 } pg_runtime_state;
 
 /**
@@ -1166,6 +1251,28 @@ pg_code pg_limiter_throttle(const struct pg_store *store,
                             struct pg_error *error);
 
 /**
+ * Creates a limiter of at most limit units in each period of the calendar, from 1 to 10^12.
+ *
+ * per is "day", "week", "month", "quarter" or "year". timezone is "UTC", an offset such as
+ * "+05:30", or a name of the time zone database such as "Europe/Berlin"; NULL for UTC. starts is the
+ * start of the periods in local time: of days a time such as "06:00", of weeks a day such as
+ * "sunday", of months a day from "1" to "31" (in a shorter month its last day), of quarters and
+ * years month and day such as "04-06"; or for all of them a date such as "2025-01-31" or
+ * "2025-01-31T09:30" at which one of them starts. NULL for midnight, Monday, or the first day.
+ *
+ * All units return when a period ends, by the clock of the store. PG_INVALID names "limit", "per",
+ * "timezone" or "starts".
+ */
+pg_code pg_limiter_quota(const struct pg_store *store,
+                         const char *name,
+                         int64_t limit,
+                         const char *per,
+                         const char *timezone,
+                         const char *starts,
+                         struct pg_limiter **limiter,
+                         struct pg_error *error);
+
+/**
  * Creates a limiter that grants every call.
  */
 pg_code pg_limiter_unlimited(const struct pg_store *store,
@@ -1203,7 +1310,7 @@ pg_code pg_limiter_with_on_unavailable(const struct pg_limiter *limiter,
  * a group are on one node, so that pg_together can join them.
  *
  * All processes must give a name the same group: with another one, or none, it has another state.
- * In memory the group has no effect. The caller must close both handles.
+ * The caller must close both handles.
  */
 pg_code pg_limiter_with_group(const struct pg_limiter *limiter,
                               const char *group,
@@ -1248,6 +1355,41 @@ pg_code pg_limiter_with_key(const struct pg_limiter *limiter,
 pg_code pg_limiter_without_statistics(const struct pg_limiter *limiter,
                                       struct pg_limiter **other,
                                       struct pg_error *error);
+
+/**
+ * Creates another handle of the limiter, in a mode: "enforce", the default of every limiter, or
+ * "shadow", which decides and counts as ever but refuses nobody, for the roll-out of a limit.
+ *
+ * In shadow a call that would be refused, or would have to wait, is granted at once:
+ * decision->would_refuse is the reason, label and retry_after_us are what they would have been.
+ * Such a grant charges nothing, and its permit is settled without effect; pg_stats counts it as
+ * shadow_refused. A pause and a block that a command sets refuse as ever, and a cost that can never
+ * pass is PG_INVALID. pg_override_mode overrides the mode at run time, in all processes.
+ * PG_INVALID with the argument "mode" for another text and for a limiter of pg_together. The caller
+ * must close both handles.
+ */
+pg_code pg_limiter_with_mode(const struct pg_limiter *limiter,
+                             const char *mode,
+                             struct pg_limiter **other,
+                             struct pg_error *error);
+
+/**
+ * Creates another handle of the limiter, which blocks by itself: after so many refusals within
+ * within_us every call is refused for for_us, with the reason PG_REASON_BLOCKED. Of a keyed limiter
+ * it blocks a key.
+ *
+ * refusals is from 1 to 1,000,000, both times from one second to seven days. The refusals of all
+ * processes whose limiters have the rule count, also those that only "shadow" lets pass; those by a
+ * pause or a block do not count, and a wait that times out does not. pg_resume ends a block.
+ * PG_INVALID with the argument "block_after" for other numbers and for a limiter of pg_together.
+ * The caller must close both handles.
+ */
+pg_code pg_limiter_with_block_after(const struct pg_limiter *limiter,
+                                    int64_t refusals,
+                                    int64_t within_us,
+                                    int64_t for_us,
+                                    struct pg_limiter **other,
+                                    struct pg_error *error);
 
 /**
  * Returns 1 when the limiter has a state for each key, also for the handle of one key; otherwise 0.
@@ -1366,6 +1508,28 @@ pg_code pg_correct(const struct pg_limiter *limiter,
                    struct pg_error *error);
 
 /**
+ * Reserves more units for the call of an open permit, such as a stream that grows: all of them if
+ * every limit allows it, otherwise nothing.
+ *
+ * decision receives the decision. A grant has in decision->permit the id of the permit with the
+ * sum, with which a later correction compares; the older ids stay valid. A refusal leaves the
+ * permit as it was. settlement receives PG_SETTLEMENT_NONE; for a permit that is not open it
+ * receives PG_SETTLEMENT_ALREADY, PG_SETTLEMENT_LATE or PG_SETTLEMENT_UNKNOWN, as of pg_correct, and
+ * decision is a refusal without numbers. An extension does not wait behind the queue, and a
+ * repeated one reserves nothing twice. The units are a number, from 1, or units_by_label with
+ * units_count elements; then units is 0. PG_INVALID with the argument "units" when they can never
+ * be granted. settlement may be NULL.
+ */
+pg_code pg_extend(const struct pg_limiter *limiter,
+                  const char *permit,
+                  int64_t units,
+                  const struct pg_units *units_by_label,
+                  size_t units_count,
+                  pg_settlement *settlement,
+                  struct pg_decision *decision,
+                  struct pg_error *error);
+
+/**
  * Deletes the state of a limiter: charged units, permits, leases, tickets, statistics, overrides,
  * learned limits and a pause. Of a keyed limiter it is the state of one key, and the statistics of
  * all keys stay.
@@ -1399,7 +1563,8 @@ pg_code pg_renew(const struct pg_limiter *limiter,
  *
  * The id, of 1 to 64 bytes, names the lease and the ticket: a repeated call takes no second lease
  * and keeps the queue position. After PG_STATUS_QUEUED repeat the call with the same id after
- * retry_after_us, or on a wake-up from the channel. A caller that gives up calls pg_cancel.
+ * retry_after_us, or on a wake-up from the channel. A caller that gives up calls pg_cancel. The
+ * priority and the share of request order the calls that wait.
  * request may be NULL. wait may be NULL: then the call does not queue, and gives up a queue
  * position that it has.
  */
@@ -1646,8 +1811,21 @@ pg_code pg_pause(const struct pg_limiter *limiter,
                  struct pg_error *error);
 
 /**
- * Ends the runtime pause in all processes, see pg_pause, and wakes the waiting calls.
- * runtime_state is as in pg_pause.
+ * Refuses every call for a time, or until a time since 1970, in all processes, with the reason
+ * PG_REASON_BLOCKED: a pause of a key that was abused.
+ *
+ * The arguments are as in pg_pause. A block that ends later stays in force. Use the handle of a key
+ * for a keyed limiter, see pg_limiter_with_key.
+ */
+pg_code pg_block(const struct pg_limiter *limiter,
+                 int64_t for_us,
+                 int64_t until_us,
+                 struct pg_runtime_state *runtime_state,
+                 struct pg_error *error);
+
+/**
+ * Ends the runtime pause and the block in all processes, see pg_pause and pg_block, counts refusals
+ * anew, and wakes the waiting calls. runtime_state is as in pg_pause.
  */
 pg_code pg_resume(const struct pg_limiter *limiter,
                   struct pg_runtime_state *runtime_state,
@@ -1687,8 +1865,22 @@ pg_code pg_override_limits(const struct pg_limiter *limiter,
                            struct pg_error *error);
 
 /**
- * Removes the overrides of a label, or all overrides of the limiter if label is NULL.
- * runtime_state is as in pg_pause.
+ * Overrides the mode of every limiter of the name, in all processes, whatever its own: "enforce" or
+ * "shadow", see pg_limiter_with_mode. NULL removes the override of the mode.
+ *
+ * expires_in_us, expires_at_us and runtime_state are as in pg_override; without a mode both are
+ * PG_NOT_GIVEN.
+ */
+pg_code pg_override_mode(const struct pg_limiter *limiter,
+                         const char *mode,
+                         int64_t expires_in_us,
+                         int64_t expires_at_us,
+                         struct pg_runtime_state *runtime_state,
+                         struct pg_error *error);
+
+/**
+ * Removes the overrides of a label, or all overrides of the limiter, also of its mode, if label is
+ * NULL. runtime_state is as in pg_pause.
  */
 pg_code pg_restore(const struct pg_limiter *limiter,
                    const char *label,
@@ -1811,10 +2003,11 @@ pg_code pg_document_close(struct pg_document *document, struct pg_error *error);
  * Decides on a job under its id, which has 1 to 64 bytes. Never waits itself.
  *
  * With a concurrency limit a repeated call for a running job takes nothing. A job that waits keeps
- * its queue position for one minute after the time at which its call should have been repeated. A
- * job that runs again after a failure must use another id. on_limit sets the action for a job that
- * is over the limit: "wait", "reschedule", "drop", "raise" or "ignore", as in a document; NULL for
- * "wait". request may be NULL.
+ * its queue position: others pass it by that has not called for pg_admission_claim_timeout_us after
+ * its turn, and a minute later the position is lost. A job that runs again after a failure must use
+ * another id. on_limit sets the action for a job that is over the limit: "wait", "reschedule",
+ * "drop", "raise" or "ignore", as in a document; NULL for "wait". request may be NULL; its priority
+ * and its share order the jobs that wait.
  */
 pg_code pg_admit(const struct pg_limiter *limiter,
                  const char *id,
@@ -1822,6 +2015,19 @@ pg_code pg_admit(const struct pg_limiter *limiter,
                  const struct pg_request *request,
                  struct pg_admission *admission,
                  struct pg_error *error);
+
+/**
+ * Decides on a job as pg_admit does, with another claim time-out: others pass a queued job by that
+ * has not called for claim_timeout_us after its turn. From one microsecond to ten years;
+ * PG_NOT_GIVEN for the default, pg_admission_claim_timeout_us.
+ */
+pg_code pg_admit_within(const struct pg_limiter *limiter,
+                        const char *id,
+                        const char *on_limit,
+                        int64_t claim_timeout_us,
+                        const struct pg_request *request,
+                        struct pg_admission *admission,
+                        struct pg_error *error);
 
 /**
  * Returns the name of an action, such as "run"; "?" for an unknown number. Do not free the text.
@@ -1963,6 +2169,12 @@ int64_t pg_claim_timeout_us(void);
  * packages use it.
  */
 int64_t pg_job_claim_timeout_us(void);
+
+/**
+ * Returns the default claim time-out of pg_admit in microseconds: others pass a queued job by that
+ * has not called for this time after its turn.
+ */
+int64_t pg_admission_claim_timeout_us(void);
 
 /**
  * Returns the time in microseconds for which the packages wait for the cancellation of an

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use paddlegate_core::{Action as CoreAction, Admission as CoreAdmission, Limiter, Micros, OnLimit, Operation};
 
 use crate::call::decide;
+use crate::control::{PG_NOT_GIVEN, micros};
 use crate::decision::{Decision, number};
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
@@ -72,15 +73,33 @@ impl Admission {
 /// Decides on a job under its id, which has 1 to 64 bytes. Never waits itself.
 ///
 /// With a concurrency limit a repeated call for a running job takes nothing. A job that waits keeps
-/// its queue position for one minute after the time at which its call should have been repeated. A
-/// job that runs again after a failure must use another id. on_limit sets the action for a job that
-/// is over the limit: "wait", "reschedule", "drop", "raise" or "ignore", as in a document; NULL for
-/// "wait". request may be NULL.
+/// its queue position: others pass it by that has not called for pg_admission_claim_timeout_us after
+/// its turn, and a minute later the position is lost. A job that runs again after a failure must use
+/// another id. on_limit sets the action for a job that is over the limit: "wait", "reschedule",
+/// "drop", "raise" or "ignore", as in a document; NULL for "wait". request may be NULL; its priority
+/// and its share order the jobs that wait.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_admit(
     limiter: *const LimiterHandle,
     id: *const c_char,
     on_limit: *const c_char,
+    request: Option<&Request>,
+    admission: Option<&mut MaybeUninit<Admission>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    // SAFETY: this function places the same requirements on its caller.
+    unsafe { pg_admit_within(limiter, id, on_limit, PG_NOT_GIVEN, request, admission, error) }
+}
+
+/// Decides on a job as pg_admit does, with another claim time-out: others pass a queued job by that
+/// has not called for claim_timeout_us after its turn. From one microsecond to ten years;
+/// PG_NOT_GIVEN for the default, pg_admission_claim_timeout_us.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_admit_within(
+    limiter: *const LimiterHandle,
+    id: *const c_char,
+    on_limit: *const c_char,
+    claim_timeout_us: i64,
     request: Option<&Request>,
     admission: Option<&mut MaybeUninit<Admission>>,
     error: Option<&mut MaybeUninit<Error>>,
@@ -98,7 +117,8 @@ pub unsafe extern "C" fn pg_admit(
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let on_limit = unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?;
             let on_limit = OnLimit::from_name(on_limit)?;
-            let (request, wait) = (costs.request(), CoreAdmission::wait(on_limit));
+            let claim_timeout = micros("claim_timeout", claim_timeout_us)?;
+            let (request, wait) = (costs.request(), CoreAdmission::wait(on_limit, claim_timeout));
             decide(limiter, Operation::AcquireWithId { request, id, wait }, |limiter, decision| {
                 Admission::of(limiter, CoreAdmission::of(decision, on_limit))
             })

@@ -1,10 +1,10 @@
-//! The operations of a limiter: acquire, peek, debit, correct and reset.
+//! The operations of a limiter: acquire, peek, debit, correct, extend and reset.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use paddlegate_core::{
-    Answer, Decision as CoreDecision, Error as CoreError, Limiter, Micros, Operation, Result, SignalHandling,
+    Answer, Decision as CoreDecision, Error as CoreError, Extension, Limiter, Micros, Operation, Result, SignalHandling,
 };
 
 use crate::cost::{self, Units};
@@ -101,6 +101,52 @@ pub unsafe extern "C" fn pg_correct(
         let actual = unsafe { cost::read("actual", actual, actual_by_label, actual_count) }?;
         run(limiter, Operation::Correct { permit, actual: actual.core() })
     })
+}
+
+/// Reserves more units for the call of an open permit, such as a stream that grows: all of them if
+/// every limit allows it, otherwise nothing.
+///
+/// decision receives the decision. A grant has in decision->permit the id of the permit with the
+/// sum, with which a later correction compares; the older ids stay valid. A refusal leaves the
+/// permit as it was. settlement receives PG_SETTLEMENT_NONE; for a permit that is not open it
+/// receives PG_SETTLEMENT_ALREADY, PG_SETTLEMENT_LATE or PG_SETTLEMENT_UNKNOWN, as of pg_correct, and
+/// decision is a refusal without numbers. An extension does not wait behind the queue, and a
+/// repeated one reserves nothing twice. The units are a number, from 1, or units_by_label with
+/// units_count elements; then units is 0. PG_INVALID with the argument "units" when they can never
+/// be granted. settlement may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_extend(
+    limiter: *const LimiterHandle,
+    permit: *const c_char,
+    units: i64,
+    units_by_label: *const Units,
+    units_count: usize,
+    settlement: Option<&mut MaybeUninit<Settlement>>,
+    decision: Option<&mut MaybeUninit<Decision>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    let mut closed = Settlement::None;
+    let code = decision_into(decision, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let permit = unsafe { text::read("permit", permit) }?;
+        // SAFETY: the caller passes NULL or an array of `units_count` elements.
+        let units = unsafe { cost::read("units", units, units_by_label, units_count) }?;
+        let operation = Operation::Extend { permit, units: units.core() };
+        LIMITERS.with(limiter, |limiter| match limiter.run(operation, ON_SIGNAL)? {
+            Answer::Extension(extension) => Ok(match *extension {
+                Extension::Decided(decision) => Decision::of(limiter, decision),
+                Extension::Closed(settlement) => {
+                    closed = settlement.into();
+                    Decision::NONE
+                }
+            }),
+            other => Err(unexpected(&other)),
+        })
+    });
+    if let Some(settlement) = settlement {
+        settlement.write(closed);
+    }
+    code
 }
 
 /// Deletes the state of a limiter: charged units, permits, leases, tickets, statistics, overrides,

@@ -3,7 +3,10 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use paddlegate_core::{AdminRequest, Answer, Deadline, LimitNumbers, Micros, Result, RuntimeState as CoreRuntimeState};
+use paddlegate_core::{
+    AdminRequest, Answer, Deadline, Error as CoreError, LimitNumbers, Micros, Mode, Result,
+    RuntimeState as CoreRuntimeState,
+};
 
 use crate::call::{ON_SIGNAL, unexpected};
 use crate::decision::number;
@@ -14,12 +17,13 @@ use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::not_negative;
 use crate::text;
 
-/// The value of a number that is not given, in pg_pause, pg_override, pg_report_budget,
-/// pg_learn_from_response, pg_load_with, pg_conductor_limiter and pg_limiter_with_on_unavailable.
+/// The value of a number that is not given, in pg_pause, pg_block, pg_override, pg_override_mode,
+/// pg_report_budget, pg_learn_from_response, pg_load_with, pg_admit_within, pg_conductor_limiter and
+/// pg_limiter_with_on_unavailable.
 pub const PG_NOT_GIVEN: i64 = -1;
 
-/// The pause, the overrides and the learned limits of a limiter, which apply in addition to the
-/// policies of the processes.
+/// The pause, the block, the overrides and the learned limits of a limiter, which apply in addition
+/// to the policies of the processes.
 #[repr(C)]
 pub struct RuntimeState {
     /// A number that rises with every change; 0 when nothing is in force.
@@ -41,6 +45,11 @@ pub struct RuntimeState {
     /// The limits learned from the upstream, sorted by label. They apply where no override is
     /// active.
     pub learned: [LabelledLimit; 32],
+    /// How long the block lasts from now, see pg_block and pg_limiter_with_block_after; -1 without a
+    /// block.
+    pub blocked_for_us: i64,
+    /// The override of the mode, see pg_override_mode: "enforce" or "shadow"; empty without one.
+    pub mode: [c_char; 16],
 }
 
 impl RuntimeState {
@@ -53,6 +62,8 @@ impl RuntimeState {
         learned_count: 0,
         overrides: [LabelledLimit::NONE; 32],
         learned: [LabelledLimit::NONE; 32],
+        blocked_for_us: -1,
+        mode: [0; 16],
     };
 }
 
@@ -70,6 +81,8 @@ impl From<CoreRuntimeState> for RuntimeState {
             learned_count,
             overrides,
             learned,
+            blocked_for_us: span(core.blocked_for),
+            mode: text::write(core.mode.map_or("", Mode::name)),
         }
     }
 }
@@ -94,8 +107,27 @@ pub extern "C" fn pg_pause(
     })
 }
 
-/// Ends the runtime pause in all processes, see pg_pause, and wakes the waiting calls.
-/// runtime_state is as in pg_pause.
+/// Refuses every call for a time, or until a time since 1970, in all processes, with the reason
+/// PG_REASON_BLOCKED: a pause of a key that was abused.
+///
+/// The arguments are as in pg_pause. A block that ends later stays in force. Use the handle of a key
+/// for a keyed limiter, see pg_limiter_with_key.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_block(
+    limiter: *const LimiterHandle,
+    for_us: i64,
+    until_us: i64,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    run_change(limiter, runtime_state, error, || {
+        let (span, time) = (micros("for", for_us)?, micros("until", until_us)?);
+        Ok(AdminRequest::Block(Deadline::one_of(("for", span), ("until", time))?))
+    })
+}
+
+/// Ends the runtime pause and the block in all processes, see pg_pause and pg_block, counts refusals
+/// anew, and wakes the waiting calls. runtime_state is as in pg_pause.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_resume(
     limiter: *const LimiterHandle,
@@ -153,8 +185,33 @@ pub unsafe extern "C" fn pg_override_limits(
     })
 }
 
-/// Removes the overrides of a label, or all overrides of the limiter if label is NULL.
-/// runtime_state is as in pg_pause.
+/// Overrides the mode of every limiter of the name, in all processes, whatever its own: "enforce" or
+/// "shadow", see pg_limiter_with_mode. NULL removes the override of the mode.
+///
+/// expires_in_us, expires_at_us and runtime_state are as in pg_override; without a mode both are
+/// PG_NOT_GIVEN.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_override_mode(
+    limiter: *const LimiterHandle,
+    mode: *const c_char,
+    expires_in_us: i64,
+    expires_at_us: i64,
+    runtime_state: Option<&mut MaybeUninit<RuntimeState>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    run_change(limiter, runtime_state, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let mode = unsafe { text::read_some("mode", mode) }?.map(Mode::from_name).transpose()?;
+        match (mode, expiry(expires_in_us, expires_at_us)?) {
+            (Some(mode), expires) => Ok(AdminRequest::OverrideMode { mode, expires }),
+            (None, None) => Ok(AdminRequest::RestoreMode),
+            (None, Some(_)) => Err(CoreError::invalid("mode", "is missing; an end time is for a mode")),
+        }
+    })
+}
+
+/// Removes the overrides of a label, or all overrides of the limiter, also of its mode, if label is
+/// NULL. runtime_state is as in pg_pause.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_restore(
     limiter: *const LimiterHandle,

@@ -49,7 +49,7 @@ pub struct Decision {
     pub limit: i64,
     /// The units that can be taken right after this decision; -1 when no limit applies.
     pub remaining: i64,
-    /// How long to wait before the next attempt; 0 when granted, -1 when no time is known (such as
+    /// How long to wait before the next attempt; 0 when granted (but see would_refuse), -1 when no time is known (such as
     /// a pause by the policy). If nothing else changes, a refused call is refused one microsecond
     /// earlier and granted at this time.
     pub retry_after_us: i64,
@@ -76,6 +76,10 @@ pub struct Decision {
     pub permit: [c_char; 600],
     /// 1 when the store could not decide and the limiter has decided without it, otherwise 0.
     pub degraded: i32,
+    /// For a grant that only "shadow" made, see pg_limiter_with_mode, why the call would have been
+    /// refused or would have had to wait; otherwise PG_REASON_NONE. Such a grant charges nothing, and
+    /// retry_after_us is how long the call would have had to wait.
+    pub would_refuse: Reason,
 }
 
 impl Decision {
@@ -97,6 +101,7 @@ impl Decision {
         ready_after_us: -1,
         permit: [0; 600],
         degraded: 0,
+        would_refuse: Reason::None,
     };
 }
 
@@ -130,6 +135,7 @@ impl Decision {
             ready_after_us: number(decision.ticket.and_then(|ticket| ticket.ready_after).map(|Micros(micros)| micros)),
             permit: decision.permit.map_or([0; 600], |id| text::write(&id)),
             degraded: decision.degraded.into(),
+            would_refuse: decision.would_refuse.map_or(Reason::None, Reason::from),
         }
     }
 }
@@ -144,10 +150,10 @@ pub enum Settlement {
     None = 0,
     /// pg_correct, pg_learn_from_response: the charge is now the actual cost.
     Settled = 3,
-    /// pg_correct, pg_learn_from_response: the permit was settled before.
+    /// pg_correct, pg_extend, pg_learn_from_response: the permit was settled before.
     Already = 4,
-    /// pg_correct, pg_learn_from_response: the permit is older than five minutes, or than the
-    /// settle_within_us of its request, and the estimate remains charged. pg_release: the lease had
+    /// pg_correct, pg_extend, pg_learn_from_response: the permit is older than five minutes, or than
+    /// the settle_within_us of its request, and the estimate remains charged. pg_release: the lease had
     /// ended before, and another call may hold its slot.
     Late = 5,
     /// No such permit, lease or ticket exists: never issued, given back, reset since, or forgotten.

@@ -1,8 +1,8 @@
 //! The defaults of the packages, defined in one place.
 
 use paddlegate_core::{
-    CANCEL_TIMEOUT, CLAIM_TIMEOUT, DEFAULT_STATISTICS_TTL, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, MAX_PAUSE, Micros,
-    RESCHEDULE, WAIT_TIMEOUT,
+    ADMISSION_CLAIM_TIMEOUT, CANCEL_TIMEOUT, CLAIM_TIMEOUT, DEFAULT_STATISTICS_TTL, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT,
+    MAX_PAUSE, Micros, RESCHEDULE, WAIT_TIMEOUT,
 };
 
 /// Returns the default maximum wait for a limit in the packages, in microseconds.
@@ -29,6 +29,13 @@ pub extern "C" fn pg_claim_timeout_us() -> i64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_job_claim_timeout_us() -> i64 {
     micros(JOB_CLAIM_TIMEOUT)
+}
+
+/// Returns the default claim time-out of pg_admit in microseconds: others pass a queued job by that
+/// has not called for this time after its turn.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_admission_claim_timeout_us() -> i64 {
+    micros(ADMISSION_CLAIM_TIMEOUT)
 }
 
 /// Returns the time in microseconds for which the packages wait for the cancellation of an

@@ -2,10 +2,10 @@
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
-use std::slice;
+use std::{ptr, slice};
 
 use paddlegate_core::{
-    Error as CoreError, Kind as CoreKind, Limit as CoreLimit, MAX_LABELS, MAX_LIMITS, Micros, Result,
+    Calendar, Error as CoreError, Kind as CoreKind, Limit as CoreLimit, MAX_LABELS, MAX_LIMITS, Micros, Refund, Result,
 };
 
 use crate::decision::number;
@@ -40,6 +40,8 @@ pub enum Kind {
     Paused = 7,
     /// A fixed number of leases at once.
     Concurrency = 8,
+    /// A fixed number of units in each period of the calendar.
+    Quota = 11,
 }
 
 impl From<CoreKind> for Kind {
@@ -53,6 +55,7 @@ impl From<CoreKind> for Kind {
             CoreKind::Unlimited => Self::Unlimited,
             CoreKind::Paused => Self::Paused,
             CoreKind::Concurrency => Self::Concurrency,
+            CoreKind::Quota => Self::Quota,
         }
     }
 }
@@ -75,22 +78,62 @@ pub struct Limit {
     /// kind. 1 to 32 characters: a to z first, then also digits, _ and -. The labels of a policy
     /// differ, so a second limit of a kind needs its own.
     pub label: *const c_char,
+    /// The periods of a quota: "day", "week", "month", "quarter" or "year". Other kinds ignore it and
+    /// the next two fields.
+    pub per: *const c_char,
+    /// The time zone of a quota: "UTC", an offset such as "+05:30", or a name such as
+    /// "Europe/Berlin"; NULL for UTC.
+    pub timezone: *const c_char,
+    /// The start of the periods of a quota in local time, see pg_limiter_quota; NULL for midnight,
+    /// Monday, or the first day.
+    pub starts: *const c_char,
+    /// What a correction to a lower cost gives back, for leaky and points: "full", the whole
+    /// difference; or "undrained", at most what cannot have drained since the grant. NULL for "full".
+    pub refund: *const c_char,
 }
 
 impl Limit {
-    /// The caller keeps the text of the label alive.
+    pub(crate) const NONE: Self = Self {
+        kind: Kind::None as i32,
+        amount: 0,
+        interval_us: 0,
+        offset_us: 0,
+        label: ptr::null(),
+        per: ptr::null(),
+        timezone: ptr::null(),
+        starts: ptr::null(),
+        refund: ptr::null(),
+    };
+
+    /// The caller keeps the texts alive.
     pub(crate) unsafe fn core(&self) -> Result<CoreLimit> {
         let kind = CoreKind::ALL
             .into_iter()
             .find(|kind| Kind::from(*kind) as i32 == self.kind)
             .ok_or_else(|| CoreError::invalid("kind", format!("is not a kind of limit: kind={}", self.kind)))?;
-        let make = |amount, interval, offset| CoreLimit::of_kind(kind, amount, Micros(interval), Micros(offset));
-        let units = if kind == CoreKind::Throttle && self.amount == 0 { 1 } else { self.amount };
-        let limit = make(
-            amount(units, || make(u64::MAX, 1, 0))?,
-            amount(self.interval_us, || make(1, 0, 0))?,
-            amount(self.offset_us, || make(1, 1, 1))?,
-        )?;
+        let limit = if kind == CoreKind::Quota {
+            let limit = not_negative("limit", self.amount)?;
+            // SAFETY: the caller passes NULL or texts that end with a zero byte.
+            let calendar = unsafe {
+                let (timezone, starts) =
+                    (text::read_some("timezone", self.timezone)?, text::read_some("starts", self.starts)?);
+                Calendar::parse(text::read("per", self.per)?, timezone, starts)?
+            };
+            CoreLimit::quota(limit, calendar)?
+        } else {
+            let make = |amount, interval, offset| CoreLimit::of_kind(kind, amount, Micros(interval), Micros(offset));
+            let units = if kind == CoreKind::Throttle && self.amount == 0 { 1 } else { self.amount };
+            make(
+                amount(units, || make(u64::MAX, 1, 0))?,
+                amount(self.interval_us, || make(1, 0, 0))?,
+                amount(self.offset_us, || make(1, 1, 1))?,
+            )?
+        };
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let limit = match unsafe { text::read_some("refund", self.refund) }? {
+            Some(refund) => limit.with_refund(Refund::from_name(refund)?)?,
+            None => limit,
+        };
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         match unsafe { text::read_some("label", self.label) }? {
             Some(label) => limit.labelled(label),
@@ -120,17 +163,33 @@ pub struct LabelledLimit {
     pub kind: i32,
     /// The limit or the capacity, in units; the starts per interval of a throttle.
     pub amount: i64,
-    /// The interval, the time to drain or refill fully, or the duration of a lease.
+    /// The interval, the time to drain or refill fully, or the duration of a lease; for a quota the
+    /// longest of its periods, such as 31 days, and 0 for an override of a quota.
     pub interval_us: i64,
     /// How much earlier the intervals of a bucket start.
     pub offset_us: i64,
     /// The label.
     pub label: [c_char; 33],
+    /// The periods of a quota, such as "month"; empty for other kinds and for an override, which
+    /// changes the number alone. The same holds for the next two fields.
+    pub per: [c_char; 8],
+    /// The time zone of a quota, such as "UTC".
+    pub timezone: [c_char; 65],
+    /// The start of the periods of a quota, such as "1" for the first day of a month.
+    pub starts: [c_char; 24],
 }
 
 impl LabelledLimit {
-    pub(crate) const NONE: Self =
-        Self { kind: Kind::None as i32, amount: 0, interval_us: 0, offset_us: 0, label: [0; 33] };
+    pub(crate) const NONE: Self = Self {
+        kind: Kind::None as i32,
+        amount: 0,
+        interval_us: 0,
+        offset_us: 0,
+        label: [0; 33],
+        per: [0; 8],
+        timezone: [0; 65],
+        starts: [0; 24],
+    };
 
     /// Writes limits into an array of `N`, and how many there are.
     pub(crate) fn array<const N: usize>(limits: &[CoreLimit]) -> ([Self; N], usize) {
@@ -144,12 +203,16 @@ impl LabelledLimit {
 
 impl From<&CoreLimit> for LabelledLimit {
     fn from(core: &CoreLimit) -> Self {
+        let calendar = core.calendar();
         Self {
             kind: Kind::from(core.kind()) as i32,
             amount: number(Some(core.amount())),
             interval_us: number(Some(core.interval().0)),
             offset_us: number(Some(core.offset().0)),
             label: text::write(core.label()),
+            per: text::write(calendar.map_or("", |calendar| calendar.per().name())),
+            timezone: text::write(calendar.map_or("", Calendar::timezone)),
+            starts: calendar.map_or([0; 24], |calendar| text::write(&calendar.starts())),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::time::Duration;
 
-use paddlegate_core::{Limit as CoreLimit, Limiter, OnUnavailable, Policy, Result};
+use paddlegate_core::{BlockAfter, Limit as CoreLimit, Limiter, Micros, Mode, OnUnavailable, Policy, Result};
 
 use crate::control::optional;
 use crate::error::{Code, Error};
@@ -152,6 +152,35 @@ pub unsafe extern "C" fn pg_limiter_throttle(
     unsafe { open_single(store, name, Kind::Throttle, 1, interval_us, limiter, error) }
 }
 
+/// Creates a limiter of at most limit units in each period of the calendar, from 1 to 10^12.
+///
+/// per is "day", "week", "month", "quarter" or "year". timezone is "UTC", an offset such as
+/// "+05:30", or a name of the time zone database such as "Europe/Berlin"; NULL for UTC. starts is the
+/// start of the periods in local time: of days a time such as "06:00", of weeks a day such as
+/// "sunday", of months a day from "1" to "31" (in a shorter month its last day), of quarters and
+/// years month and day such as "04-06"; or for all of them a date such as "2025-01-31" or
+/// "2025-01-31T09:30" at which one of them starts. NULL for midnight, Monday, or the first day.
+///
+/// All units return when a period ends, by the clock of the store. PG_INVALID names "limit", "per",
+/// "timezone" or "starts".
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_limiter_quota(
+    store: *const StoreHandle,
+    name: *const c_char,
+    limit: i64,
+    per: *const c_char,
+    timezone: *const c_char,
+    starts: *const c_char,
+    limiter: Option<&mut MaybeUninit<*mut LimiterHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("limiter", limiter, ptr::null_mut, error, || {
+        let limit = Limit { kind: Kind::Quota as i32, amount: limit, per, timezone, starts, ..Limit::NONE };
+        // SAFETY: this function places the same requirements on its caller.
+        unsafe { open(store, name, vec![limit.core()?], None) }
+    })
+}
+
 /// Creates a limiter that grants every call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_unlimited(
@@ -205,7 +234,7 @@ pub unsafe extern "C" fn pg_limiter_with_on_unavailable(
 /// a group are on one node, so that pg_together can join them.
 ///
 /// All processes must give a name the same group: with another one, or none, it has another state.
-/// In memory the group has no effect. The caller must close both handles.
+/// The caller must close both handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_with_group(
     limiter: *const LimiterHandle,
@@ -274,6 +303,55 @@ pub extern "C" fn pg_limiter_without_statistics(
     })
 }
 
+/// Creates another handle of the limiter, in a mode: "enforce", the default of every limiter, or
+/// "shadow", which decides and counts as ever but refuses nobody, for the roll-out of a limit.
+///
+/// In shadow a call that would be refused, or would have to wait, is granted at once:
+/// decision->would_refuse is the reason, label and retry_after_us are what they would have been.
+/// Such a grant charges nothing, and its permit is settled without effect; pg_stats counts it as
+/// shadow_refused. A pause and a block that a command sets refuse as ever, and a cost that can never
+/// pass is PG_INVALID. pg_override_mode overrides the mode at run time, in all processes.
+/// PG_INVALID with the argument "mode" for another text and for a limiter of pg_together. The caller
+/// must close both handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_limiter_with_mode(
+    limiter: *const LimiterHandle,
+    mode: *const c_char,
+    other: Option<&mut MaybeUninit<*mut LimiterHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("other", other, ptr::null_mut, error, || {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let mode = Mode::from_name(unsafe { text::read("mode", mode) }?)?;
+        LIMITERS.open(LIMITERS.with(limiter, |limiter| limiter.with_mode(mode))?)
+    })
+}
+
+/// Creates another handle of the limiter, which blocks by itself: after so many refusals within
+/// within_us every call is refused for for_us, with the reason PG_REASON_BLOCKED. Of a keyed limiter
+/// it blocks a key.
+///
+/// refusals is from 1 to 1,000,000, both times from one second to seven days. The refusals of all
+/// processes whose limiters have the rule count, also those that only "shadow" lets pass; those by a
+/// pause or a block do not count, and a wait that times out does not. pg_resume ends a block.
+/// PG_INVALID with the argument "block_after" for other numbers and for a limiter of pg_together.
+/// The caller must close both handles.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_limiter_with_block_after(
+    limiter: *const LimiterHandle,
+    refusals: i64,
+    within_us: i64,
+    for_us: i64,
+    other: Option<&mut MaybeUninit<*mut LimiterHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("other", other, ptr::null_mut, error, || {
+        let number = |value| not_negative("block_after", value);
+        let rule = BlockAfter::of_micros(number(refusals)?, Micros(number(within_us)?), Micros(number(for_us)?))?;
+        LIMITERS.open(LIMITERS.with(limiter, |limiter| limiter.with_block_after(rule))?)
+    })
+}
+
 /// Returns 1 when the limiter has a state for each key, also for the handle of one key; otherwise 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_limiter_is_keyed(limiter: *const LimiterHandle) -> i32 {
@@ -330,7 +408,7 @@ unsafe fn open_single(
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
     guard_into("limiter", limiter, ptr::null_mut, error, || {
-        let limit = Limit { kind: kind as i32, amount, interval_us, offset_us: 0, label: ptr::null() };
+        let limit = Limit { kind: kind as i32, amount, interval_us, ..Limit::NONE };
         // SAFETY: this function places the same requirements on its caller.
         unsafe { open(store, name, vec![limit.core()?], None) }
     })

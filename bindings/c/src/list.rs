@@ -32,7 +32,7 @@ static LISTS: Table<List, ListHandle> = Table::new("list", 0b1100);
 pub struct LimiterInfo {
     /// The name; empty after the last limiter.
     pub name: [c_char; 520],
-    /// The group, see pg_limiter_with_group; empty without one, and in memory.
+    /// The group, see pg_limiter_with_group; empty without one.
     pub group: [c_char; 520],
     /// The limits of all policies of the name, as they were last used.
     pub limits: [LabelledLimit; 32],

@@ -19,8 +19,10 @@ pub(crate) static CODES: [Name; ErrorKind::ALL.len() + 1] = {
 };
 
 /// The names of a [`Kind`](crate::limit::Kind), by its number.
-pub(crate) static KINDS: [Name; Kind::ALL.len() + 1] = {
-    let mut names = [terminated("none"); Kind::ALL.len() + 1];
+pub(crate) static KINDS: [Name; Kind::Quota as usize + 1] = {
+    // No kind has the numbers that only reasons have.
+    let mut names = [terminated("?"); Kind::Quota as usize + 1];
+    names[0] = terminated("none");
     let mut i = 0;
     while i < Kind::ALL.len() {
         names[Kind::ALL[i] as usize] = terminated(Kind::ALL[i].name());
@@ -30,8 +32,8 @@ pub(crate) static KINDS: [Name; Kind::ALL.len() + 1] = {
 };
 
 /// The names of a [`Reason`](crate::reason::Reason), by its number.
-pub(crate) static REASONS: [Name; crate::reason::Reason::Unavailable as usize + 1] = {
-    let mut names = [terminated("?"); crate::reason::Reason::Unavailable as usize + 1];
+pub(crate) static REASONS: [Name; crate::reason::Reason::Blocked as usize + 1] = {
+    let mut names = [terminated("?"); crate::reason::Reason::Blocked as usize + 1];
     names[0] = terminated("none");
     names[crate::reason::Reason::Unavailable as usize] = terminated(ErrorKind::Unavailable.name());
     let all = [
@@ -41,8 +43,10 @@ pub(crate) static REASONS: [Name; crate::reason::Reason::Unavailable as usize + 
         Reason::Limit(Kind::Points),
         Reason::Limit(Kind::Throttle),
         Reason::Limit(Kind::Concurrency),
+        Reason::Limit(Kind::Quota),
         Reason::Paused,
         Reason::TooLarge,
+        Reason::Blocked,
     ];
     let mut i = 0;
     while i < all.len() {

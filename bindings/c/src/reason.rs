@@ -31,6 +31,10 @@ pub enum Reason {
     TooLarge = 9,
     /// The store cannot decide, see pg_limiter_with_on_unavailable.
     Unavailable = 10,
+    /// A limit of the kind PG_KIND_QUOTA.
+    Quota = 11,
+    /// A block, see pg_block and pg_limiter_with_block_after.
+    Blocked = 12,
 }
 
 impl From<CoreReason> for Reason {
@@ -42,8 +46,10 @@ impl From<CoreReason> for Reason {
             CoreReason::Limit(CoreKind::Points) => Self::Points,
             CoreReason::Limit(CoreKind::Throttle) => Self::Throttle,
             CoreReason::Limit(CoreKind::Concurrency) => Self::Concurrency,
+            CoreReason::Limit(CoreKind::Quota) => Self::Quota,
             CoreReason::Paused | CoreReason::Limit(CoreKind::Paused) => Self::Paused,
             CoreReason::TooLarge => Self::TooLarge,
+            CoreReason::Blocked => Self::Blocked,
             // It refuses nothing.
             CoreReason::Limit(CoreKind::Unlimited) => Self::None,
         }
@@ -67,6 +73,8 @@ mod tests {
             let core = CoreReason::from(kind);
             assert_eq!(Reason::from(core) as i32, i32::from(core.code()), "{core:?}");
         }
-        assert_eq!(Reason::TooLarge as i32, i32::from(CoreReason::TooLarge.code()));
+        for core in [CoreReason::TooLarge, CoreReason::Blocked] {
+            assert_eq!(Reason::from(core) as i32, i32::from(core.code()), "{core:?}");
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! `pg_request`: the cost of one call, or its estimate.
 
+use std::ffi::c_char;
 use std::ptr;
 
 use paddlegate_core::{Error, Micros, Request as CoreRequest, Result};
 
 use crate::cost::{self, Cost, Units};
+use crate::text;
 
 /// The value of cost in a pg_request for a cost of 0, which checks without taking.
 pub const PG_COST_ZERO: i64 = -1;
@@ -14,6 +16,11 @@ pub const PG_COST_ZERO: i64 = -1;
 /// A struct of zeros, or a NULL pointer instead of it, is a cost of 1. A limiter with points
 /// requires a cost or an estimate. Each is a number, for every limit that counts units, or an array
 /// of units by label, also by limiter for one of pg_together.
+///
+/// priority, share and weight order the calls that wait in a queue: calls of a higher priority come
+/// first; among those of one priority the shares take turns by what their calls cost, whatever the
+/// number of their calls; among those of one share the first comes first. A call that does not queue
+/// has no use for them.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Request {
@@ -32,6 +39,13 @@ pub struct Request {
     /// How long after its grant the estimate can be settled, from 5 minutes to 7 days; 0 for the
     /// default, 5 minutes. For calls that last for hours.
     pub settle_within_us: i64,
+    /// The priority in the queue, from 0 to 9: higher first.
+    pub priority: i64,
+    /// Whose call this is, such as a tenant: 1 to 128 bytes without control characters; NULL for
+    /// nobody's.
+    pub share: *const c_char,
+    /// How much the share gets beside others, from 1 to 1000; 0 for the default, 1. Only with a share.
+    pub weight: i64,
 }
 
 impl Request {
@@ -43,14 +57,19 @@ impl Request {
         estimate_by_label: ptr::null(),
         estimate_count: 0,
         settle_within_us: 0,
+        priority: 0,
+        share: ptr::null(),
+        weight: 0,
     };
 }
 
-/// The cost and the estimate of a caller, and how long the estimate can be settled.
+/// The cost and the estimate of a caller, how long the estimate can be settled, and the place in the
+/// queue.
 pub(crate) struct Costs<'a> {
     cost: Option<Cost<'a>>,
     estimate: Option<Cost<'a>>,
-    settle_within: Option<Micros>,
+    /// The request but for cost and estimate.
+    other: CoreRequest<'a>,
 }
 
 impl Costs<'_> {
@@ -62,6 +81,12 @@ impl Costs<'_> {
             0 => None,
             time => Some(Micros(not_negative("settle_within", time)?)),
         };
+        let priority = not_negative("priority", request.priority)?;
+        let weight = if request.weight == 0 { None } else { Some(not_negative("weight", request.weight)?) };
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let share = unsafe { text::read_some("share", request.share) }?;
+        let other = CoreRequest { settle_within, ..CoreRequest::default() };
+        let other = other.in_queue(Some(priority), share, weight)?;
         // SAFETY: the caller passes arrays of as many elements as their counts state.
         Ok(unsafe {
             Self {
@@ -70,7 +95,7 @@ impl Costs<'_> {
                     let (by_label, count) = (request.estimate_by_label, request.estimate_count);
                     cost::read_some("estimate", estimate, by_label, count)?
                 },
-                settle_within,
+                other,
             }
         })
     }
@@ -79,7 +104,7 @@ impl Costs<'_> {
         CoreRequest {
             cost: self.cost.as_ref().map(Cost::core),
             estimate: self.estimate.as_ref().map(Cost::core),
-            settle_within: self.settle_within,
+            ..self.other
         }
     }
 }

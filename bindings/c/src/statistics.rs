@@ -39,6 +39,9 @@ pub struct Statistics {
     pub leases: i64,
     /// Current tickets in the queue.
     pub tickets: i64,
+    /// Calls that only "shadow" let pass, see pg_limiter_with_mode; they count neither as granted nor
+    /// as refused.
+    pub shadow_refused: i64,
 }
 
 impl From<CoreStatistics> for Statistics {
@@ -57,6 +60,7 @@ impl From<CoreStatistics> for Statistics {
             lapsed: number(core.lapsed),
             leases: number(core.leases),
             tickets: number(core.tickets),
+            shadow_refused: number(core.shadow_refused),
         }
     }
 }

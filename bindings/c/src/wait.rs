@@ -50,6 +50,7 @@ impl Wait {
                 0 => CLAIM_TIMEOUT,
                 timeout => Micros(not_negative("claim_timeout", timeout)?),
             },
+            keep: Micros(0),
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             channel: unsafe { text::read_or("channel", self.channel, "") }?,
             position: match self.position {
@@ -70,7 +71,8 @@ pub(crate) fn max_wait(micros: i64) -> Result<Micros> {
 ///
 /// The id, of 1 to 64 bytes, names the lease and the ticket: a repeated call takes no second lease
 /// and keeps the queue position. After PG_STATUS_QUEUED repeat the call with the same id after
-/// retry_after_us, or on a wake-up from the channel. A caller that gives up calls pg_cancel.
+/// retry_after_us, or on a wake-up from the channel. A caller that gives up calls pg_cancel. The
+/// priority and the share of request order the calls that wait.
 /// request may be NULL. wait may be NULL: then the call does not queue, and gives up a queue
 /// position that it has.
 #[unsafe(no_mangle)]

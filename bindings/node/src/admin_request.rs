@@ -3,8 +3,8 @@
 
 use napi_derive::napi;
 use paddlegate::{
-    AdminRequest as Request, Deadline, Error, LearnOptions, Learned, Limit, LimitNumbers, Limiter, OnLimit, Prepared,
-    Procedure, Result, RuntimeState, Settlement,
+    AdminRequest as Request, Deadline, Error, LearnOptions, Learned, Limit, LimitNumbers, Limiter, Mode, OnLimit,
+    Prepared, Procedure, Result, RuntimeState, Settlement,
 };
 
 use crate::convert::{LimitSpec, limits, millis, number, time, to_millis, whole};
@@ -17,6 +17,7 @@ const RESTORE: usize = 16;
 const RUNTIME_STATE: usize = 17;
 const REPORT_BUDGET: usize = 18;
 const LEARN: usize = 19;
+const BLOCK: usize = 28;
 
 /// The operations that are procedures of several steps.
 const APPLY_OJS_OVERRIDE: usize = 21;
@@ -31,6 +32,10 @@ pub(crate) struct AdminRequest {
     pub label: Option<String>,
     /// Whole limits for an override.
     pub limits: Option<Vec<LimitSpec>>,
+    /// The mode of an override.
+    pub mode: Option<String>,
+    /// Whether to restore the mode alone.
+    pub of_mode: Option<bool>,
     pub limit: Option<f64>,
     pub interval_ms: Option<f64>,
     /// A deadline or the end of an interval: milliseconds from now, or since 1970.
@@ -71,14 +76,22 @@ impl AdminRequest {
                 let (span, time) = deadline("for", "until")?;
                 Request::Pause(Deadline::one_of(span, time)?)
             }
+            BLOCK => {
+                let (span, time) = deadline("for", "until")?;
+                Request::Block(Deadline::one_of(span, time)?)
+            }
             RESUME => Request::Resume,
             OVERRIDE => {
                 let expires = either("expires_in", "expires_at")?;
+                if let Some(mode) = &self.mode {
+                    return Ok(Request::OverrideMode { mode: Mode::from_name(mode)?, expires });
+                }
                 match &self.limits {
                     Some(specs) => Request::OverrideLimits { limits: limits(specs)?, expires },
                     None => Request::Override { label: self.label.clone(), numbers: self.numbers()?, expires },
                 }
             }
+            RESTORE if self.of_mode == Some(true) => Request::RestoreMode,
             RESTORE => Request::Restore(self.label.clone()),
             RUNTIME_STATE => Request::Get,
             REPORT_BUDGET => Request::ReportBudget {
@@ -134,12 +147,14 @@ fn pair(pair: &[String; 2]) -> (&str, &str) {
     (&pair[0], &pair[1])
 }
 
-/// The runtime state: pause, overrides and learned limits.
+/// The runtime state: pause, block, mode, overrides and learned limits.
 #[napi(object, object_from_js = false)]
 pub struct InForce {
     pub version: f64,
     pub in_use: bool,
     pub paused_for_ms: Option<f64>,
+    pub blocked_for_ms: Option<f64>,
+    pub mode: Option<&'static str>,
     pub overrides: Vec<LimitSettings>,
     pub expires_in_ms: Option<f64>,
     pub learned: Vec<LimitSettings>,
@@ -187,6 +202,8 @@ impl From<&RuntimeState> for InForce {
             version: number(runtime_state.version),
             in_use: runtime_state.in_use,
             paused_for_ms: runtime_state.paused_for.map(to_millis),
+            blocked_for_ms: runtime_state.blocked_for.map(to_millis),
+            mode: runtime_state.mode.map(Mode::name),
             overrides: settings(&runtime_state.overrides),
             expires_in_ms: runtime_state.expires_after.map(to_millis),
             learned: settings(&runtime_state.learned),

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use paddlegate::store::redis::{Address, Call, CallOutcome, Completion, ConnectionState, Next, Redis};
 use paddlegate::{
-    Action, Admission, Answer, Error, Fallback, Learned, LimiterInfo, Micros, MultiStep, OnLimit, Procedure,
-    RuntimeState, Wakeup, WakeupListener,
+    Action, Admission, Answer, Error, Extension, Fallback, LIMITERS_PER_PAGE, Learned, LimiterInfo, Micros, MultiStep,
+    OnLimit, Procedure, RuntimeState, Wakeup, WakeupListener,
 };
 
 pub(crate) use begin::picked;
@@ -98,6 +98,12 @@ impl Calls {
     /// Returns all limiters in the given parts of the list.
     pub(crate) fn listed(&mut self, tickets: &[u64]) -> Vec<LimiterInfo> {
         LimiterInfo::sorted(tickets.iter().filter_map(|ticket| self.lists.remove(ticket)).flatten().collect())
+    }
+
+    /// Returns whether a page of the list with the given parts needs no further ones.
+    pub(crate) fn is_page(&self, tickets: &[u64]) -> bool {
+        let found = tickets.iter().filter_map(|ticket| self.lists.get(ticket)).flatten().cloned().collect();
+        LimiterInfo::sorted(found).len() >= LIMITERS_PER_PAGE
     }
 
     /// Returns the runtime state in the last call's answer.
@@ -291,6 +297,10 @@ impl Calls {
             }
             Answer::RuntimeState(runtime_state) => self.runtime_states.extend([(ticket, runtime_state)]),
             Answer::Report(learned) => self.learned.extend([(ticket, learned)]),
+            Answer::Extension(extension) => match *extension {
+                Extension::Decided(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),
+                Extension::Closed(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
+            },
             Answer::Renewal(_) | Answer::Statistics(_) | Answer::Reset => {}
         }
     }

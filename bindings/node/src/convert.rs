@@ -2,7 +2,10 @@
 
 use napi::Either;
 use napi_derive::napi;
-use paddlegate::{Cost, Error, Kind, LOCK_TIMEOUT, Limit, LimiterInfo, LimiterUnits, Micros, OnUnavailable};
+use paddlegate::{
+    BlockAfter, Calendar, CalendarPeriod, Cost, Error, Kind, LOCK_TIMEOUT, Limit, LimiterInfo, LimiterUnits, Micros,
+    OnUnavailable, Refund,
+};
 
 /// The first integer that a float cannot distinguish from its neighbour.
 const TOO_LARGE: f64 = 9_007_199_254_740_992.0;
@@ -38,6 +41,29 @@ pub struct LimitSpec {
     /// Seconds, or text for [`Micros::parse`].
     pub interval: Option<Either<f64, String>>,
     pub offset: Option<Either<f64, String>>,
+    /// What a correction of a meter gives back.
+    pub refund: Option<String>,
+    /// The calendar of a quota.
+    pub per: Option<String>,
+    pub timezone: Option<String>,
+    pub starts: Option<String>,
+}
+
+/// A rule for blocks; JavaScript passes NaN for values that are not numbers.
+#[napi(object, object_to_js = false)]
+pub struct BlockAfterSpec {
+    pub refusals: f64,
+    pub within_ms: f64,
+    pub for_ms: f64,
+}
+
+impl BlockAfterSpec {
+    pub(crate) fn read(&self) -> paddlegate::Result<BlockAfter> {
+        // Core refuses times that are out of range, and so what saturates here.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let micros = |ms: f64| Micros((ms * 1e3).round() as u64);
+        BlockAfter::of_micros(whole("block_after", self.refusals)?, micros(self.within_ms), micros(self.for_ms))
+    }
 }
 
 /// The units of a cost by label.
@@ -106,7 +132,16 @@ fn limit(spec: &LimitSpec) -> paddlegate::Result<Limit> {
         (None, _) => Micros(0),
     };
     let offset = spec.offset.as_ref().map_or(Ok(Micros(0)), |offset| span("offset", offset))?;
-    let limit = Limit::of_kind(kind, amount, interval, offset)?;
+    let limit = if kind == Kind::Quota {
+        let per = spec.per.as_deref().unwrap_or_default();
+        Limit::quota(amount, Calendar::parse(per, spec.timezone.as_deref(), spec.starts.as_deref())?)?
+    } else {
+        Limit::of_kind(kind, amount, interval, offset)?
+    };
+    let limit = match &spec.refund {
+        Some(refund) => limit.with_refund(Refund::from_name(refund)?)?,
+        None => limit,
+    };
     match &spec.label {
         Some(label) => limit.labelled(label),
         None => Ok(limit),
@@ -164,6 +199,10 @@ pub struct ListedLimit {
     pub amount: f64,
     pub interval: f64,
     pub offset: f64,
+    /// The calendar of a quota.
+    pub per: Option<&'static str>,
+    pub timezone: Option<String>,
+    pub starts: Option<String>,
 }
 
 impl From<LimiterInfo> for ListedLimiter {
@@ -174,6 +213,9 @@ impl From<LimiterInfo> for ListedLimiter {
             amount: number(limit.amount()),
             interval: to_seconds(limit.interval()),
             offset: to_seconds(limit.offset()),
+            per: limit.calendar().map(Calendar::per).map(CalendarPeriod::name),
+            timezone: limit.calendar().map(|calendar| calendar.timezone().to_owned()),
+            starts: limit.calendar().map(Calendar::starts),
         });
         Self {
             limits: limits.collect(),

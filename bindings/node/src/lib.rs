@@ -28,11 +28,14 @@ pub fn version() -> &'static str {
     paddlegate::VERSION
 }
 
-/// Returns the names of the reasons for a refusal; a reason's code is its index plus one.
+/// Returns the names of the reasons for a refusal; a reason's code is its index plus one. Codes that no reason has are empty.
 #[napi(catch_unwind)]
 pub fn reasons() -> Vec<&'static str> {
     let kinds = Kind::ALL.iter().map(|kind| Reason::from(*kind));
-    kinds.chain([Reason::TooLarge]).map(Reason::name).collect()
+    let all: Vec<Reason> = kinds.chain([Reason::TooLarge, Reason::Blocked]).collect();
+    let codes = 1..=all.iter().map(|reason| reason.code()).max().unwrap_or_default();
+    let name = |code| all.iter().find(|reason| reason.code() == code).map_or("", |reason| reason.name());
+    codes.map(name).collect()
 }
 
 /// Returns the label with this code in the row of a decision.
@@ -44,7 +47,7 @@ pub fn label(code: u32) -> Option<String> {
 /// Returns the names of the fields in a row of statistics.
 #[napi(catch_unwind)]
 pub fn statistics() -> Vec<&'static str> {
-    Statistics::FIELDS.to_vec()
+    [&Statistics::FIELDS[..], &["shadow_refused"]].concat()
 }
 
 /// Returns a new id for a call.

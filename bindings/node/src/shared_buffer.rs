@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use napi::bindgen_prelude::Buffer;
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Cost, Decision, Error, Label, MAX_SPAN, Micros, Operation, QueuePosition, Request,
-    Statistics, Wait,
+    Answer, CLAIM_TIMEOUT, Cost, Decision, Error, Extension, Label, MAX_SPAN, Micros, Operation, QueuePosition,
+    Request, Statistics, Wait,
 };
 
 use crate::convert::{GivenUnits, Units, millis, number, whole};
@@ -15,11 +15,13 @@ pub(crate) mod input {
     /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire with only the first field returned, 6 acquire with id, 7
     /// release, 8 renew, 9 cancel, 10 statistics; 11, 12, 25 and 26 are not operations: see
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
-    /// [`AdminRequest`](crate::admin_request::AdminRequest); 20 admits a job; 24 debit.
+    /// [`AdminRequest`](crate::admin_request::AdminRequest), as 28 does; 20 admits a job; 24 debit; 27 extend.
     pub(crate) const OPERATION: usize = 0;
-    /// Flags for the given values: 1 cost, 2 estimate, 32 settle-within time; and 4: wait in the queue, 8: the wait timed
-    /// out, 16: the cost, the estimate or the actual cost is by label, in an argument of the call.
+    /// Flags for the given values: 1 cost, 2 estimate, 32 settle-within time, 64 priority, 128 weight; and 4: wait in the
+    /// queue, 8: the wait timed out, 16: the cost, the estimate, the actual cost or the further units are by label, in an
+    /// argument of the call.
     pub(crate) const FLAGS: usize = 1;
+    /// The cost; the further units of an extension.
     pub(crate) const COST: usize = 2;
     pub(crate) const ESTIMATE: usize = 3;
     /// How long the estimate can be settled, in milliseconds.
@@ -31,22 +33,25 @@ pub(crate) mod input {
     pub(crate) const CLAIM_TIMEOUT: usize = 7;
     /// The number of the ticket; NaN for the end of the queue, -1 for its existing position.
     pub(crate) const QUEUE_POSITION: usize = 8;
+    /// The place in the queue; the share is an argument of the call.
+    pub(crate) const PRIORITY: usize = 9;
+    pub(crate) const WEIGHT: usize = 10;
     /// The number of received bytes in the connection's input buffer.
-    pub(crate) const RECEIVED: usize = 9;
+    pub(crate) const RECEIVED: usize = 11;
 }
 
 /// Slots that JavaScript reads after a call, before the rows.
 pub(crate) mod output {
     /// The connection of the last call.
-    pub(crate) const LINK: usize = 10;
+    pub(crate) const LINK: usize = 12;
     /// The number of bytes to write to the socket.
-    pub(crate) const TO_SEND: usize = 11;
+    pub(crate) const TO_SEND: usize = 13;
     /// 1: the connection is unusable.
-    pub(crate) const BROKEN: usize = 12;
+    pub(crate) const BROKEN: usize = 14;
 }
 
 /// The start of the rows, the length of a row, and the number of rows.
-const ROWS: usize = 13;
+const ROWS: usize = 15;
 const ROW: usize = 15;
 pub(crate) const MAX_ROWS: usize = 64;
 
@@ -55,16 +60,21 @@ pub(crate) const ALLOW: usize = 5;
 
 const CORRECT: usize = 3;
 const DEBIT: usize = 24;
+const EXTEND: usize = 27;
 
-/// The flags of a cost by label and of a settle-within time.
+/// The flags of a cost by label, of a settle-within time and of a place in the queue.
 const BY_LABEL: usize = 16;
 const HAS_SETTLE_WITHIN: usize = 32;
+const HAS_PRIORITY: usize = 64;
+const HAS_WEIGHT: usize = 128;
 
-/// Added to the status of a decision that has a permit, which is the text of the ticket, of a degraded decision, and of one
-/// that names its limiter, which is the `limiter_of` of the ticket.
+/// Added to the status of a decision that has a permit, which is the text of the ticket, of a degraded decision, of one
+/// that names its limiter, which is the `limiter_of` of the ticket, and of one that only shadow made: its reason is that of
+/// the refusal.
 const WITH_PERMIT: u8 = 4;
 const DEGRADED: u8 = 8;
 const WITH_LIMITER: u8 = 16;
+const IN_SHADOW: u8 = 32;
 
 /// The type of a row; a decision's fields follow in the order of [`SharedBuffer::decision`].
 #[derive(Clone, Copy)]
@@ -79,7 +89,7 @@ pub(crate) enum Event {
     Unfinished = 4,
     /// The remaining lifetime of the lease is in the next field.
     Renewal = 5,
-    /// The values follow in the order of [`Statistics::FIELDS`].
+    /// The values follow in the order of [`Statistics::FIELDS`], then `shadow_refused`.
     Statistics = 6,
     /// The limiters are stored for `listed`; the field is the cursor of the next page.
     List = 7,
@@ -110,24 +120,27 @@ impl SharedBuffer {
     }
 
     /// Reads the operation. `id` is the id of a permit or a request, `channel` the channel of a waiter, `by_label` the
-    /// cost by label.
+    /// cost by label, `share` that of the call.
     pub(crate) fn operation<'a>(
         &self,
         id: &'a str,
         channel: &'a str,
         by_label: Cost<'a>,
+        share: Option<&'a str>,
     ) -> paddlegate::Result<Operation<'a>> {
+        let request = || self.request(by_label, share);
         Ok(match self.small(input::OPERATION) {
-            1 | ALLOW => Operation::Acquire(self.request(by_label)?),
-            2 => Operation::Peek(self.request(by_label)?),
+            1 | ALLOW => Operation::Acquire(request()?),
+            2 => Operation::Peek(request()?),
             CORRECT => Operation::Correct { permit: id, actual: self.cost("actual", input::ACTUAL, by_label)? },
             4 => Operation::Reset,
-            6 => Operation::AcquireWithId { request: self.request(by_label)?, id, wait: self.wait(channel)? },
+            6 => Operation::AcquireWithId { request: request()?, id, wait: self.wait(channel)? },
             7 => Operation::Release { permit: id },
             8 => Operation::Renew { permit: id },
             9 => Operation::Cancel { id, gave_up: self.small(input::FLAGS) & 8 != 0 },
             10 => Operation::Statistics,
             DEBIT => Operation::Debit(self.cost("cost", input::COST, by_label)?),
+            EXTEND => Operation::Extend { permit: id, units: self.cost("units", input::COST, by_label)? },
             other => {
                 let message = format!("the package and its addon are of different versions: operation={other}");
                 return Err(Error::internal(message));
@@ -135,12 +148,17 @@ impl SharedBuffer {
         })
     }
 
-    pub(crate) fn request<'a>(&self, by_label: Cost<'a>) -> paddlegate::Result<Request<'a>> {
+    pub(crate) fn request<'a>(&self, by_label: Cost<'a>, share: Option<&'a str>) -> paddlegate::Result<Request<'a>> {
         let given = self.small(input::FLAGS);
-        if given == 0 {
+        if given == 0 && share.is_none() {
             return Ok(Request::default());
         }
-        Ok(Request {
+        let number = |flag, argument, slot| {
+            if given & flag != 0 { whole(argument, self.get(slot)).map(Some) } else { Ok(None) }
+        };
+        let priority = number(HAS_PRIORITY, "priority", input::PRIORITY)?;
+        let weight = number(HAS_WEIGHT, "weight", input::WEIGHT)?;
+        let request = Request {
             cost: if given & 1 != 0 { Some(self.cost("cost", input::COST, by_label)?) } else { None },
             estimate: if given & 2 != 0 { Some(self.cost("estimate", input::ESTIMATE, by_label)?) } else { None },
             settle_within: if given & HAS_SETTLE_WITHIN != 0 {
@@ -148,7 +166,9 @@ impl SharedBuffer {
             } else {
                 None
             },
-        })
+            ..Request::default()
+        };
+        request.in_queue(priority, share, weight)
     }
 
     fn cost<'a>(&self, argument: &'static str, slot: usize, by_label: Cost<'a>) -> paddlegate::Result<Cost<'a>> {
@@ -162,6 +182,7 @@ impl SharedBuffer {
     pub(crate) fn units<'a>(&self, given: &'a GivenUnits) -> paddlegate::Result<Units<'a>> {
         let argument = match self.small(input::OPERATION) {
             CORRECT => "actual",
+            EXTEND => "units",
             _ if self.small(input::FLAGS) & 1 != 0 => "cost",
             _ => "estimate",
         };
@@ -172,20 +193,28 @@ impl SharedBuffer {
         if self.small(input::FLAGS) & 4 == 0 {
             return Ok(None);
         }
-        let span = |argument, slot, default| match self.get(slot) {
-            given if given.is_nan() => Ok(default),
-            given => millis(argument, given),
-        };
+        let max_wait = self.span("wait_timeout", input::MAX_WAIT)?.unwrap_or(MAX_SPAN);
         Ok(Some(Wait {
-            max_wait: span("wait_timeout", input::MAX_WAIT, MAX_SPAN)?,
-            claim_timeout: span("claim_timeout", input::CLAIM_TIMEOUT, CLAIM_TIMEOUT)?,
+            claim_timeout: self.claim_timeout()?.unwrap_or(CLAIM_TIMEOUT),
             channel,
             position: match self.get(input::QUEUE_POSITION) {
                 end if end.is_nan() => QueuePosition::End,
                 existing if existing < 0.0 => QueuePosition::Existing,
                 ticket => QueuePosition::Number(whole("ticket", ticket)?),
             },
+            ..Wait::up_to(max_wait)
         }))
+    }
+
+    /// Returns the claim timeout; `None` for the default.
+    pub(crate) fn claim_timeout(&self) -> paddlegate::Result<Option<Micros>> {
+        self.span("claim_timeout", input::CLAIM_TIMEOUT)
+    }
+
+    /// Returns a time in milliseconds; `None` for NaN.
+    fn span(&self, argument: &'static str, slot: usize) -> paddlegate::Result<Option<Micros>> {
+        let given = self.get(slot);
+        if given.is_nan() { Ok(None) } else { millis(argument, given).map(Some) }
     }
 
     /// Reads a code, a set of flags or a size, which only this package writes.
@@ -199,8 +228,18 @@ impl SharedBuffer {
         if self.small(input::OPERATION) != ALLOW {
             return false;
         }
-        self.set(ROWS + 2, f64::from(u8::from(decision.allowed())));
+        self.set_allowed(decision.allowed());
         true
+    }
+
+    /// Returns whether the operation is `allow` without arguments.
+    pub(crate) fn is_plain_allow(&self) -> bool {
+        self.small(input::OPERATION) == ALLOW && self.small(input::FLAGS) == 0
+    }
+
+    /// Writes the field that `allow` reads.
+    pub(crate) fn set_allowed(&mut self, is_granted: bool) {
+        self.set(ROWS + 2, f64::from(u8::from(is_granted)));
     }
 
     /// Writes a row without fields.
@@ -219,6 +258,10 @@ impl SharedBuffer {
             Answer::Page(_) => self.event(row, ticket, Event::Page),
             Answer::RuntimeState(_) => self.event(row, ticket, Event::RuntimeState),
             Answer::Report(_) => self.event(row, ticket, Event::Learned),
+            Answer::Extension(extension) => match &**extension {
+                Extension::Decided(decision) => self.decision(row, ticket, decision),
+                Extension::Closed(_) => self.event(row, ticket, Event::Settlement),
+            },
             Answer::Reset => self.event(row, ticket, Event::Reset),
         }
     }
@@ -230,13 +273,15 @@ impl SharedBuffer {
         let with_permit = if decision.permit.is_some() { WITH_PERMIT } else { 0 };
         let degraded = if decision.degraded { DEGRADED } else { 0 };
         let with_limiter = if decision.limiter.is_some() { WITH_LIMITER } else { 0 };
+        let in_shadow = if decision.would_refuse.is_some() { IN_SHADOW } else { 0 };
         let fields: [f64; ROW - 2] = [
-            f64::from(decision.status as u8 + with_permit + degraded + with_limiter),
+            f64::from(decision.status as u8 + with_permit + degraded + with_limiter + in_shadow),
             or_nan(decision.limit),
             or_nan(decision.remaining),
             micros(decision.retry_after),
             micros(decision.reset_after),
-            decision.reason.map_or(0.0, |reason| f64::from(reason.code())),
+            // A grant has no reason.
+            decision.reason.or(decision.would_refuse).map_or(0.0, |reason| f64::from(reason.code())),
             decision.label.as_ref().map_or(0.0, label_code),
             number(decision.at.0),
             micros(decision.lease),
@@ -249,7 +294,9 @@ impl SharedBuffer {
     }
 
     fn statistics(&mut self, row: usize, ticket: u64, counts: &Statistics) {
-        self.row(row, ticket, Event::Statistics, counts.values().map(number));
+        let mut values = [counts.shadow_refused; Statistics::FIELDS.len() + 1];
+        values[..Statistics::FIELDS.len()].copy_from_slice(&counts.values());
+        self.row(row, ticket, Event::Statistics, values.map(number));
     }
 
     fn row<const FIELDS: usize>(&mut self, row: usize, ticket: u64, event: Event, fields: [f64; FIELDS]) {

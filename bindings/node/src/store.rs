@@ -9,13 +9,13 @@ use napi::bindgen_prelude::{Buffer, ClassInstance, Function};
 use napi::{Either, Env};
 use napi_derive::napi;
 use paddlegate::store::redis::{Address, Redis};
-use paddlegate::{Error, Limiter, LoadOptions, Micros, Paddlegate, Policy};
+use paddlegate::{Error, Limiter, LoadOptions, Micros, Mode, Paddlegate, Policy};
 
 use crate::admin_request::{AdminRequest, InForce, ReportAnswer};
 use crate::calls::{Calls, picked};
 use crate::convert::{
-    Code, GivenUnits, LimitSpec, ListedLimiter, LoadedLimiter, UnitsByLabel, limits as limits_of, millis,
-    on_unavailable, span, thrown, to_millis,
+    BlockAfterSpec, Code, GivenUnits, LimitSpec, ListedLimiter, LoadedLimiter, UnitsByLabel, limits as limits_of,
+    millis, on_unavailable, span, thrown, to_millis,
 };
 use crate::gate::Gate;
 use crate::multi_step::MultiStepCall;
@@ -84,8 +84,8 @@ impl Store {
 
     /// Returns a limiter as a function that runs the operation in the shared buffer. The function returns 0 when the
     /// operation is answered (in the first row), -1 when it failed (`raise(0)`), otherwise its ticket. It takes the id
-    /// of a permit or a call, a channel, the key of a keyed limiter, the units of a cost by label, their limiters, and an
-    /// admin request.
+    /// of a permit or a call, a channel, the key of a keyed limiter, the units of a cost by label, their limiters, an admin
+    /// request, and the share of a call.
     #[napi(catch_unwind)]
     #[allow(clippy::too_many_arguments)]
     pub fn limiter<'env>(
@@ -98,6 +98,8 @@ impl Store {
         keyed: Option<bool>,
         statistics: Option<bool>,
         mode: Option<String>,
+        block_after: Option<BlockAfterSpec>,
+        unavailable: Option<String>,
         share: Option<f64>,
     ) -> Result<Function<'env, (), i32>> {
         let limiter = limits_of(&limits).and_then(Policy::new).and_then(|policy| {
@@ -111,7 +113,15 @@ impl Store {
             };
             let limiter = if keyed == Some(true) { limiter.keyed()? } else { limiter };
             let limiter = if statistics == Some(false) { limiter.without_statistics()? } else { limiter };
-            Ok(limiter.with_on_unavailable(on_unavailable(mode.as_deref(), share)?))
+            let limiter = match mode {
+                Some(mode) => limiter.with_mode(Mode::from_name(&mode)?)?,
+                None => limiter,
+            };
+            let limiter = match block_after {
+                Some(rule) => limiter.with_block_after(rule.read()?)?,
+                None => limiter,
+            };
+            Ok(limiter.with_on_unavailable(on_unavailable(unavailable.as_deref(), share)?))
         });
         self.function(env, limiter.map_err(|error| thrown(&error))?)
     }
@@ -213,12 +223,19 @@ impl Store {
         self.calls.borrow_mut().prepare_list(&self.paddlegate, part, cursor as u64, &prefix)
     }
 
-    /// Starts reading a page of the whole list: the names that begin with `prefix`. Returns 0 if it was read at once, -1
-    /// if the cursor is invalid (`raise(0)`), otherwise the ticket. `listed` and `text` return the limiters and the cursor
-    /// of the next page.
+    /// Starts reading a part of a page of the whole list: the names that begin with `prefix`. Returns 0 if it was read at once,
+    /// -1 if the cursor is invalid (`raise(0)`), otherwise the ticket. `listed` and `text` return the limiters and the cursor
+    /// of what follows.
     #[napi(catch_unwind)]
     pub fn page(&self, prefix: String, cursor: Option<String>) -> i32 {
         self.calls.borrow_mut().prepare_page(&self.paddlegate, &prefix, cursor.as_deref())
+    }
+
+    /// Returns whether the parts that were read are a page, also without what follows.
+    #[napi(catch_unwind)]
+    pub fn is_page(&self, tickets: Vec<u32>) -> bool {
+        let tickets: Vec<u64> = tickets.into_iter().map(u64::from).collect();
+        self.calls.borrow().is_page(&tickets)
     }
 
     /// Returns the limiters in the parts that were read.
@@ -357,17 +374,17 @@ impl Store {
                 Ok(limiter) => limiter,
                 Err(error) => return Ok(calls.borrow_mut().failed(error)),
             };
-            if given > 5 {
-                let request = context.get::<AdminRequest>(5)?;
+            if given > 5
+                && let Some(request) = context.get::<Option<AdminRequest>>(5)?
+            {
                 return Ok(calls.borrow_mut().begin_admin(&limiter, &request));
             }
-            let units = if given > 3 {
-                let limiters = if given > 4 { Some(context.get(4)?) } else { None };
-                Some(GivenUnits { by_label: context.get::<UnitsByLabel>(3)?, limiters })
-            } else {
-                None
-            };
-            Ok(calls.borrow_mut().prepare(&limiter, id.as_deref(), channel.as_deref(), units.as_ref()))
+            let by_label = if given > 3 { context.get::<Option<UnitsByLabel>>(3)? } else { None };
+            let limiters = if given > 4 { context.get(4)? } else { None };
+            let units = by_label.map(|by_label| GivenUnits { by_label, limiters });
+            let share = if given > 6 { Some(context.get::<String>(6)?) } else { None };
+            let (id, channel, share) = (id.as_deref(), channel.as_deref(), share.as_deref());
+            Ok(calls.borrow_mut().prepare(&limiter, id, channel, units.as_ref(), share))
         });
         run.map_err(|error| defect(&error))
     }

@@ -1,6 +1,6 @@
 //! Converts the core's answers to Python objects.
 
-use paddlegate::{Answer, Error};
+use paddlegate::{Answer, Error, Extension, Settlement};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -8,14 +8,38 @@ use crate::decision::{Decision, seconds};
 use crate::error::{Result, exception};
 use crate::{live, paddlegate as listed};
 
-/// The fields of `paddlegate::Statistics` in order; times in seconds.
-type Statistics = (u64, u64, u64, f64, u64, u64, f64, u64, u64, u64, u64, u64);
+/// The fields of `paddlegate::Statistics` in order, the last by itself; times in seconds.
+type Statistics = ((u64, u64, u64, f64, u64, u64, f64, u64, u64, u64, u64, u64), u64);
+
+/// The decision or the settlement of an extension.
+type ExtensionFields = (Option<Decision>, Option<&'static str>);
 
 fn statistics(it: &paddlegate::Statistics) -> Statistics {
     let (wait_time, held_time) = (seconds(it.wait_time), seconds(it.held_time));
     let (granted, refused, waited, units, corrections) = (it.granted, it.refused, it.waited, it.units, it.corrections);
     let (overages, reclaimed, lapsed, leases, tickets) = (it.overages, it.reclaimed, it.lapsed, it.leases, it.tickets);
-    (granted, refused, waited, wait_time, units, corrections, held_time, overages, reclaimed, lapsed, leases, tickets)
+    let all = (
+        granted,
+        refused,
+        waited,
+        wait_time,
+        units,
+        corrections,
+        held_time,
+        overages,
+        reclaimed,
+        lapsed,
+        leases,
+        tickets,
+    );
+    (all, it.shadow_refused)
+}
+
+fn extension(it: Extension) -> ExtensionFields {
+    match it {
+        Extension::Decided(decision) => (Some(Decision(decision)), None),
+        Extension::Closed(settlement) => (None, Some(Settlement::name(settlement))),
+    }
 }
 
 /// Converts an answer to a Python object.
@@ -23,6 +47,7 @@ pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>
     match answer {
         Answer::Decision(decision) => Decision(decision).into_bound_py_any(py),
         Answer::Settlement(settlement) => settlement.name().into_bound_py_any(py),
+        Answer::Extension(it) => extension(*it).into_bound_py_any(py),
         Answer::Report(it) => live::learned(*it).into_bound_py_any(py),
         Answer::Renewal(renewal) => renewal.map(seconds).into_bound_py_any(py),
         Answer::Statistics(it) => statistics(&it).into_bound_py_any(py),

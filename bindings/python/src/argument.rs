@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use paddlegate::{Error, Kind, Limit, MAX_TIME, Micros, OnLimit, OnUnavailable, QueuePosition};
+use paddlegate::{Error, MAX_TIME, Micros, OnLimit, OnUnavailable, QueuePosition};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDateTime, PyInt, PyList, PyMapping, PyString, PyTuple, PyType, PyTzInfo};
+use pyo3::types::{PyBool, PyDateTime, PyInt, PyList, PyMapping, PyString, PyTuple, PyTzInfo};
 
 use crate::decision::Decision;
 use crate::error::Result;
@@ -128,88 +127,13 @@ pub(crate) fn place(number: i64) -> QueuePosition {
     }
 }
 
-/// Reads limits: a mapping from labels, or a list of tuples, of limits that name their kind and of mappings.
-///
-/// A tuple is `(kind, amount, interval, offset)`; each kind omits the values that it does not have, and a throttle may
-/// omit an amount of 1.
-pub(crate) fn limits(given: &Bound<'_, PyAny>, lock_timeout: Micros) -> Result<Vec<Limit>> {
-    let mut limits = Vec::new();
-    if let Some(labels) = mapping(given) {
-        put_labelled(&mut limits, labels, lock_timeout)?;
-        return Ok(limits);
-    }
-    for entry in given.try_iter().map_err(|_| refused("limits", "must be a mapping or a list", given))? {
-        let entry = entry?;
-        if is_list(&entry) {
-            limits.push(limit(&entry.extract::<Vec<_>>()?, lock_timeout)?);
-        } else if let Some(parts) = parts(&entry)? {
-            limits.push(limit(&parts, lock_timeout)?);
-        } else if let Some(labels) = mapping(&entry) {
-            put_labelled(&mut limits, labels, lock_timeout)?;
-        } else {
-            return Err(refused("limits", "must hold limits or tuples", &entry));
-        }
-    }
-    Ok(limits)
-}
-
-fn put_labelled(limits: &mut Vec<Limit>, labels: &Bound<'_, PyMapping>, lock_timeout: Micros) -> Result<()> {
-    for item in labels.items()? {
-        let (label, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
-        limits.push(if let Some(parts) = parts(&value)? {
-            limit(&parts, lock_timeout)?.labelled(text("label", &label)?)?
-        } else {
-            let numbers = if is_list(&value) { value.extract()? } else { vec![value] };
-            limit(&[vec![label], numbers].concat(), lock_timeout)?
-        });
-    }
-    Ok(())
-}
-
 /// A list or a number, the usual cases, is not asked whether it is a mapping, which is slow.
 pub(crate) fn mapping<'a, 'py>(value: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyMapping>> {
     if is_list(value) || value.is_instance_of::<PyInt>() { None } else { value.cast().ok() }
 }
 
-fn is_list(value: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn is_list(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyTuple>() || value.is_instance_of::<PyList>()
-}
-
-/// Returns the kind and the numbers of a limit that names its kind; `None` for other objects.
-fn parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    let class = CLASS.import(value.py(), "paddlegate._limits", "LimitOfKind")?;
-    let names_kind = value.is_instance(class)?;
-    names_kind.then(|| value.call_method0("_parts")?.extract()).transpose()
-}
-
-/// Returns the limit with these parts, whose label is its kind.
-fn limit(parts: &[Bound<'_, PyAny>], lock_timeout: Micros) -> Result<Limit> {
-    let missing = |what| Error::invalid("limits", format!("a limit lacks its {what}"));
-    let mut parts = parts.iter();
-    let kind = Kind::from_name(text("kind", parts.next().ok_or_else(|| missing("kind"))?)?)?;
-    let (amount, interval) = kind.arguments();
-    let amount = match amount {
-        Some(_) if kind == Kind::Throttle && parts.len() < 2 => 1,
-        Some(name) => whole(name, parts.next().ok_or_else(|| missing(name))?)?,
-        None => 0,
-    };
-    let interval = match (interval, parts.next()) {
-        (Some(name), Some(interval)) => span(name, interval)?,
-        (Some(_), None) if kind == Kind::Concurrency => lock_timeout,
-        (Some(name), None) => return Err(missing(name).into()),
-        (None, Some(extra)) => return Err(refused("limits", "a limit has too many parts", extra)),
-        (None, None) => Micros(0),
-    };
-    let offset = match parts.next() {
-        Some(offset) if kind == Kind::Bucket => span("offset", offset)?,
-        Some(extra) => return Err(refused("limits", "a limit has too many parts", extra)),
-        None => Micros(0),
-    };
-    match parts.next() {
-        Some(extra) => Err(refused("limits", "a limit has too many parts", extra)),
-        None => Ok(Limit::of_kind(kind, amount, interval, offset)?),
-    }
 }
 
 pub(crate) fn refused(argument: &'static str, why: &str, value: &Bound<'_, PyAny>) -> crate::error::Failure {

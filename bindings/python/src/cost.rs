@@ -1,4 +1,5 @@
-//! Conversion of costs. Which labels a cost must name, and how much it may be, are rules of the core.
+//! Conversion of costs, and of the place of a call in the queue. Which labels a cost must name, and how much it may be, are
+//! rules of the core.
 
 use paddlegate::{Cost, Error, LimiterUnits, Micros, Request};
 use pyo3::prelude::*;
@@ -22,15 +23,26 @@ pub(crate) struct UnitsOfLimiter {
     units: u64,
 }
 
-/// The cost or the estimate of a call.
+/// The cost or the estimate of a call, and its order in the queue.
 pub(crate) struct RequestUnits {
     cost: Option<Units>,
     estimate: Option<Units>,
     settle_within: Option<Micros>,
+    order: Order,
+}
+
+#[derive(Default)]
+struct Order {
+    priority: Option<u64>,
+    share: Option<String>,
+    weight: Option<u64>,
 }
 
 /// The arguments `estimate` and `settle_within` of a call.
 pub(crate) type EstimateArgs<'a, 'py> = (OptionalArg<'a, 'py>, OptionalArg<'a, 'py>);
+
+/// The arguments `priority`, `share` and `weight` of a call that may queue.
+type OrderArgs<'py> = (Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>);
 
 impl Units {
     fn new(argument: &'static str, value: &Bound<'_, PyAny>) -> Result<Self> {
@@ -62,20 +74,42 @@ impl UnitsOfLimiter {
     }
 }
 
+impl Order {
+    /// Reads a tuple of the arguments; `None` where none of them is given.
+    fn new(args: OptionalArg) -> Result<Self> {
+        let Some(args) = args else { return Ok(Self::default()) };
+        let (priority, share, weight): OrderArgs<'_> = args.extract()?;
+        let order = Self {
+            priority: priority.map(|priority| whole("priority", &priority)).transpose()?,
+            share: share.map(|share| text("share", &share).map(str::to_owned)).transpose()?,
+            weight: weight.map(|weight| whole("weight", &weight)).transpose()?,
+        };
+        // A call that waits tells it before it joins anything.
+        order.of(Request::default())?;
+        Ok(order)
+    }
+
+    fn of<'a>(&'a self, request: Request<'a>) -> Result<Request<'a>> {
+        Ok(request.in_queue(self.priority, self.share.as_deref(), self.weight)?)
+    }
+}
+
 impl RequestUnits {
-    pub(crate) fn new(cost: OptionalArg, (estimate, settle_within): EstimateArgs) -> Result<Self> {
+    pub(crate) fn new(cost: OptionalArg, (estimate, settle_within): EstimateArgs, order: OptionalArg) -> Result<Self> {
         Ok(Self {
             cost: cost.map(|cost| Units::new("cost", cost)).transpose()?,
             estimate: estimate.map(|estimate| Units::new("estimate", estimate)).transpose()?,
             settle_within: settle_within.map(|time| span("settle_within", time)).transpose()?,
+            order: Order::new(order)?,
         })
     }
 
     /// Passes the request to `run`.
-    pub(crate) fn with<T>(&self, run: impl FnOnce(Request<'_>) -> T) -> T {
+    pub(crate) fn with<T>(&self, run: impl FnOnce(Request<'_>) -> Result<T>) -> Result<T> {
         with_optional(self.cost.as_ref(), |cost| {
             with_optional(self.estimate.as_ref(), |estimate| {
-                run(Request { cost, estimate, settle_within: self.settle_within })
+                let settle_within = self.settle_within;
+                run(self.order.of(Request { cost, estimate, settle_within, ..Request::default() })?)
             })
         })
     }
@@ -96,7 +130,17 @@ pub(crate) fn with_request<T>(
     estimate: EstimateArgs,
     run: impl FnOnce(Request<'_>) -> Result<T>,
 ) -> Result<T> {
-    RequestUnits::new(cost, estimate)?.with(run)
+    with_ordered(cost, estimate, None, run)
+}
+
+/// Reads the request of a call that may queue and passes it to `run`.
+pub(crate) fn with_ordered<T>(
+    cost: OptionalArg,
+    estimate: EstimateArgs,
+    order: OptionalArg,
+    run: impl FnOnce(Request<'_>) -> Result<T>,
+) -> Result<T> {
+    RequestUnits::new(cost, estimate, order)?.with(run)
 }
 
 fn with_optional<T>(units: Option<&Units>, run: impl FnOnce(Option<Cost<'_>>) -> T) -> T {

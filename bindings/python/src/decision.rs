@@ -19,7 +19,7 @@ type Fields = (
     Option<u64>,
     Option<u64>,
     Option<u64>,
-    Option<String>,
+    (Option<String>, Option<String>),
     (Option<String>, Option<String>),
     u64,
     Option<String>,
@@ -55,6 +55,8 @@ impl Decision {
     }
 
     /// Seconds to wait before the next attempt, 0 when granted; None when no time is known.
+    ///
+    /// With `would_refuse` the seconds that the call would have to wait.
     #[getter]
     fn retry_after(&self) -> Option<f64> {
         self.0.retry_after.map(seconds)
@@ -68,12 +70,20 @@ impl Decision {
 
     /// Why the call was refused or queued; None if granted.
     ///
-    /// The kind of the limit, `paused`, `unavailable`, or `too_large`: a limit that was lowered
-    /// at run time is below the cost.
+    /// The kind of the limit, `paused`, `blocked`, `unavailable`, or `too_large`: a limit that was
+    /// lowered at run time is below the cost.
     #[getter]
     fn reason(&self) -> Option<&'static str> {
         let unavailable = self.0.degraded && !self.0.allowed();
         self.0.reason.map(Reason::name).or(unavailable.then_some("unavailable"))
+    }
+
+    /// The `reason` that a call would have had which only the mode "shadow" granted, or None.
+    ///
+    /// Such a grant charges nothing.
+    #[getter]
+    fn would_refuse(&self) -> Option<&'static str> {
+        self.0.would_refuse.map(Reason::name)
     }
 
     /// The label of the described limit; None for a runtime pause or when no limit applies.
@@ -150,13 +160,14 @@ impl Decision {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Fields,))> {
         let Self(it) = self;
         let micros = |time: Option<Micros>| time.map(|time| time.0);
+        let name = |reason: Option<Reason>| reason.map(|reason| reason.name().to_owned());
         let fields = (
             word(it.status).to_owned(),
             it.limit,
             it.remaining,
             micros(it.retry_after),
             micros(it.reset_after),
-            it.reason.map(|reason| reason.name().to_owned()),
+            (name(it.reason), name(it.would_refuse)),
             (it.label.as_deref().map(str::to_owned), it.limiter.clone()),
             it.at.0,
             it.permit.clone(),
@@ -174,11 +185,12 @@ impl Decision {
         const QUEUED: [&str; 3] = ["ticket", "position", "ready_after"];
         let Self(it) = slf.get();
         let degraded = it.degraded.then_some("degraded");
+        let in_shadow = it.would_refuse.map(|_| "would_refuse");
         let of_several = it.limiter.as_ref().map(|_| "limiter");
         let leased = it.lease.iter().flat_map(|_| LEASED);
         let queued = it.ticket.iter().flat_map(|_| QUEUED);
         let show = |name: &str| Ok(format!("{name}={}", slf.getattr(name)?.repr()?));
-        let shown = ALWAYS.into_iter().chain(of_several).chain(leased).chain(queued).chain(degraded);
+        let shown = ALWAYS.into_iter().chain(in_shadow).chain(of_several).chain(leased).chain(queued).chain(degraded);
         let shown: PyResult<Vec<_>> = shown.map(show).collect();
         Ok(format!("Decision({})", shown?.join(", ")))
     }
@@ -191,7 +203,8 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
     const ALL: [Status; 4] = [Status::Refused, Status::Granted, Status::Queued, Status::NoTicket];
     let (status, limit, remaining, retry_after, reset_after, reason, label, at, permit, lease, ticket, degraded) =
         fields;
-    let ((label, limiter), (lease, fencing_token)) = (label, lease);
+    let ((reason, would_refuse), (label, limiter), (lease, fencing_token)) = (reason, label, lease);
+    let why = |name: Option<String>| name.map(|name| Reason::from_name(&name)).transpose();
     let known = ALL.into_iter().find(|known| word(*known) == status);
     Ok(Decision(paddlegate::Decision {
         status: known.ok_or_else(|| Error::data(format!("no decision has this status: status={status:?}")))?,
@@ -199,7 +212,8 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
         remaining,
         retry_after: retry_after.map(Micros),
         reset_after: reset_after.map(Micros),
-        reason: reason.map(|reason| Reason::from_name(&reason)).transpose()?,
+        reason: why(reason)?,
+        would_refuse: why(would_refuse)?,
         label: label.map(|label| Label::new(&label)).transpose()?,
         limiter,
         at: Micros(at),

@@ -9,6 +9,7 @@ mod decision;
 mod error;
 mod gate;
 mod limiter;
+mod limits;
 mod line;
 mod link;
 mod live;
@@ -41,7 +42,7 @@ mod _native {
     #[pymodule_export]
     use crate::multi_step::MultiStepCall;
     #[pymodule_export]
-    use crate::paddlegate::{LoadedLimiter, Paddlegate, Together, graphql_cost, sort_listed};
+    use crate::paddlegate::{ListedLimiter, LoadedLimiter, Paddlegate, Together, graphql_cost, sort_listed};
     #[pymodule_export]
     use crate::test_clock::TestClock;
     #[pymodule_export]
@@ -54,6 +55,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("CANCEL_TIMEOUT", crate::decision::seconds(::paddlegate::CANCEL_TIMEOUT))?;
+        module.add("LIMITERS_PER_PAGE", ::paddlegate::LIMITERS_PER_PAGE)?;
         module.add("__version__", ::paddlegate::VERSION)
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use paddlegate::store::redis::Redis;
 use paddlegate::{
-    Admission, Answer, Error, LOCK_TIMEOUT, Micros, OnLimit, OnUnavailable, Operation, Policy, Prepared, SignalHandling,
+    Admission, Answer, Error, LOCK_TIMEOUT, Micros, Mode, OnLimit, OnUnavailable, Operation, Policy, Prepared, Request,
+    SignalHandling,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -17,8 +18,9 @@ use crate::call::{Call, OnComplete};
 use crate::cost::with_request;
 use crate::decision::{Decision, seconds};
 use crate::error::{Failure, Result};
+use crate::limits;
 use crate::live::AdminRequest;
-use crate::operation::{acquire, admit, correct, debit, enter, given, peek};
+use crate::operation::{acquire, admit, correct, debit, enter, extend, given, peek};
 use crate::paddlegate::{LoadedLimiter, Paddlegate, Together};
 use crate::signals::interruptible;
 use crate::waiter::Waiter;
@@ -48,7 +50,7 @@ impl Limiter {
     #[pyo3(signature = (
         paddlegate, name, limits, wait_timeout=None,
         *, lock_timeout=None, on_limit=None, ttl=None, group=None, keyed=None, statistics=None,
-        on_unavailable=None, local_share_percent=None,
+        on_unavailable=None, local_share_percent=None, mode=None, block_after=None,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -64,6 +66,8 @@ impl Limiter {
         statistics: OptionalArg,
         on_unavailable: OptionalArg,
         local_share_percent: OptionalArg,
+        mode: OptionalArg,
+        block_after: OptionalArg,
     ) -> Result<Self> {
         if let Ok(of_key) = limits.cast::<LimiterOfKey>() {
             let LimiterOfKey { keyed, inner } = of_key.get();
@@ -75,6 +79,8 @@ impl Limiter {
         let on_unavailable = crate::argument::on_unavailable(on_unavailable, local_share_percent)?;
         let is_keyed = flag("keyed", keyed, false)?;
         let has_statistics = flag("statistics", statistics, true)?;
+        let mode = mode.map(|mode| Ok::<_, Failure>(Mode::from_name(text("mode", mode)?)?)).transpose()?;
+        let block_after = block_after.map(limits::block_after).transpose()?;
         let with_options = |limiter: paddlegate::Limiter| -> Result<paddlegate::Limiter> {
             let mut limiter = limiter.with_on_unavailable(on_unavailable);
             if let Some(group) = group {
@@ -82,6 +88,12 @@ impl Limiter {
             }
             if is_keyed {
                 limiter = limiter.keyed()?;
+            }
+            if let Some(mode) = mode {
+                limiter = limiter.with_mode(mode)?;
+            }
+            if let Some(rule) = block_after {
+                limiter = limiter.with_block_after(rule)?;
             }
             Ok(if has_statistics { limiter } else { limiter.without_statistics()? })
         };
@@ -100,7 +112,7 @@ impl Limiter {
         } else {
             let name = text("name", name)?;
             let lease = given("lock_timeout", lock_timeout, LOCK_TIMEOUT)?;
-            let policy = Policy::new(crate::argument::limits(limits, lease)?)?;
+            let policy = Policy::new(limits::limits(limits, lease)?)?;
             if lock_timeout.is_some() && policy.concurrency().is_none() {
                 return Err(Error::invalid("lock_timeout", "there is no concurrency limit").into());
             }
@@ -169,6 +181,23 @@ impl Limiter {
         self.inner.is_keyed()
     }
 
+    /// Whether the limiter refuses, "enforce", or only says what it would refuse, "shadow".
+    ///
+    /// An override may rule in its place: see `runtime_state`.
+    #[getter]
+    fn mode(&self) -> &'static str {
+        self.inner.mode().name()
+    }
+
+    /// Refusals that lead to a block, seconds within which they count, seconds that it lasts.
+    ///
+    /// None without the option.
+    #[getter]
+    fn block_after(&self) -> Option<(u64, f64, f64)> {
+        let rule = self.inner.policy().block_after()?;
+        Some((rule.refusals(), seconds(rule.within()), seconds(rule.lasts())))
+    }
+
     /// The key, as given to `with_key`; None without one.
     #[getter]
     fn key(&self) -> Option<&str> {
@@ -187,11 +216,20 @@ impl Limiter {
         settle_within: OptionalArg,
         key: OptionalArg,
     ) -> Result<bool> {
-        let estimate = (estimate, settle_within);
+        if cost.is_none() && estimate.is_none() && settle_within.is_none() && key.is_none() {
+            // Most calls have no arguments; in memory they need no decision with all its fields.
+            if let Some(is_granted) = self.inner.allow_at_once(&Request::default()) {
+                return Ok(is_granted);
+            }
+        }
         let limiter = self.of_key(key)?;
         limiter.check_allow()?;
-        let decided = acquire(cost, estimate, None, |operation| decision(self.run(py, &limiter, operation)?))?;
-        Ok(decided.0.allowed())
+        with_request(cost, (estimate, settle_within), |request| {
+            if let Some(is_granted) = limiter.allow_at_once(&request) {
+                return Ok(is_granted);
+            }
+            Ok(decision(self.run(py, &limiter, Operation::Acquire(request))?)?.0.allowed())
+        })
     }
 
     /// Charge the call if every limit allows it; never wait and never raise on refusal.
@@ -338,7 +376,9 @@ impl Limiter {
         acquire(cost, (estimate, settle_within), id, |operation| self.start(py, begin, key, operation))
     }
 
-    #[pyo3(signature = (begin, cost, estimate, id, place, wait_timeout, claim_timeout, key=None, settle_within=None))]
+    #[pyo3(signature = (
+        begin, cost, estimate, id, place, wait_timeout, claim_timeout, key=None, settle_within=None, order=None
+    ))]
     #[allow(clippy::too_many_arguments)]
     fn _enter<'py>(
         &self,
@@ -352,9 +392,10 @@ impl Limiter {
         claim_timeout: OptionalArg,
         key: OptionalArg,
         settle_within: OptionalArg,
+        order: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        let estimate = (estimate, settle_within);
-        enter(cost, estimate, id, place, wait_timeout, claim_timeout, |operation| self.start(py, begin, key, operation))
+        let (estimate, wait) = ((estimate, settle_within), (place, wait_timeout, claim_timeout));
+        enter(cost, estimate, id, wait, order, |operation| self.start(py, begin, key, operation))
     }
 
     fn _attempt<'py>(
@@ -368,6 +409,7 @@ impl Limiter {
         waiter.attempt(now, channel, |operation| self.start(py, begin, None, operation))
     }
 
+    #[pyo3(signature = (begin, cost, estimate, id, on_limit, key, settle_within, claim_timeout=None, order=None))]
     #[allow(clippy::too_many_arguments)]
     fn _admit<'py>(
         &self,
@@ -379,9 +421,11 @@ impl Limiter {
         on_limit: OptionalArg,
         key: OptionalArg,
         settle_within: OptionalArg,
+        claim_timeout: OptionalArg,
+        order: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        let estimate = (estimate, settle_within);
-        admit(cost, estimate, id, self.on_jobs(on_limit)?, |operation| self.start(py, begin, key, operation))
+        let (estimate, how) = ((estimate, settle_within), (self.on_jobs(on_limit)?, claim_timeout));
+        admit(cost, estimate, id, how, order, |operation| self.start(py, begin, key, operation))
     }
 
     fn _peek<'py>(
@@ -416,6 +460,18 @@ impl Limiter {
         key: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         correct(permit, actual, |operation| self.start(py, begin, key, operation))
+    }
+
+    #[pyo3(signature = (begin, permit, units, key=None))]
+    fn _extend<'py>(
+        &self,
+        py: Python<'py>,
+        begin: bool,
+        permit: &Bound<'py, PyAny>,
+        units: &Bound<'py, PyAny>,
+        key: OptionalArg,
+    ) -> Result<Bound<'py, PyAny>> {
+        extend(permit, units, |operation| self.start(py, begin, key, operation))
     }
 
     #[pyo3(signature = (begin, permit, key=None))]

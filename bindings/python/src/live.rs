@@ -2,14 +2,15 @@
 //! form convert arguments alike.
 
 use paddlegate::{
-    AdminRequest as Request, Deadline, Error, LOCK_TIMEOUT, LearnOptions, Limit, LimitNumbers, Micros, Policy,
+    AdminRequest as Request, Deadline, Error, LOCK_TIMEOUT, LearnOptions, Limit, LimitNumbers, Micros, Mode, Policy,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::argument::{OptionalArg, instant, limits, permit_id, rate, span, text, whole};
+use crate::argument::{OptionalArg, flag, instant, permit_id, rate, span, text, whole};
 use crate::decision::seconds;
 use crate::error::Result;
+use crate::limits::limits;
 
 /// A change of the runtime state of a limiter: an admin command or an upstream report.
 #[pyclass(frozen, module = "paddlegate._native")]
@@ -29,16 +30,24 @@ impl AdminRequest {
     }
 
     #[staticmethod]
+    fn block(seconds: OptionalArg, until: OptionalArg) -> Result<Self> {
+        let (span, time) = deadline(("seconds", seconds), ("until", until))?;
+        Ok(Self(Request::Block(Deadline::one_of(span, time)?)))
+    }
+
+    #[staticmethod]
     const fn resume() -> Self {
         Self(Request::Resume)
     }
 
     #[staticmethod]
+    #[allow(clippy::too_many_arguments)]
     fn r#override(
         limit: OptionalArg,
         interval: OptionalArg,
         label: OptionalArg,
         limits: OptionalArg,
+        mode: OptionalArg,
         expires_in: OptionalArg,
         expires_at: OptionalArg,
     ) -> Result<Self> {
@@ -46,18 +55,26 @@ impl AdminRequest {
         let (numbers, label) = (numbers(limit, interval, None)?, owned_label(label)?);
         let (span, time) = deadline(("expires_in", expires_in), ("expires_at", expires_at))?;
         let expires = Deadline::either(span, time)?;
-        match limits {
-            None => Ok(Self(Request::Override { label, numbers, expires })),
-            Some(_) if numbers_are_given => {
+        match (limits, mode) {
+            (None, None) => Ok(Self(Request::Override { label, numbers, expires })),
+            (Some(_), None) if numbers_are_given => {
                 Err(Error::invalid("limits", "give limits or the numbers of one limit, not both").into())
             }
-            Some(limits) => Ok(Self(Request::OverrideLimits { limits: whole_limits(limits)?, expires })),
+            (Some(limits), None) => Ok(Self(Request::OverrideLimits { limits: whole_limits(limits)?, expires })),
+            (None, Some(mode)) if !numbers_are_given => {
+                Ok(Self(Request::OverrideMode { mode: Mode::from_name(text("mode", mode)?)?, expires }))
+            }
+            (_, Some(_)) => Err(Error::invalid("mode", "give the mode or limits, not both").into()),
         }
     }
 
     #[staticmethod]
-    fn restore(label: OptionalArg) -> Result<Self> {
-        Ok(Self(Request::Restore(owned_label(label)?)))
+    fn restore(label: OptionalArg, mode: OptionalArg) -> Result<Self> {
+        match (owned_label(label)?, flag("mode", mode, false)?) {
+            (label, false) => Ok(Self(Request::Restore(label))),
+            (None, true) => Ok(Self(Request::RestoreMode)),
+            (Some(_), true) => Err(Error::invalid("mode", "give the mode or a label, not both").into()),
+        }
     }
 
     #[staticmethod]
@@ -152,12 +169,15 @@ pub(crate) fn learned(it: paddlegate::Learned) -> Learned {
 type Shown = (String, &'static str, u64, f64);
 
 /// The fields of `paddlegate::RuntimeState` in order.
-pub(crate) type RuntimeState = (u64, bool, Option<f64>, Vec<Shown>, Option<f64>, Vec<Shown>);
+pub(crate) type RuntimeState =
+    (u64, bool, Option<f64>, Vec<Shown>, Option<f64>, Vec<Shown>, Option<f64>, Option<&'static str>);
 
 pub(crate) fn runtime_state(it: &paddlegate::RuntimeState) -> RuntimeState {
     let shown =
         |limit: &Limit| (limit.label().to_string(), limit.kind().name(), limit.amount(), seconds(limit.interval()));
     let limits = |limits: &[Limit]| limits.iter().map(shown).collect();
     let (paused_for, expires_in) = (it.paused_for.map(seconds), it.expires_after.map(seconds));
-    (it.version, it.in_use, paused_for, limits(&it.overrides), expires_in, limits(&it.learned))
+    let (blocked_for, mode) = (it.blocked_for.map(seconds), it.mode.map(Mode::name));
+    let (overrides, learned) = (limits(&it.overrides), limits(&it.learned));
+    (it.version, it.in_use, paused_for, overrides, expires_in, learned, blocked_for, mode)
 }

@@ -4,7 +4,7 @@ use paddlegate::{Admission, JOB_CLAIM_TIMEOUT, MAX_SPAN, Micros, OnLimit, Operat
 use pyo3::prelude::*;
 
 use crate::argument::{OptionalArg, permit_id, place, span, text};
-use crate::cost::{EstimateArgs, with_cost, with_request};
+use crate::cost::{EstimateArgs, with_cost, with_ordered, with_request};
 use crate::error::Result;
 
 pub(crate) fn given(argument: &'static str, value: OptionalArg, default: Micros) -> Result<Micros> {
@@ -25,30 +25,34 @@ pub(crate) fn acquire<T>(
     })
 }
 
+/// How a call enters the queue: its ticket, and the arguments `wait_timeout` and `claim_timeout`.
+pub(crate) type WaitArgs<'a, 'py> = (Option<i64>, OptionalArg<'a, 'py>, OptionalArg<'a, 'py>);
+
 pub(crate) fn enter<T>(
     cost: OptionalArg,
     estimate: EstimateArgs,
     id: &Bound<'_, PyAny>,
-    number: Option<i64>,
-    wait_timeout: OptionalArg,
-    claim_timeout: OptionalArg,
+    (number, wait_timeout, claim_timeout): WaitArgs,
+    order: OptionalArg,
     run: impl FnOnce(Operation<'_>) -> Result<T>,
 ) -> Result<T> {
     let max_wait = given("wait_timeout", wait_timeout, MAX_SPAN)?;
     let claim_timeout = given("claim_timeout", claim_timeout, JOB_CLAIM_TIMEOUT)?;
-    let wait = number.map(|number| Wait { max_wait, claim_timeout, channel: "", position: place(number) });
-    with_request(cost, estimate, |request| run(Operation::AcquireWithId { request, id: text("id", id)?, wait }))
+    let wait = number.map(|number| Wait { claim_timeout, position: place(number), ..Wait::up_to(max_wait) });
+    with_ordered(cost, estimate, order, |request| run(Operation::AcquireWithId { request, id: text("id", id)?, wait }))
 }
 
 pub(crate) fn admit<T>(
     cost: OptionalArg,
     estimate: EstimateArgs,
     id: &Bound<'_, PyAny>,
-    on_limit: OnLimit,
+    (on_limit, claim_timeout): (OnLimit, OptionalArg),
+    order: OptionalArg,
     run: impl FnOnce(Operation<'_>) -> Result<T>,
 ) -> Result<T> {
-    let wait = Admission::wait(on_limit);
-    with_request(cost, estimate, |request| run(Operation::AcquireWithId { request, id: text("id", id)?, wait }))
+    let claim_timeout = claim_timeout.map(|timeout| span("claim_timeout", timeout)).transpose()?;
+    let wait = Admission::wait(on_limit, claim_timeout);
+    with_ordered(cost, estimate, order, |request| run(Operation::AcquireWithId { request, id: text("id", id)?, wait }))
 }
 
 pub(crate) fn peek<T>(
@@ -70,4 +74,13 @@ pub(crate) fn correct<T>(
 ) -> Result<T> {
     let permit = permit_id(permit)?;
     with_cost("actual", actual, |actual| run(Operation::Correct { permit: &permit, actual }))
+}
+
+pub(crate) fn extend<T>(
+    permit: &Bound<'_, PyAny>,
+    units: &Bound<'_, PyAny>,
+    run: impl FnOnce(Operation<'_>) -> Result<T>,
+) -> Result<T> {
+    let permit = permit_id(permit)?;
+    with_cost("units", units, |units| run(Operation::Extend { permit: &permit, units }))
 }

@@ -1,6 +1,6 @@
 //! `Paddlegate`: a store that creates limiters.
 
-use paddlegate::{Answer, CostRules, Error, Kind, Limit, LimiterInfo, LoadOptions, Micros, Prepared};
+use paddlegate::{Answer, Calendar, CostRules, Error, Limit, LimiterInfo, LoadOptions, Micros, Prepared};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -56,9 +56,30 @@ pub(crate) fn graphql_cost(
     Ok(paddlegate::graphql_cost(text("query", query)?, text("variables", variables)?, operation, rules)?)
 }
 
-/// An entry of the limiter list: name, limits as label, kind, amount, interval and offset, last use, time to live, group,
-/// whether it is keyed; times in microseconds.
-type Entry = (String, Vec<(String, String, u64, u64, u64)>, u64, u64, Option<String>, bool);
+/// An entry of the list of limiters.
+#[pyclass(frozen, module = "paddlegate._native")]
+pub(crate) struct ListedLimiter(LimiterInfo);
+
+/// Label, kind, amount, interval and offset of a limit, and period, time zone and start of the calendar of a quota; times in
+/// microseconds.
+type ListedLimit = (String, &'static str, u64, u64, u64, Option<(&'static str, String, String)>);
+
+#[pymethods]
+impl ListedLimiter {
+    /// Return name, limits, last use, time to live, group, and whether it is keyed.
+    ///
+    /// Times are in microseconds.
+    fn fields(&self) -> (&str, Vec<ListedLimit>, u64, u64, Option<&str>, bool) {
+        let Self(it) = self;
+        let calendar = |it: &Calendar| (it.per().name(), it.timezone().to_owned(), it.starts());
+        let limit = |it: &Limit| {
+            let (label, calendar) = (it.label().to_string(), it.calendar().map(calendar));
+            (label, it.kind().name(), it.amount(), it.interval().0, it.offset().0, calendar)
+        };
+        let limits = it.limits.iter().map(limit).collect();
+        (&it.name, limits, it.last_used.0, it.ttl.0, it.group.as_deref(), it.keyed)
+    }
+}
 
 #[pymethods]
 impl Paddlegate {
@@ -120,12 +141,13 @@ impl Paddlegate {
         py.detach(|| self.0.close());
     }
 
-    fn _limiters(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> Result<Vec<Entry>> {
+    fn _limiters(&self, py: Python<'_>, prefix: &Bound<'_, PyAny>) -> Result<Vec<ListedLimiter>> {
         let prefix = text("prefix", prefix)?;
         Ok(shown(py.detach(|| self.0.limiters_with_prefix(prefix))?))
     }
 
-    // Returns a page of the list and the cursor of the next page; with `begin` the call to send to the server.
+    // Returns a page of the list and the cursor of the next page; with `begin` the call to send to the server, whose page is
+    // only a part if it has a cursor and fewer than `LIMITERS_PER_PAGE` limiters.
     fn _limiter_page<'py>(
         &self,
         py: Python<'py>,
@@ -177,27 +199,10 @@ impl Paddlegate {
 /// Merge the pages of a list of limiters and sort it by name.
 #[pyfunction]
 #[pyo3(signature = (entries, /))]
-pub(crate) fn sort_listed(entries: Vec<Entry>) -> Result<Vec<Entry>> {
-    let listed: Result<Vec<LimiterInfo>> = entries.into_iter().map(listed).collect();
-    Ok(shown(LimiterInfo::sorted(listed?)))
+pub(crate) fn sort_listed(entries: Vec<Py<ListedLimiter>>) -> Vec<ListedLimiter> {
+    shown(LimiterInfo::sorted(entries.into_iter().map(|entry| entry.get().0.clone()).collect()))
 }
 
-fn listed((name, limits, last_used, ttl, group, keyed): Entry) -> Result<LimiterInfo> {
-    let limits = limits.into_iter().map(|(label, kind, amount, interval, offset)| {
-        Limit::of_kind(Kind::from_name(&kind)?, amount, Micros(interval), Micros(offset))?.labelled(&label)
-    });
-    let limits = limits.collect::<std::result::Result<_, Error>>()?;
-    Ok(LimiterInfo { name, group, keyed, limits, last_used: Micros(last_used), ttl: Micros(ttl) })
-}
-
-pub(crate) fn shown(listed: Vec<LimiterInfo>) -> Vec<Entry> {
-    let limit = |it: &Limit| {
-        let (label, kind) = (it.label().to_string(), it.kind().name().to_owned());
-        (label, kind, it.amount(), it.interval().0, it.offset().0)
-    };
-    let entry = |it: LimiterInfo| {
-        let limits = it.limits.iter().map(limit).collect();
-        (it.name, limits, it.last_used.0, it.ttl.0, it.group, it.keyed)
-    };
-    listed.into_iter().map(entry).collect()
+pub(crate) fn shown(listed: Vec<LimiterInfo>) -> Vec<ListedLimiter> {
+    listed.into_iter().map(ListedLimiter).collect()
 }

@@ -26,7 +26,8 @@ pub(crate) struct Waiter {
 #[pymethods]
 impl Waiter {
     #[new]
-    #[pyo3(signature = (limiter, cost, estimate, wait_timeout, id, now, settle_within=None))]
+    #[pyo3(signature = (limiter, cost, estimate, wait_timeout, id, now, settle_within=None, order=None))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         limiter: &Limiter,
         cost: OptionalArg,
@@ -35,10 +36,11 @@ impl Waiter {
         id: OptionalArg,
         now: f64,
         settle_within: OptionalArg,
+        order: OptionalArg,
     ) -> Result<Self> {
         let max_wait = given("wait_timeout", wait_timeout, limiter.wait_timeout)?;
         let rules = Mutex::new(paddlegate::Waiter::new(id.is_none(), max_wait, micros(now))?);
-        let units = RequestUnits::new(cost, (estimate, settle_within))?;
+        let units = RequestUnits::new(cost, (estimate, settle_within), order)?;
         let id = match id {
             Some(id) => text("id", id)?.to_owned(),
             None => paddlegate::new_id()?,
@@ -100,7 +102,12 @@ impl Waiter {
 
 impl Waiter {
     /// Passes the operation of the next attempt to `run`. The rules are not locked while it runs.
-    pub(crate) fn attempt<T>(&self, now: f64, channel: &str, run: impl FnOnce(Operation<'_>) -> T) -> T {
+    pub(crate) fn attempt<T>(
+        &self,
+        now: f64,
+        channel: &str,
+        run: impl FnOnce(Operation<'_>) -> Result<T>,
+    ) -> Result<T> {
         let wait = locked(&self.rules).next(micros(now), channel);
         self.units.with(|request| run(Operation::AcquireWithId { request, id: &self.id, wait: Some(wait) }))
     }

@@ -4,7 +4,7 @@ use paddlegate::formats::invantive::{self, Level, RequestAttributes};
 use paddlegate::{Admission, MultiStep, OnLimit, Operation, Reason, Result, SignalHandling};
 use wasm_bindgen::prelude::*;
 
-use crate::argument::{members, optional, text, with_request};
+use crate::argument::{members, millis, optional, text, with_request};
 use crate::clock::StoreClock;
 use crate::host::{Host, Thrown, number};
 use crate::limiter::Limiter;
@@ -29,18 +29,22 @@ extern "C" {
 #[wasm_bindgen]
 impl Limiter {
     /// Decides about a job with its id.
+    #[allow(clippy::too_many_arguments)]
     pub fn admit(
         &self,
         job: &JsValue,
         cost: &JsValue,
         estimate: &JsValue,
         settle_within: &JsValue,
+        place: &JsValue,
         on_limit: &JsValue,
+        claim_timeout: &JsValue,
     ) -> Thrown<JsValue> {
         let admitted = || {
             let (job, on_limit) = (text("id", job)?, action(on_limit)?);
-            let wait = Admission::wait(on_limit);
-            let decision = with_request(cost, estimate, settle_within, &mut |request| {
+            let claim_timeout = optional(claim_timeout, |value| millis("claim_timeout", value))?;
+            let wait = Admission::wait(on_limit, claim_timeout);
+            let decision = with_request(cost, estimate, settle_within, place, &mut |request| {
                 self.decided(Operation::AcquireWithId { request, id: &job, wait })
             })?;
             Ok(Admission::of(decision, on_limit))

@@ -1,6 +1,9 @@
 //! Conversion of JavaScript arguments: numbers, costs, times, intervals and names.
 
-use paddlegate::{Cost, Deadline, Decision, Error, Kind, LOCK_TIMEOUT, Limit, LimiterUnits, Micros, Request, Result};
+use paddlegate::{
+    BlockAfter, Calendar, Cost, Deadline, Decision, Error, Kind, LOCK_TIMEOUT, Limit, LimiterUnits, Micros, Refund,
+    Request, Result,
+};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -105,23 +108,35 @@ impl Borrowed<'_> {
     }
 }
 
-/// Reads the cost of a call, its estimate and how long that can be settled, and calls `run` with them. Not generic, which would
-/// be larger.
+/// Reads the cost of a call, its estimate, how long that can be settled, and its place in the queue as a list of priority, share
+/// and weight, and calls `run` with them. Not generic, which would be larger.
 pub(crate) fn with_request(
     cost: &JsValue,
     estimate: &JsValue,
     settle_within: &JsValue,
+    place: &JsValue,
     run: &mut dyn FnMut(Request<'_>) -> Result<Decision>,
 ) -> Result<Decision> {
     let cost = optional(cost, |value| Units::read("cost", value))?;
     let estimate = optional(estimate, |value| Units::read("estimate", value))?;
     let (cost, estimate) = (cost.as_ref().map(Units::borrowed), estimate.as_ref().map(Units::borrowed));
     let settle_within = optional(settle_within, |value| millis("settle_within", value))?;
-    run(Request {
+    let request = Request {
         cost: cost.as_ref().map(Borrowed::cost),
         estimate: estimate.as_ref().map(Borrowed::cost),
         settle_within,
-    })
+        ..Request::default()
+    };
+    // Most calls have none.
+    if place.is_undefined() {
+        return run(request);
+    }
+    let place = members(place);
+    let [priority, share, weight] = place.as_slice() else { return Err(Error::internal("a place has three values")) };
+    let priority = optional(priority, |value| whole("priority", value))?;
+    let share = optional(share, |value| text("share", value))?;
+    let weight = optional(weight, |value| whole("weight", value))?;
+    run(request.in_queue(priority, share.as_deref(), weight)?)
 }
 
 /// Reads an optional argument; `undefined` and `null` count as absent.
@@ -194,6 +209,16 @@ pub(crate) fn limits(list: &JsValue) -> Result<Vec<Limit>> {
     members(list).iter().map(limit).collect()
 }
 
+/// Reads a rule for blocks, a list of its three numbers.
+pub(crate) fn block_after(rule: &JsValue) -> Result<BlockAfter> {
+    let rule = members(rule);
+    let [refusals, within, lasts] = rule.as_slice() else { return Err(Error::internal("a rule has three numbers")) };
+    // Core refuses times that are out of range, and so what saturates here.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let micros = |value| Ok(Micros((number("block_after", value)? * 1e3).round() as u64));
+    BlockAfter::of_micros(whole("block_after", refusals)?, micros(within)?, micros(lasts)?)
+}
+
 /// Reads a limit from its kind and values, in the order of the factories' arguments. Without a label it has the name of its
 /// kind.
 fn limit(kind: &JsValue, numbers: &[JsValue], label: &JsValue) -> Result<Limit> {
@@ -218,10 +243,23 @@ fn limit(kind: &JsValue, numbers: &[JsValue], label: &JsValue) -> Result<Limit> 
         Kind::Bucket => optional(next(), |value| interval("offset", value))?.unwrap_or_default(),
         _ => Micros(0),
     };
+    let limit = match kind {
+        Kind::Quota => {
+            let per = text("per", next())?;
+            let timezone = optional(next(), |value| text("timezone", value))?;
+            let starts = optional(next(), |value| text("starts", value))?;
+            Limit::quota(amount, Calendar::parse(&per, timezone.as_deref(), starts.as_deref())?)?
+        }
+        _ => Limit::of_kind(kind, amount, span, offset)?,
+    };
+    let refund = match kind {
+        Kind::Leaky | Kind::Points => optional(next(), |value| Refund::from_name(&text("refund", value)?))?,
+        _ => None,
+    };
     if numbers.next().is_some() {
         return Err(Error::invalid("limits", format!("has too many numbers: kind={}", kind.name())));
     }
-    let limit = Limit::of_kind(kind, amount, span, offset)?;
+    let limit = limit.with_refund(refund.unwrap_or_default())?;
     match optional(label, |label| text("label", label))? {
         Some(label) => limit.labelled(&label),
         None => Ok(limit),

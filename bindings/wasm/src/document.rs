@@ -1,6 +1,6 @@
 //! Documents of every format, converted to limiters.
 
-use paddlegate::{Definition, Document, Kind, Limit, LoadOptions, LoadedLimiter, period};
+use paddlegate::{Calendar, Definition, Document, Kind, Limit, LoadOptions, LoadedLimiter, period};
 use wasm_bindgen::prelude::*;
 
 use crate::admission::Gate;
@@ -14,6 +14,7 @@ extern "C" {
     fn policy(this: &Host, name: &str, limits: Vec<JsValue>, wait_timeout: Option<String>, on_limit: &str) -> JsValue;
 
     #[wasm_bindgen(method, js_name = policyLimit)]
+    #[allow(clippy::too_many_arguments)]
     fn policy_limit(
         this: &Host,
         kind: &str,
@@ -21,6 +22,9 @@ extern "C" {
         interval: Option<String>,
         limit: Option<f64>,
         offset: Option<String>,
+        per: Option<&str>,
+        timezone: Option<&str>,
+        starts: Option<String>,
     ) -> JsValue;
 }
 
@@ -90,7 +94,7 @@ pub fn policies(host: Host, text: &str) -> Thrown<Vec<JsValue>> {
 fn policy(host: &Host, definition: &Definition) -> JsValue {
     let limits = definition.policy.limits();
     let limits = if limits.is_empty() {
-        vec![host.policy_limit("unlimited", "unlimited", None, None, None)]
+        vec![host.policy_limit("unlimited", "unlimited", None, None, None, None, None, None)]
     } else {
         limits.iter().map(|each| limit(host, each)).collect()
     };
@@ -103,11 +107,15 @@ fn limit(host: &Host, limit: &Limit) -> JsValue {
     let is_counted = kind != Kind::Paused;
     // A throttle of one start is shown with its interval alone.
     let has_amount = is_counted && (kind != Kind::Throttle || limit.amount() > 1);
+    let calendar = limit.calendar();
     host.policy_limit(
         kind.name(),
         limit.label(),
-        is_counted.then(|| period::show(limit.interval())),
+        (is_counted && calendar.is_none()).then(|| period::show(limit.interval())),
         has_amount.then(|| number(limit.amount())),
         (limit.offset().0 > 0).then(|| period::show(limit.offset())),
+        calendar.map(|calendar| calendar.per().name()),
+        calendar.map(Calendar::timezone),
+        calendar.map(Calendar::starts),
     )
 }

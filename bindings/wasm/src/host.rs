@@ -1,6 +1,8 @@
 //! `Host`: the JavaScript object that builds results, so that one call passes a whole answer.
 
-use paddlegate::{Decision, Error, ErrorKind, Learned, Limit, LimiterInfo, Micros, Reason, RuntimeState};
+use paddlegate::{
+    Calendar, Decision, Error, ErrorKind, Kind, Learned, Limit, LimiterInfo, Micros, Mode, Reason, RuntimeState,
+};
 use wasm_bindgen::prelude::*;
 
 /// A value, or the JavaScript error to throw.
@@ -22,6 +24,7 @@ extern "C" {
         retry_after_us: Option<f64>,
         reset_after_us: Option<f64>,
         reason: Option<&str>,
+        would_refuse: Option<&str>,
         label: Option<&str>,
         limiter: Option<&str>,
         at_us: f64,
@@ -34,9 +37,18 @@ extern "C" {
     ) -> JsValue;
 
     /// `numbers`: for each label the position of the limit's kind in the list of kinds, its amount, interval and offset;
-    /// then the ttl. Durations in microseconds.
+    /// then the ttl. Durations in microseconds. `calendars`: period, time zone and start of each quota.
     #[wasm_bindgen(method)]
-    fn listed(this: &Host, name: &str, keyed: bool, labels: Vec<String>, numbers: &[f64]) -> JsValue;
+    #[allow(clippy::too_many_arguments)]
+    fn listed(
+        this: &Host,
+        name: &str,
+        group: Option<&str>,
+        keyed: bool,
+        labels: Vec<String>,
+        numbers: &[f64],
+        calendars: Vec<String>,
+    ) -> JsValue;
 
     /// `labels`: of the first `overrides` limits, which are overrides, and of the others, which are learned. `numbers`: as
     /// in `listed`, without the ttl.
@@ -47,6 +59,8 @@ extern "C" {
         version: f64,
         in_use: bool,
         paused_for_us: Option<f64>,
+        blocked_for_us: Option<f64>,
+        mode: Option<&str>,
         expires_in_us: Option<f64>,
         overrides: usize,
         labels: Vec<String>,
@@ -92,6 +106,7 @@ impl Host {
             micros(decision.retry_after),
             micros(decision.reset_after),
             decision.reason.map(Reason::name),
+            decision.would_refuse.map(Reason::name),
             decision.label.as_deref(),
             decision.limiter.as_deref(),
             number(decision.at.0),
@@ -107,7 +122,10 @@ impl Host {
     pub(crate) fn limiter(&self, listed: &LimiterInfo) -> JsValue {
         let (labels, mut numbers) = flat(listed.limits.iter());
         numbers.push(number(listed.ttl.0));
-        self.listed(&listed.name, listed.keyed, labels, &numbers)
+        let calendars = listed.limits.iter().filter_map(Limit::calendar);
+        let texts = |it: &Calendar| [it.per().name().to_owned(), it.timezone().to_owned(), it.starts()];
+        let calendars = calendars.flat_map(texts).collect();
+        self.listed(&listed.name, listed.group.as_deref(), listed.keyed, labels, &numbers, calendars)
     }
 
     pub(crate) fn in_force(&self, runtime_state: &RuntimeState) -> JsValue {
@@ -117,6 +135,8 @@ impl Host {
             number(runtime_state.version),
             runtime_state.in_use,
             micros(runtime_state.paused_for),
+            micros(runtime_state.blocked_for),
+            runtime_state.mode.map(Mode::name),
             micros(runtime_state.expires_after),
             runtime_state.overrides.len(),
             labels,
@@ -153,8 +173,9 @@ impl Host {
 /// Returns the labels of limits, and for each four numbers.
 fn flat<'a>(limits: impl Iterator<Item = &'a Limit>) -> (Vec<String>, Vec<f64>) {
     let numbers = |limit: &Limit| {
-        let kind = f64::from(limit.kind() as u8 - 1);
-        [kind, number(limit.amount()), number(limit.interval().0), number(limit.offset().0)]
+        // The place of its name in `kinds`.
+        let kind = Kind::ALL.iter().position(|kind| *kind == limit.kind()).unwrap_or_default();
+        [number(kind as u64), number(limit.amount()), number(limit.interval().0), number(limit.offset().0)]
     };
     let (labels, numbers): (_, Vec<_>) = limits.map(|limit| (limit.label().to_string(), numbers(limit))).unzip();
     (labels, numbers.concat())

@@ -1,14 +1,17 @@
 //! `Limiter`: the operations, each one call into core. The memory store answers at once.
 
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Result,
-    SignalHandling, Statistics, Wait, WakeupListener,
+    Answer, CLAIM_TIMEOUT, Decision, Error, Extension, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Request,
+    Result, SignalHandling, Statistics, Wait, WakeupListener,
 };
 use wasm_bindgen::prelude::*;
 
 use crate::argument::{Units, millis, optional, text, whole, with_request};
 use crate::clock::StoreClock;
 use crate::host::{Host, Thrown, number};
+
+/// An argument that JavaScript left out.
+const NOTHING: JsValue = JsValue::UNDEFINED;
 
 /// A limiter: a name and a policy.
 #[wasm_bindgen]
@@ -19,9 +22,16 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    fn acquired(&self, id: &JsValue, cost: &JsValue, estimate: &JsValue, settle_within: &JsValue) -> Result<Decision> {
+    fn acquired(
+        &self,
+        id: &JsValue,
+        cost: &JsValue,
+        estimate: &JsValue,
+        settle_within: &JsValue,
+        place: &JsValue,
+    ) -> Result<Decision> {
         let id = optional(id, |id| text("id", id))?;
-        with_request(cost, estimate, settle_within, &mut |request| {
+        with_request(cost, estimate, settle_within, place, &mut |request| {
             self.decided(match &id {
                 None => Operation::Acquire(request),
                 Some(id) => Operation::AcquireWithId { request, id, wait: None },
@@ -39,6 +49,15 @@ impl Limiter {
         self.decided(Operation::Debit(Units::read("cost", cost)?.borrowed().cost()))
     }
 
+    fn extended(&self, permit: &JsValue, units: &JsValue) -> Result<Extension> {
+        let permit = text("permit", permit)?;
+        let units = Units::read("units", units)?;
+        match self.run(Operation::Extend { permit: &permit, units: units.borrowed().cost() })? {
+            Answer::Extension(extension) => Ok(*extension),
+            _ => Err(unexpected()),
+        }
+    }
+
     fn renewed(&self, permit: &JsValue) -> Result<Option<f64>> {
         match self.run(Operation::Renew { permit: &text("permit", permit)? })? {
             Answer::Renewal(lease) => Ok(lease.map(|lease| number(lease.0))),
@@ -48,7 +67,11 @@ impl Limiter {
 
     fn counted(&self) -> Result<Vec<f64>> {
         match self.run(Operation::Statistics)? {
-            Answer::Statistics(counts) => Ok(counts.values().map(number).to_vec()),
+            Answer::Statistics(counts) => {
+                let mut values = counts.values().map(number).to_vec();
+                values.push(number(counts.shadow_refused));
+                Ok(values)
+            }
             _ => Err(unexpected()),
         }
     }
@@ -122,8 +145,9 @@ impl Limiter {
         cost: &JsValue,
         estimate: &JsValue,
         settle_within: &JsValue,
+        place: &JsValue,
     ) -> Thrown<JsValue> {
-        self.shown(self.acquired(id, cost, estimate, settle_within))
+        self.shown(self.acquired(id, cost, estimate, settle_within, place))
     }
 
     /// Acquires with an id, and takes a ticket if the call has to wait. `queue_position` is the number of a ticket,
@@ -135,6 +159,7 @@ impl Limiter {
         cost: &JsValue,
         estimate: &JsValue,
         settle_within: &JsValue,
+        place: &JsValue,
         max_wait: &JsValue,
         claim_timeout: &JsValue,
         queue_position: &JsValue,
@@ -144,8 +169,8 @@ impl Limiter {
         let default_claim_timeout = if channel.is_empty() { JOB_CLAIM_TIMEOUT } else { CLAIM_TIMEOUT };
         let decision = || {
             let id = text("id", id)?;
+            let max_wait = optional(max_wait, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN);
             let wait = Wait {
-                max_wait: optional(max_wait, |value| millis("wait_timeout", value))?.unwrap_or(MAX_SPAN),
                 claim_timeout: optional(claim_timeout, |value| millis("claim_timeout", value))?
                     .unwrap_or(default_claim_timeout),
                 channel,
@@ -154,8 +179,9 @@ impl Limiter {
                     Some(existing) if existing < 0.0 => QueuePosition::Existing,
                     Some(_) => QueuePosition::Number(whole("ticket", queue_position)?),
                 },
+                ..Wait::up_to(max_wait)
             };
-            with_request(cost, estimate, settle_within, &mut |request| {
+            with_request(cost, estimate, settle_within, place, &mut |request| {
                 self.decided(Operation::AcquireWithId { request, id: &id, wait: Some(wait) })
             })
         };
@@ -164,19 +190,29 @@ impl Limiter {
 
     /// Acquires as `acquire` does. Returns only whether the call was granted.
     pub fn allow(&self, cost: &JsValue, estimate: &JsValue, settle_within: &JsValue) -> Thrown<bool> {
-        let acquired = || self.acquired(&JsValue::UNDEFINED, cost, estimate, settle_within);
+        let acquired = || self.acquired(&NOTHING, cost, estimate, settle_within, &NOTHING);
         let decision = self.inner.check_allow().and_then(|()| acquired());
         self.thrown(decision).map(|decision| decision.allowed())
     }
 
     /// Returns the decision that `acquire` would make, and changes nothing.
     pub fn peek(&self, cost: &JsValue, estimate: &JsValue, settle_within: &JsValue) -> Thrown<JsValue> {
-        self.shown(with_request(cost, estimate, settle_within, &mut |request| self.decided(Operation::Peek(request))))
+        let mut peeked = |request: Request<'_>| self.decided(Operation::Peek(request));
+        self.shown(with_request(cost, estimate, settle_within, &NOTHING, &mut peeked))
     }
 
     /// Replaces the estimate of a permit with the actual cost. Returns the name of the settlement.
     pub fn correct(&self, permit: &JsValue, actual: &JsValue) -> Thrown<String> {
         self.thrown(self.corrected(permit, actual)).map(str::to_owned)
+    }
+
+    /// Reserves more units for the call of a permit. Returns the decision, or the name of the settlement of a permit that is
+    /// not open.
+    pub fn extend(&self, permit: &JsValue, units: &JsValue) -> Thrown<JsValue> {
+        self.thrown(self.extended(permit, units)).map(|extension| match extension {
+            Extension::Decided(decision) => self.host.decided(&decision),
+            Extension::Closed(settlement) => settlement.name().into(),
+        })
     }
 
     /// Charges a cost in any case, up to one whole limit of debt. Returns the decision.
@@ -247,5 +283,5 @@ impl Channel {
 /// Returns the names of the statistics, with commas between them.
 #[wasm_bindgen(js_name = statisticsNames)]
 pub fn statistics_names() -> String {
-    Statistics::FIELDS.join(",")
+    Statistics::FIELDS.join(",") + ",shadow_refused"
 }

@@ -1,6 +1,6 @@
 //! Changes to the runtime state of a limiter: admin commands, and reports of an upstream's budget.
 
-use paddlegate::{AdminRequest, Answer, Deadline, LimitNumbers, Result};
+use paddlegate::{AdminRequest, Answer, Deadline, LimitNumbers, Mode, Result};
 use wasm_bindgen::prelude::*;
 
 use crate::argument::{deadline, limits as limits_of, millis, number, one_deadline, optional, text, whole};
@@ -14,7 +14,12 @@ impl Limiter {
         self.changed(one_deadline(("for", after), ("until", until)).map(AdminRequest::Pause))
     }
 
-    /// Ends a pause. Returns the runtime state.
+    /// Blocks for a number of milliseconds, or until a time in milliseconds since 1970. Returns the runtime state.
+    pub fn block(&self, after: &JsValue, until: &JsValue) -> Thrown<JsValue> {
+        self.changed(one_deadline(("for", after), ("until", until)).map(AdminRequest::Block))
+    }
+
+    /// Ends a pause and a block. Returns the runtime state.
     pub fn resume(&self) -> Thrown<JsValue> {
         self.changed(Ok(AdminRequest::Resume))
     }
@@ -45,6 +50,22 @@ impl Limiter {
         let request =
             || Ok(AdminRequest::OverrideLimits { limits: limits_of(limits)?, expires: expiry(after, until)? });
         self.changed(request())
+    }
+
+    /// Overrides the mode. Returns the runtime state.
+    #[wasm_bindgen(js_name = overrideMode)]
+    pub fn override_mode(&self, mode: &JsValue, after: &JsValue, until: &JsValue) -> Thrown<JsValue> {
+        let request = || {
+            let mode = Mode::from_name(&text("mode", mode)?)?;
+            Ok(AdminRequest::OverrideMode { mode, expires: expiry(after, until)? })
+        };
+        self.changed(request())
+    }
+
+    /// Removes the override of the mode. Returns the runtime state.
+    #[wasm_bindgen(js_name = restoreMode)]
+    pub fn restore_mode(&self) -> Thrown<JsValue> {
+        self.changed(Ok(AdminRequest::RestoreMode))
     }
 
     /// Removes the overrides of one label or all; the policy or the learned limits apply again. Returns the runtime

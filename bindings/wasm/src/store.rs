@@ -1,6 +1,6 @@
 //! `Store`: creates limiters in the memory of the page or the process.
 
-use paddlegate::{Answer, Error, Kind, Paddlegate, Policy, Prepared, Result, WAIT_TIMEOUT};
+use paddlegate::{Answer, Error, Kind, Mode, Paddlegate, Policy, Prepared, Result, WAIT_TIMEOUT};
 use wasm_bindgen::prelude::*;
 
 use crate::argument;
@@ -30,7 +30,9 @@ impl Store {
             .error(Error::invalid("url", "this package keeps limits in memory; for Redis use the package paddlegate")))
     }
 
-    /// Creates a limiter with limits, each a list of its kind, its values and its label.
+    /// Creates a limiter with limits, each a list of its kind, its values and its label. A rule for blocks is a list of its
+    /// numbers.
+    #[allow(clippy::too_many_arguments)]
     pub fn limiter(
         &self,
         name: &JsValue,
@@ -39,14 +41,22 @@ impl Store {
         group: &JsValue,
         keyed: bool,
         statistics: bool,
+        mode: &JsValue,
+        block_after: &JsValue,
     ) -> Thrown<Limiter> {
-        let made = self.made(name, limits, ttl, group).and_then(|mut limiter| {
+        let built = self.made(name, limits, ttl, group).and_then(|mut limiter| {
             if keyed {
                 limiter = limiter.keyed()?;
             }
+            if let Some(mode) = argument::optional(mode, |mode| Mode::from_name(&argument::text("mode", mode)?))? {
+                limiter = limiter.with_mode(mode)?;
+            }
+            if let Some(rule) = argument::optional(block_after, argument::block_after)? {
+                limiter = limiter.with_block_after(rule)?;
+            }
             if statistics { Ok(limiter) } else { limiter.without_statistics() }
         });
-        made.map(|limiter| self.limiter_of(limiter)).map_err(|error| self.host.error(error))
+        built.map(|limiter| self.limiter_of(limiter)).map_err(|error| self.host.error(error))
     }
 
     /// Creates a limiter of several limiters, which decide together.

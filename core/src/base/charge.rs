@@ -45,6 +45,14 @@ impl Charge {
         }
     }
 
+    /// Returns one number for all where the units of each are equal, as the text of a charge has it.
+    pub(crate) fn simplest(&self) -> Self {
+        match self {
+            Self::Each { units, len } if units[..*len].windows(2).all(|pair| pair[0] == pair[1]) => Self::All(units[0]),
+            other => *other,
+        }
+    }
+
     /// Returns the units in another order: the first are those that are now at `order[0]`.
     pub(crate) fn ordered(&self, order: impl IntoIterator<Item = usize>) -> Self {
         match self {

@@ -6,6 +6,7 @@ use crate::client::limiter::Limiter;
 use crate::model::budget::UpstreamReport;
 use crate::model::label::Label;
 use crate::model::limit::Limit;
+use crate::model::mode::Mode;
 use crate::model::operation::Operation;
 use crate::model::overrides::{AdminCommand, Deadline, LimitOverride};
 #[cfg(feature = "providers")]
@@ -20,8 +21,19 @@ pub enum AdminRequest {
     Get,
     /// Refuses every call until this time.
     Pause(Deadline),
-    /// Ends the pause.
+    /// Refuses every call until this time, with the reason `blocked`.
+    Block(Deadline),
+    /// Ends the pause and the block.
     Resume,
+    /// Overrides the mode.
+    OverrideMode {
+        /// The mode.
+        mode: Mode,
+        /// The end of all overrides; `None` when they last until they are removed.
+        expires: Option<Deadline>,
+    },
+    /// Ends the override of the mode.
+    RestoreMode,
     /// Overrides a limit of the policy.
     Override {
         /// The label of the limit.
@@ -129,6 +141,15 @@ impl AdminRequest {
         match self {
             Self::Get => run(admin(AdminCommand::Get)),
             Self::Pause(deadline) => run(admin(AdminCommand::Pause(*deadline))),
+            Self::Block(deadline) => run(admin(AdminCommand::Block(*deadline))),
+            Self::OverrideMode { mode, expires } => {
+                let changes = [LimitOverride::Mode(*mode)];
+                run(admin(AdminCommand::Override { changes: &changes, expires: *expires }))
+            }
+            Self::RestoreMode => {
+                let changes = [LimitOverride::RemoveMode];
+                run(admin(AdminCommand::Override { changes: &changes, expires: None }))
+            }
             Self::Resume => run(admin(AdminCommand::Resume)),
             Self::Override { label, numbers, expires } => {
                 let label = label.as_deref();

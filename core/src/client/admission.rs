@@ -1,12 +1,11 @@
 //! `Admission`: the decision on a job, for job servers.
 
-use crate::base::bounds::JOB_CLAIM_TIMEOUT;
 use crate::base::error::Result;
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::client::limiter::Limiter;
 use crate::model::decision::{Decision, Status};
 use crate::model::on_limit::OnLimit;
-use crate::model::request::{QueuePosition, Request, Wait};
+use crate::model::request::{Request, Wait};
 
 /// The action for a job. The names never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,7 +47,7 @@ impl Action {
 /// let refused = api.acquire(Request::cost(1))?;
 /// assert_eq!(Admission::of(refused.clone(), OnLimit::Drop).action, Action::Drop);
 /// assert_eq!(Admission::of(refused.clone(), OnLimit::Raise).after, refused.retry_after);
-/// assert!(Admission::wait(OnLimit::Reschedule).is_some() && Admission::wait(OnLimit::Drop).is_none());
+/// assert!(Admission::wait(OnLimit::Reschedule, None).is_some() && Admission::wait(OnLimit::Drop, None).is_none());
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,12 +77,10 @@ impl Admission {
         Self { action, after, decision }
     }
 
-    /// Returns how a job waits: with `Wait` and `Reschedule` in the queue, with a claim timeout of one minute;
-    /// otherwise not.
-    pub fn wait(on_limit: OnLimit) -> Option<Wait<'static>> {
-        let wait =
-            Wait { max_wait: MAX_SPAN, claim_timeout: JOB_CLAIM_TIMEOUT, channel: "", position: QueuePosition::End };
-        matches!(on_limit, OnLimit::Wait | OnLimit::Reschedule).then_some(wait)
+    /// Returns how a job waits: with `Wait` and `Reschedule` in the queue as [`Wait::of_job`] says; otherwise not.
+    pub fn wait(on_limit: OnLimit, claim_timeout: Option<Micros>) -> Option<Wait<'static>> {
+        let waits = matches!(on_limit, OnLimit::Wait | OnLimit::Reschedule);
+        waits.then(|| Wait::of_job(MAX_SPAN, claim_timeout))
     }
 }
 
@@ -107,6 +104,31 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn admit(&self, job: &str, request: Request<'_>, on_limit: OnLimit) -> Result<Admission> {
-        Ok(Admission::of(self.acquire_with_id(request, job, Admission::wait(on_limit))?, on_limit))
+        self.admit_within(job, request, on_limit, None)
+    }
+
+    /// Decides as [`admit`](Self::admit) does, with another claim timeout than [`ADMISSION_CLAIM_TIMEOUT`](crate::ADMISSION_CLAIM_TIMEOUT):
+    /// others pass a queued job by that has not called for this time after its turn.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Action, Micros, OnLimit, Paddlegate, Request};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(600))?;
+    /// let admit = |job: &str| workers.admit_within(job, Request::cost(1), OnLimit::Wait, Some(Micros(30_000_000)));
+    /// assert_eq!(admit("job-1")?.action, Action::Run);
+    /// let next = admit("job-2")?;
+    /// assert_eq!((next.action, next.after), (Action::Wait, Some(Micros(62_500))), "at first a guess");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn admit_within(
+        &self,
+        job: &str,
+        request: Request<'_>,
+        on_limit: OnLimit,
+        claim_timeout: Option<Micros>,
+    ) -> Result<Admission> {
+        Ok(Admission::of(self.acquire_with_id(request, job, Admission::wait(on_limit, claim_timeout))?, on_limit))
     }
 }

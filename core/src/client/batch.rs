@@ -99,7 +99,7 @@ impl MultiStep for Batch {
         }
         let id = self.jobs.get(self.admitted.len())?;
         let (request, wait) = match self.partial {
-            true => (Request::cost(1), Admission::wait(self.on_limit)),
+            true => (Request::cost(1), Admission::wait(self.on_limit, None)),
             false if self.is_throttled() => (Request::cost(0), None),
             // Only an estimate can be refunded.
             false => (Request::estimate(1), None),

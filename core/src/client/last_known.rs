@@ -26,7 +26,8 @@ struct Snapshot {
 impl LastKnown {
     pub(crate) fn update(&self, decision: &Decision, now: u64) {
         let Some(remaining) = decision.remaining else { return };
-        let pause = decision.retry_after.filter(|_| decision.reason == Some(Reason::Paused));
+        let is_closed = matches!(decision.reason, Some(Reason::Paused | Reason::Blocked));
+        let pause = decision.retry_after.filter(|_| is_closed);
         let paused_until = pause.map(|pause| Micros(now + pause.0));
         let snapshot = Snapshot { label: decision.label.clone(), remaining, paused_until };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);

@@ -3,6 +3,7 @@
 mod adjust;
 mod calls;
 mod keyed;
+mod plain;
 mod prepare;
 #[cfg(feature = "simulate")]
 mod remaining;
@@ -39,6 +40,7 @@ use crate::store::redis::{KeyParts, Keys, Redis};
 
 use keyed::AllKeys;
 pub use keyed::MAX_KEY;
+use plain::PlainLimiter;
 #[cfg(feature = "documents")]
 pub(crate) use variants::check_group;
 
@@ -68,14 +70,16 @@ pub struct Limiter {
 }
 
 struct Inner {
+    /// `None` for a limiter whose calls need the whole engine.
+    plain: Option<PlainLimiter>,
     name: Arc<str>,
     policy: Arc<Policy>,
     store: Store,
     location: StateLocation,
     ttl: Micros,
     on_unavailable: OnUnavailable,
-    /// The limiters of one group have the same hash tag in Redis.
-    group: Option<Box<str>>,
+    /// The limiters of one group have the same hash tag in Redis. A name in another group has another state.
+    group: Option<Arc<str>>,
     /// Whether the limiter has statistics and an entry in the list of limiters.
     has_statistics: bool,
     /// What all keys of a keyed limiter have in common; `None` for a limiter that is not keyed.
@@ -111,6 +115,7 @@ enum StateLocation {
 impl Inner {
     fn new(store: &Store, name: Arc<str>, policy: &Arc<Policy>, ttl: Micros) -> Self {
         Self {
+            plain: None,
             name,
             policy: policy.clone(),
             store: store.clone(),
@@ -131,22 +136,26 @@ impl Inner {
 
     /// Returns the limiter with the location that follows from its other fields.
     fn located(mut self) -> Limiter {
-        let is_of_all_keys = self.keys.is_some() && self.key.is_none();
-        if !(is_of_all_keys || self.policy.limits().is_empty() || self.policy.paused().is_some()) {
+        if !(self.is_of_all_keys() || self.policy.limits().is_empty() || self.policy.paused().is_some()) {
             self.location = self.state_location();
         }
         self.made()
     }
 
-    fn made(self) -> Limiter {
+    /// Returns whether this is a keyed limiter without a key.
+    fn is_of_all_keys(&self) -> bool {
+        self.keys.is_some() && self.key.is_none()
+    }
+
+    fn made(mut self) -> Limiter {
+        self.plain = PlainLimiter::new(&self);
         Limiter { inner: Arc::new(self) }
     }
 
     fn state_location(&self) -> StateLocation {
         match &self.store.backend {
             Backend::Memory(memory) => {
-                let name = StateName { name: self.name.clone(), key: self.key.clone() };
-                StateLocation::Memory { store: memory.clone(), name, cell: OnceLock::new() }
+                StateLocation::Memory { store: memory.clone(), name: self.state_name(), cell: OnceLock::new() }
             }
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => {
@@ -157,6 +166,10 @@ impl Inner {
                 StateLocation::Redis { store: redis.clone(), keys: Arc::new(keys) }
             }
         }
+    }
+
+    fn state_name(&self) -> StateName {
+        StateName { name: self.name.clone(), group: self.group.clone(), key: self.key.clone() }
     }
 
     #[cfg(feature = "redis")]
@@ -191,6 +204,7 @@ impl Limiter {
             let policy = local_fallback::shared(&self.inner.policy, share_percent)?;
             let mut inner = Inner::new(&store, self.inner.name.clone(), &Arc::new(policy), DEFAULT_STATISTICS_TTL);
             (inner.keys, inner.key) = (self.inner.keys.as_ref().map(|_| Arc::default()), self.inner.key.clone());
+            inner.group.clone_from(&self.inner.group);
             Some(inner.located())
         });
         made.as_ref()
@@ -210,8 +224,10 @@ impl Limiter {
 
     /// Returns the limiter of this process for an operation on a permit that it granted alone.
     pub(crate) fn local_of(&self, operation: &Operation<'_>) -> Option<&Self> {
-        let (Operation::Correct { permit, .. } | Operation::Release { permit, .. } | Operation::Renew { permit, .. }) =
-            *operation
+        let (Operation::Correct { permit, .. }
+        | Operation::Extend { permit, .. }
+        | Operation::Release { permit, .. }
+        | Operation::Renew { permit, .. }) = *operation
         else {
             return None;
         };
@@ -258,12 +274,15 @@ impl Limiter {
         &self.inner.policy
     }
 
-    /// Returns an error once the store is closed.
+    /// Returns an error once the store is closed, for a call that may need the server.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
     fn check_open(&self) -> Result<()> {
-        match self.location() {
+        match (&self.inner.store.backend, self.location()) {
             #[cfg(feature = "redis")]
-            StateLocation::Redis { store, .. } => store.check_open(),
+            // A keyed limiter without a key has no state, and statistics on the server.
+            (Backend::Redis(_), StateLocation::Stateless) if !self.inner.is_of_all_keys() => Ok(()),
+            #[cfg(feature = "redis")]
+            (Backend::Redis(redis), _) => redis.check_open(),
             _ => Ok(()),
         }
     }

@@ -58,14 +58,10 @@ impl Fallback {
     fn decide(&self, wait: u64) -> Result<Decision> {
         match self.limiter.on_unavailable() {
             OnUnavailable::Raise => Err(Error::unavailable("the store cannot decide")),
-            OnUnavailable::FailClosed => Ok(degraded_refusal(self.limiter.policy(), wait)),
-            OnUnavailable::FailOpen => {
-                let keeps = self.permit.is_some() || self.limiter.grants_leases();
-                let permit = (keeps && !self.is_peek).then(|| UNLIMITED.to_owned());
-                Ok(Decision { degraded: true, ..Decision::unlimited(permit) })
-            }
+            OnUnavailable::FailClosed => Ok(self.closed(self.limiter.policy(), wait)),
+            OnUnavailable::FailOpen => Ok(self.open()),
             OnUnavailable::Local { .. } => match self.limiter.local() {
-                None => Ok(degraded_refusal(self.limiter.policy(), wait)),
+                None => Ok(self.closed(self.limiter.policy(), wait)),
                 Some(local) => self.ask(local, wait).map(|decision| Decision { degraded: true, ..decision }),
             },
         }
@@ -90,9 +86,20 @@ impl Fallback {
             #[cfg(feature = "redis")]
             Ok(Prepared::Call(_)) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
             // The cost exceeds the share of this process.
-            Err(error) if error.kind() == ErrorKind::Invalid => Ok(degraded_refusal(local.policy(), wait)),
+            Err(error) if error.kind() == ErrorKind::Invalid => Ok(self.closed(local.policy(), wait)),
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns a refusal, or a grant in shadow, which refuses nobody.
+    fn closed(&self, policy: &Policy, wait: u64) -> Decision {
+        if self.limiter.is_shadow() { self.open() } else { degraded_refusal(policy, wait) }
+    }
+
+    fn open(&self) -> Decision {
+        let keeps = self.permit.is_some() || self.limiter.grants_leases();
+        let permit = (keeps && !self.is_peek).then(|| UNLIMITED.to_owned());
+        Decision { degraded: true, ..Decision::unlimited(permit) }
     }
 }
 
@@ -165,5 +172,6 @@ pub(crate) fn shared(policy: &Policy, share: u8) -> Option<Policy> {
         limit.with_numbers(amount, interval, limit.offset())
     };
     let limits: Result<Vec<Limit>> = policy.limits().iter().map(part).collect();
-    limits.and_then(Policy::new).ok()
+    let shared = limits.and_then(Policy::new).ok()?;
+    Some(shared.with_mode(policy.mode()).with_block_after(policy.block_after().copied()))
 }

@@ -12,9 +12,13 @@ use crate::client::limiter::Limiter;
 use crate::client::prepared::Prepared;
 use crate::client::store::{Backend, Store};
 use crate::model::limit::Limit;
+#[cfg(feature = "redis")]
+use crate::model::limiter_info::LIMITERS_PER_PAGE;
 use crate::model::limiter_info::{LimiterInfo, LimiterPage, ListPage};
 use crate::model::operation::Answer;
 use crate::model::policy::Policy;
+use crate::model::statistics::DEFAULT_STATISTICS_TTL;
+use crate::store::memory::StateName;
 #[cfg(feature = "redis")]
 use crate::store::redis::Redis;
 #[cfg(feature = "redis")]
@@ -349,20 +353,22 @@ impl Paddlegate {
         };
         #[cfg(feature = "redis")]
         if let Backend::Redis(_) = &self.store.backend {
-            use crate::store::redis::{CALLS, ENOUGH};
-            let mut page = part(page_in_redis(prefix, cursor, CALLS))?;
-            while let Some(cursor) = page.cursor.as_deref().filter(|_| page.limiters.len() < ENOUGH) {
-                let next = part(page_in_redis(prefix, Some(cursor), CALLS))?;
-                page.limiters.extend(next.limiters);
+            let mut page = part(page_in_redis(prefix, cursor))?;
+            while let Some(cursor) = page.cursor.as_deref().filter(|_| page.limiters.len() < LIMITERS_PER_PAGE) {
+                let next = part(page_in_redis(prefix, Some(cursor)))?;
+                page.limiters = LimiterInfo::sorted([page.limiters, next.limiters].concat());
                 page.cursor = next.cursor;
             }
-            return Ok(LimiterPage { limiters: LimiterInfo::sorted(page.limiters), ..page });
+            return Ok(page);
         }
         part(self.prepare_limiter_page(prefix, cursor))
     }
 
-    /// Starts to read a page. See [`Limiter::prepare`] and [`limiter_page`](Self::limiter_page). In Redis the call leads to up to
-    /// 256 further ones, within one timeout; `limiter_page` gives every 16 of them a timeout of their own.
+    /// Starts to read a page, or a part of one. See [`Limiter::prepare`] and [`limiter_page`](Self::limiter_page).
+    ///
+    /// In Redis the call leads to up to 15 further ones, which a host sends within one timeout. When a page with a cursor has
+    /// fewer than [`LIMITERS_PER_PAGE`] limiters, the host reads on from the cursor, with a timeout of its own, and joins the
+    /// limiters with [`LimiterInfo::sorted`].
     pub fn prepare_limiter_page(&self, prefix: &str, cursor: Option<&str>) -> Result<Prepared> {
         match &self.store.backend {
             Backend::Memory(_) => {
@@ -374,7 +380,7 @@ impl Paddlegate {
                 Ok(Prepared::Answered(Answer::Page(LimiterPage { limiters, cursor: None })))
             }
             #[cfg(feature = "redis")]
-            Backend::Redis(_) => page_in_redis(prefix, cursor, u16::MAX),
+            Backend::Redis(_) => page_in_redis(prefix, cursor),
         }
     }
 
@@ -425,8 +431,12 @@ impl Paddlegate {
     pub fn prepare_list(&self, part: u16, cursor: u64, prefix: &str) -> Prepared {
         match &self.store.backend {
             Backend::Memory(memory) => {
-                let named = memory.list().into_iter().filter(|(name, ..)| name.starts_with(prefix));
-                let listed = named.map(|(name, limits, keyed)| LimiterInfo::of_memory(name, limits, keyed)).collect();
+                let named = memory.list().into_iter().filter(|(name, ..)| name.name.starts_with(prefix));
+                let listed = named.map(|(StateName { name, group, .. }, limits, keyed)| {
+                    let (name, group) = (name.to_string(), group.map(|group| group.to_string()));
+                    LimiterInfo { name, group, keyed, limits, last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
+                });
+                let listed = listed.collect();
                 Prepared::Answered(Answer::List(ListPage { listed, cursor: 0 }))
             }
             #[cfg(feature = "redis")]
@@ -559,7 +569,7 @@ impl Paddlegate {
 
 /// Starts to read a page in Redis, which ends after so many calls.
 #[cfg(feature = "redis")]
-fn page_in_redis(prefix: &str, cursor: Option<&str>, calls: u16) -> Result<Prepared> {
-    let page = crate::store::redis::PartialPage::new(prefix, cursor, calls)?;
+fn page_in_redis(prefix: &str, cursor: Option<&str>) -> Result<Prepared> {
+    let page = crate::store::redis::PartialPage::new(prefix, cursor)?;
     Ok(Prepared::Call(crate::store::redis::Call::limiter_page(page)))
 }

@@ -106,6 +106,7 @@ impl Waiter {
         Wait {
             max_wait: Micros(self.deadline.0.saturating_sub(now.0)),
             claim_timeout: CLAIM_TIMEOUT,
+            keep: Micros(0),
             channel,
             position: self.ticket.map_or(QueuePosition::End, QueuePosition::Number),
         }

@@ -2,8 +2,8 @@
 -- whose records are those of the call's limits, in their order. The same decision as in limits.lua, in one pass and without
 -- a table or a function, which the script would make anew for every call: that halves the time.
 --
--- REQUIRES: dry_run bucket leaky window push MAX DAMAGED call format find min max limit_count verb_at verb units costs id
--- REQUIRES: add_statistic register_limiter raw last skew levels_at tickets queued queued_until now skew_changed
+-- REQUIRES: dry_run bucket leaky quota window push MAX DAMAGED call format find min max limit_count conduct verb_at verb units
+-- REQUIRES: costs id add_statistic register_limiter raw last skew levels_at tickets queued queued_until now skew_changed quotas
 -- REQUIRES: overrides
 -- PROVIDES: nothing
 
@@ -16,9 +16,10 @@ if not id and (verb == 'acquire' or verb == 'peek') then
       ahead[tag] = min(load + 0, MAX)
     end
   end
-  local overridden, overridden_until, paused_until = nil, 0, 0
+  local overridden, overridden_until, paused_until, blocked_until, is_special = nil, 0, 0, 0, conduct
   if overrides then
     overridden, overridden_until, paused_until = overrides.overridden, overrides.overridden_until, overrides.paused_until
+    blocked_until, is_special = max(overrides.blocked_until, overrides.barred_until), is_special or overrides.mode
   end
   local index, wait, remaining, reset, longest_reset, least_remaining = 0, 0, 0, 0, 0, MAX
   local levels, windows, key, damaged, cursor = '', nil, 2, false, levels_at
@@ -64,7 +65,7 @@ if not id and (verb == 'acquire' or verb == 'peek') then
       local live
       live, limit_wait, limit_remaining, limit_reset = window(length, at, a, b, now, cost, delta)
       windows[#windows + 1] = {log, b, length, live, taken}
-    elseif kind == 'b' then
+    elseif kind == 'b' or kind == 'q' then
       local count, held = 0, a
       if raw then
         local _
@@ -75,7 +76,11 @@ if not id and (verb == 'acquire' or verb == 'peek') then
         end
         count, held = count + 0, held + 0
       end
-      count, limit_wait, limit_remaining, limit_reset = bucket(count, held, a, b, c, last, now, cost, delta)
+      if kind == 'b' then
+        count, limit_wait, limit_remaining, limit_reset = bucket(count, held, a, b, c, last, now, cost, delta)
+      else
+        count, limit_wait, limit_remaining, limit_reset = quota(count, held, a, quotas[tag], last, now, cost, delta)
+      end
       if limit_wait == 0 then
         levels = levels .. format(' %s %.0f ', tag, count) .. ARGV[o + 1]
       end
@@ -117,8 +122,11 @@ if not id and (verb == 'acquire' or verb == 'peek') then
   if paused_until - now > wait then
     index, wait, remaining, reset = limit_count, paused_until - now, 0, paused_until - now
   end
-  if wait > 0 and ahead then
-    -- Perhaps only tickets that have expired are in its way.
+  if blocked_until - now > wait then
+    index, wait, remaining, reset = limit_count + 1, blocked_until - now, 0, blocked_until - now
+  end
+  if wait > 0 and (ahead or is_special) then
+    -- Perhaps only tickets that have expired are in its way, or it passes in shadow, or is counted.
     is_decided = false
   end
   -- The state ends with " .".

@@ -1,8 +1,8 @@
 -- What changes during a call that the fast path does not decide, and the decision over all limits, which such a call needs
 -- several times. Twin of state.rs.
 --
--- REQUIRES: bucket concurrency leaky window push MAX DAMAGED call format find min max limit_count units costs
--- REQUIRES: raw last skew levels_at tickets queued queued_until now skew_changed overrides
+-- REQUIRES: bucket concurrency leaky quota window push MAX DAMAGED call format find min max limit_count units costs
+-- REQUIRES: raw last skew levels_at tickets queued queued_until now skew_changed quotas overrides
 -- PROVIDES: LATE_RELEASE MAX_LABELS TOO_MANY_LABELS unpack ctx handlers key_count others kept_until SLACK evaluate
 -- PROVIDES: own_units limit_exceeded_by expiry load_list write_state append_to_logs keep_skew
 
@@ -41,7 +41,7 @@ local own_units = {}
 local key_count = 2
 do
   local METER = '^ (%d+) (%d+) (%d+)'
-  local NUMBERS = {b = '^ (%d+) (%d+)', c = '^ (%d+)', w = '^', l = METER, p = METER, t = METER}
+  local NUMBERS = {b = '^ (%d+) (%d+)', q = '^ (%d+) (%d+)', c = '^ (%d+)', w = '^', l = METER, p = METER, t = METER}
   local records, order, cursor = {}, {}, levels_at
   while raw and cursor + 2 < #raw do
     local _, tag_end, tag = find(raw, '^ (%l[^ @]*)', cursor + 1)
@@ -162,6 +162,13 @@ local function evaluate(asked, ahead, changes, granted_at)
         end
         level, limit_wait, limit_remaining, limit_reset =
           bucket(limit.level, limit.held_a, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
+      elseif kind == 'q' then
+        local periods = quotas[limit.tag]
+        if not cost and delta ~= 0 and granted_at < periods[1] then
+          delta = 0
+        end
+        level, limit_wait, limit_remaining, limit_reset =
+          quota(limit.level, limit.held_a, a, periods, limit.at_time, now, limit_cost, delta)
       else
         -- More than fits anyway, and the product stays below 2^53.
         limit_cost = limit_cost and min(limit_cost, math.floor(MAX / limit.c))
@@ -196,11 +203,14 @@ local function evaluate(asked, ahead, changes, granted_at)
   end
   ctx.longest_reset = longest_reset
   if asked and overrides then
-    local pause = overrides.paused_until - now
+    local pause, block = overrides.paused_until - now, max(overrides.blocked_until, overrides.barred_until) - now
     if pause > wait then
       index, wait, remaining, reset = limit_count, pause, 0, pause
     end
-    rate = max(rate, pause)
+    if block > wait then
+      index, wait, remaining, reset = limit_count + 1, block, 0, block
+    end
+    rate = max(rate, pause, block)
   end
   return index, wait, remaining, reset, rate
 end
@@ -253,7 +263,7 @@ local function write_state(lifetime)
     local limit = ctx.limits[i]
     local kind = limit.kind
     state = state .. ' ' .. limit.record_tag
-    if kind == 'b' then
+    if kind == 'b' or kind == 'q' then
       state = state .. format(' %.0f %.0f', limit.new_level, limit.a)
     elseif kind == 'c' then
       state = state .. format(' %.0f', limit.level)

@@ -1,21 +1,25 @@
 -- Overrides: other limits or a pause, set while the limiter runs. This piece stands before the limits of the call are
 -- read, because it puts the effective ones in their place in ARGV. Twin of overrides.rs; the contract is in state.lua.
 --
--- ";version;paused_until;overridden_until;reported_at;overridden;learned" behind the first part of the state: version
+-- ";version;paused_until;overridden_until;reported_at;overridden;learned" behind the first part of the state, with a mode or a
+-- block followed by ";mode;blocked_until;barred_until;counted_until;refusals": version
 -- rises with every change, nothing passes before `paused_until`, `overridden` holds until `overridden_until`, and
 -- `reported_at` is the time of the call whose response was learned from last. `overridden` and `learned` are lists of
 -- "tag=a/b/c" with commas between, also for limits that this call does not have. An overridden limit has precedence over a
--- learned one, and that over the caller's.
+-- learned one, and that over the caller's. The mode ('s' shadow, 'e' enforce, or '') is overridden until then too. Nothing passes
+-- before `blocked_until`, which a command sets, and `barred_until`, which refusals set: `refusals` of them are counted until
+-- `counted_until`.
 --
--- REQUIRES: MAX DAMAGED format find max limit_count verb overrides_text now
--- PROVIDES: overrides decode_limit limit_list encode_overrides effective_limit
+-- REQUIRES: MAX DAMAGED format find max limit_count conduct verb overrides_text now
+-- PROVIDES: overrides decode_limit limit_list encode_overrides effective_limit counts_refusals
 
 -- `overrides.own` has the caller's limits by their tags, and is nil while no override, pause or learned limit is stored;
 -- `overrides.tags` are all tags of `overridden` and `learned`, in the order in which they came.
 local overrides, decode_limit, limit_list, encode_overrides, effective_limit
 
 -- Most calls need none of this, and Lua would make the functions anew for each.
-if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
+local counts_refusals = conduct and verb == 'acquire' and find(conduct, ':', 1, true)
+if overrides_text ~= '' or verb == 'control' or verb == 'learn' or counts_refusals then
   -- The numbers of a limit as texts; nil when they are impossible: levels are divided by them, and a log grows up to them.
   function decode_limit(kind, text)
     local _, _, a, b, c = find(text, '^(%d+)/(%d+)/(%d+)$')
@@ -23,7 +27,7 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
     if not c or a - most > 0 or b - MAX > 0 or c - MAX > 0 or b - 1 < 0 or a - 1 < 0 and kind ~= 'c' then
       return nil
     end
-    local is_meter = kind ~= 'b' and kind ~= 'w' and kind ~= 'c'
+    local is_meter = kind ~= 'b' and kind ~= 'w' and kind ~= 'c' and kind ~= 'q'
     if is_meter and (c - 1 < 0 or a - MAX / c > 0) or kind == 'b' and c - b >= 0 then
       return nil
     end
@@ -43,14 +47,18 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
   function encode_overrides()
     local OVERRIDES_EXPIRY, REPORT_MEMORY = 7776000000000, 300000000
     local overridden, learned, own, ends = overrides.overridden, overrides.learned, overrides.own, overrides.overridden_until
-    local lifetime, has_learned = max(overrides.paused_until - now, 0), false
+    local blocked, barred, counted = overrides.blocked_until, overrides.barred_until, overrides.counted_until
+    local lifetime, has_learned = max(overrides.paused_until, blocked, barred, counted, now) - now, false
+    if overrides.mode then
+      lifetime = max(lifetime, ends == MAX and OVERRIDES_EXPIRY or ends - now)
+    end
     for _, tag in ipairs(overrides.tags) do
       has_learned = has_learned or learned[tag]
       if overridden[tag] then
         -- What was taken counts again under the other numbers when the override has ended.
         local kind = string.sub(tag, 1, 1)
         local a, b, c = decode_limit(kind, learned[tag] or own[tag] or overridden[tag])
-        local drain = (kind == 'b' or kind == 'w' or kind == 'c') and b or a * c / b
+        local drain = (kind == 'b' or kind == 'w' or kind == 'c' or kind == 'q') and b or a * c / b
         lifetime = max(lifetime, ends == MAX and OVERRIDES_EXPIRY or ends - now + drain)
       end
     end
@@ -61,14 +69,22 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
     if lifetime > 0 or overrides.reported_at + REPORT_MEMORY > now then
       overrides.text = format(';%.0f;%.0f;%.0f;%.0f;', overrides.version, overrides.paused_until, ends, overrides.reported_at)
         .. limit_list(overridden) .. ';' .. limit_list(learned)
+      if overrides.mode or max(blocked, barred, counted) > now then
+        overrides.text = overrides.text
+          .. format(';%s;%.0f;%.0f;%.0f;%.0f', overrides.mode or '', blocked, barred, counted, overrides.refusals)
+      end
     end
   end
 
   -- The numbers of a limit that apply; nil when a stored one is impossible. A bucket's interval ends where upstream's does,
-  -- also while its limit is overridden.
+  -- also while its limit is overridden. Of a quota the amount alone may be another: its periods are the caller's.
   function effective_limit(tag)
     local overridden, learned, kind = overrides.overridden[tag], overrides.learned[tag], string.sub(tag, 1, 1)
     local a, b, c = decode_limit(kind, learned or overrides.own[tag])
+    if kind == 'q' then
+      local _, own_b, own_c = decode_limit(kind, overrides.own[tag])
+      return decode_limit(kind, overridden or learned or overrides.own[tag]), own_b, own_c
+    end
     if c and overridden then
       local other_a, other_b, other_c = decode_limit(kind, overridden)
       if kind == 'b' and learned and other_b == b then
@@ -81,9 +97,14 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' then
 end
 
 if overrides_text ~= '' then
-  local _, _, version, pause, ends, reported_at, overridden_list, learned_list =
-    find(overrides_text, '^;(%d+);(%d+);(%d+);(%d+);([^;]*);([^;]*)$')
-  if not learned_list or version - MAX > 0 or pause - MAX > 0 or ends - MAX > 0 or reported_at - MAX > 0 then
+  local _, stop, version, pause, ends, reported_at, overridden_list, learned_list =
+    find(overrides_text, '^;(%d+);(%d+);(%d+);(%d+);([^;]*);([^;]*)')
+  local mode, blocked, barred, counted, refusals = '', 0, 0, 0, 0
+  if stop and stop < #overrides_text then
+    _, _, mode, blocked, barred, counted, refusals = find(overrides_text, '^;([se]?);(%d+);(%d+);(%d+);(%d+)$', stop + 1)
+  end
+  if not (learned_list and mode) or version - MAX > 0 or pause - MAX > 0 or ends - MAX > 0 or reported_at - MAX > 0
+    or blocked - MAX > 0 or barred - MAX > 0 or counted - MAX > 0 or refusals - MAX > 0 then
     return redis.error_reply(DAMAGED)
   end
   local tags, is_known, is_damaged = {}, {}, false
@@ -104,7 +125,8 @@ if overrides_text ~= '' then
   overrides = {
     version = version + 0, paused_until = pause + 0, overridden_until = ends, reported_at = reported_at + 0, tags = tags,
     overridden = read_list(overridden_list, ends > now), learned = read_list(learned_list, true), own = {}, text = '',
-    lifetime = 0,
+    lifetime = 0, mode = ends > now and mode ~= '' and mode or nil, blocked_until = blocked + 0, barred_until = barred + 0,
+    counted_until = counted + 0, refusals = refusals + 0,
   }
   if is_damaged then
     return redis.error_reply(DAMAGED)
@@ -123,8 +145,13 @@ if overrides_text ~= '' then
   end
   encode_overrides()
   if overrides.text == '' then
+    -- Nothing of them is in force.
     overrides.version, overrides.reported_at, overrides.own = 0, 0, nil
+    overrides.paused_until, overrides.blocked_until, overrides.barred_until, overrides.counted_until = 0, 0, 0, 0
   end
-elseif verb == 'control' or verb == 'learn' then
-  overrides = {version = 0, paused_until = 0, overridden_until = 0, reported_at = 0, tags = {}, text = '', lifetime = 0}
+elseif verb == 'control' or verb == 'learn' or counts_refusals then
+  overrides = {
+    version = 0, paused_until = 0, overridden_until = 0, reported_at = 0, tags = {}, text = '', lifetime = 0,
+    blocked_until = 0, barred_until = 0, counted_until = 0, refusals = 0,
+  }
 end

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::base::charge::Charge;
 use crate::base::ranked::Ranked;
 use crate::model::permit::{MAX_PERMITS, Permit};
 use crate::model::policy::Policy;
@@ -14,11 +15,26 @@ use crate::model::policy::Policy;
 pub(crate) struct Permits {
     by_mark: Ranked<(u64, String)>,
     by_id: HashMap<String, u64>,
+    /// The charge of each extended permit by its key without the charge. In Redis a hash.
+    extended: HashMap<String, Charge>,
 }
 
 impl Permits {
     pub(crate) fn mark(&self, id: &str) -> Option<u64> {
         self.by_id.get(id).copied()
+    }
+
+    /// Returns the charge of an extended permit, of which the key may be an older one.
+    pub(crate) fn extended(&self, key: &str) -> Option<Charge> {
+        self.extended.get(without_charge(key)?).copied()
+    }
+
+    /// Replaces the charge of an open permit, which is in the order of the sorted tags.
+    pub(crate) fn extend(&mut self, key: &str, charge: Charge, deadline: u64) {
+        let (Some(base), Some(mark)) = (without_charge(key), self.by_id.remove(key)) else { return };
+        self.by_mark.remove(&(mark, key.to_owned()));
+        self.extended.insert(base.to_owned(), charge);
+        self.keep(format!("{base}:{charge}"), deadline * 2);
     }
 
     /// Opens or settles a permit.
@@ -37,6 +53,9 @@ impl Permits {
         for permit in &forgotten {
             self.by_mark.remove(permit);
             self.by_id.remove(&permit.1);
+            if let Some(base) = without_charge(&permit.1).filter(|_| !self.extended.is_empty()) {
+                self.extended.remove(base);
+            }
         }
     }
 
@@ -55,6 +74,11 @@ impl Permits {
 /// Returns the key of a permit of a policy.
 pub(crate) fn key(policy: &Policy, permit: &Permit<'_>) -> String {
     format!("{}|{permit}", policy.tags())
+}
+
+/// Returns the part of a key that an extension leaves unchanged.
+fn without_charge(key: &str) -> Option<&str> {
+    key.rsplit_once(':').map(|(base, _)| base)
 }
 
 /// Returns the permit of a key.

@@ -1,4 +1,4 @@
-//! `Queue`: the tickets of a limiter in the order of their numbers. Twin of `queue.lua`.
+//! `Queue`: the tickets of a limiter by priority, then by number. Twin of `queue.lua`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,11 +16,31 @@ pub const RECHECK: Micros = Micros(5_000_000);
 /// The maximum number of tickets that one call examines.
 pub(crate) const MAX_CHECKED_TICKETS: u64 = 64;
 
+/// The least time between two calls for a job whose time is not known exactly: 50 ms.
+pub const MIN_POLL: Micros = Micros(50_000);
+
+/// Numbers are below this, which leaves room for ten priorities in the score.
+pub(crate) const LEVEL: u64 = 1 << 49;
+
+/// The tag under which the loads keep that the queue is not in the order of arrival. No limit has it.
+pub(crate) const NOT_BY_ARRIVAL: &str = "r";
+
+/// The tag under which the loads keep the mean time that leases are held while calls wait. No limit has it.
+pub(crate) const MEAN_HELD: &str = "h";
+
+/// Returns the tag under which the loads keep the number of the last granted ticket of a priority. No limit has it.
+pub(crate) fn level(priority: u8) -> &'static str {
+    ["v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9"][usize::from(priority.min(9))]
+}
+
 /// A ticket in the queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Ticket {
     pub(crate) id: String,
     pub(crate) number: u64,
+    pub(crate) priority: u8,
+    /// The share that counts the ticket, empty for tickets of nobody; `None` when the priority is in the order of arrival.
+    pub(crate) share: Option<Box<str>>,
     /// For each tag, the units that were queued before it, and its own; one of a limit that counts calls. The own units of a
     /// suspended ticket are zero.
     pub(crate) units_before: Box<[u64]>,
@@ -29,7 +49,7 @@ pub(crate) struct Ticket {
     pub(crate) queued_at: u64,
     /// When its call should retry.
     pub(crate) next_check: u64,
-    /// When the ticket loses its position, unless its call has retried.
+    /// When the ticket loses its position, unless its call has retried. Others pass it by when its claim timeout is over.
     pub(crate) expires_at: u64,
     pub(crate) claim_timeout: u64,
     pub(crate) channel: String,
@@ -41,6 +61,22 @@ impl Ticket {
     /// Returns whether another limiter holds the call up: the ticket keeps its position and stops nobody.
     pub(crate) fn is_suspended(&self) -> bool {
         self.units.iter().all(|units| *units == 0)
+    }
+
+    /// Returns when others pass the ticket by, unless its call has retried.
+    pub(crate) fn claim_end(&self) -> u64 {
+        self.next_check + self.claim_timeout
+    }
+
+    /// Gives the ticket another time to call.
+    pub(crate) fn call_again(&mut self, check_at: u64) {
+        self.expires_at = check_at + self.expires_at - self.next_check;
+        self.next_check = check_at;
+    }
+
+    /// Returns the place in the queue.
+    fn place(&self) -> (i64, &str) {
+        (score(self.number, self.priority), &self.id)
     }
 
     /// Returns each tag with its units.
@@ -56,8 +92,10 @@ impl Ticket {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    order: Ranked<(u64, String)>,
+    order: Ranked<(i64, String)>,
     by_id: HashMap<String, Ticket>,
+    /// For each priority and share, the number after which it goes on, and its tickets in the queue.
+    shares: HashMap<(u8, Box<str>), (u64, u64)>,
     /// The last ticket number, and the units of all tickets since the queue was empty.
     pub(crate) counter: u64,
     pub(crate) total: Loads,
@@ -78,26 +116,58 @@ impl Queue {
     }
 
     pub(crate) fn rank(&self, ticket: &Ticket) -> u64 {
-        let ticket = (ticket.number, ticket.id.as_str());
-        self.order.rank(|(number, id)| (*number, id.as_str()) < ticket) as u64
+        let place = ticket.place();
+        self.order.rank(|(score, id)| (*score, id.as_str()) < place) as u64
     }
 
-    /// Returns the number of tickets ahead of a ticket that returns under `number`.
-    pub(crate) fn before(&self, number: u64) -> u64 {
-        self.order.rank(|(other, _)| *other <= number) as u64
+    /// Returns the number of tickets with lower scores.
+    pub(crate) fn before(&self, score: i64) -> u64 {
+        self.order.rank(|(other, _)| *other < score) as u64
+    }
+
+    /// Returns the highest score of those between two.
+    pub(crate) fn last_between(&self, first: i64, last: i64) -> Option<i64> {
+        let rank = self.order.rank(|(score, _)| *score <= last).checked_sub(1)?;
+        self.order.get(rank).map(|(score, _)| *score).filter(|score| *score >= first)
+    }
+
+    /// Returns the number after which a share goes on.
+    pub(crate) fn number_of_share(&self, priority: u8, share: &str) -> u64 {
+        self.shares.get(&(priority, share.into())).map_or(0, |(number, _)| *number)
+    }
+
+    /// Counts a ticket of a share.
+    pub(crate) fn count_share(&mut self, priority: u8, share: &str, number: u64) {
+        let (last, tickets) = self.shares.entry((priority, share.into())).or_default();
+        (*last, *tickets) = ((*last).max(number), *tickets + 1);
     }
 
     /// Adds or updates a ticket.
     pub(crate) fn keep(&mut self, ticket: Ticket) {
-        self.order.insert((ticket.number, ticket.id.clone()));
+        self.order.insert((score(ticket.number, ticket.priority), ticket.id.clone()));
         self.by_id.insert(ticket.id.clone(), ticket);
     }
 
     pub(crate) fn remove(&mut self, id: &str) -> Option<Ticket> {
         let ticket = self.by_id.remove(id)?;
-        self.order.remove(&(ticket.number, ticket.id.clone()));
+        self.order.remove(&(score(ticket.number, ticket.priority), ticket.id.clone()));
+        if let Some(share) = &ticket.share {
+            let share = (ticket.priority, share.clone());
+            if let Some((_, tickets)) = self.shares.get_mut(&share)
+                && *tickets > 1
+            {
+                *tickets -= 1;
+            } else {
+                self.shares.remove(&share);
+            }
+        }
         Some(ticket)
     }
+}
+
+/// Returns the place of a number among those of all priorities.
+pub(crate) fn score(number: u64, priority: u8) -> i64 {
+    number.cast_signed() - i64::from(priority) * LEVEL.cast_signed()
 }
 
 /// The summary of the queue in the state, for calls that do not examine the queue.

@@ -5,7 +5,7 @@ use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::state::Evaluation;
 use crate::model::decision::{Decision, Status, Ticket};
 use crate::model::limit::Limit;
-use crate::model::permit::Permit;
+use crate::model::permit::{Permit, SHADOW, Settlement};
 use crate::model::policy::Policy;
 use crate::model::reason::Reason;
 
@@ -13,6 +13,8 @@ use crate::model::reason::Reason;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) status: Status,
+    /// Whether only shadow granted the call, and nothing was charged.
+    pub(crate) would_refuse: bool,
     pub(crate) index: usize,
     pub(crate) remaining: u64,
     pub(crate) retry_after: u64,
@@ -22,6 +24,9 @@ pub(crate) struct Reply {
     pub(crate) amount: Option<u64>,
     pub(crate) lease_and_ticket: LeaseAndTicket,
 }
+
+/// The result of an extension: a decision and the whole charge in the order of the sorted tags, or why the permit is not open.
+pub(crate) type Extended = std::result::Result<(Reply, Charge), Settlement>;
 
 /// The part of a reply for a call with an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +46,7 @@ impl Reply {
     pub(crate) fn new(status: Status, outcome: &Evaluation, at: u64) -> Self {
         Self {
             status,
+            would_refuse: false,
             index: outcome.index,
             remaining: outcome.remaining,
             retry_after: outcome.wait,
@@ -59,18 +65,23 @@ impl Reply {
         let granted = reply.status == Status::Granted;
         let amount = reply.amount.unwrap_or_else(|| policy.capacity(reply.index));
         let leased = granted && reply.lease_and_ticket.lease > 0;
+        let reason =
+            || limit.map_or_else(|| closed(reply.index, policy), |limit| reason(limit, amount, charge.of(reply.index)));
         Decision {
             status: reply.status,
             limit: Some(amount),
             remaining: Some(reply.remaining),
             retry_after: known(reply.retry_after),
             reset_after: known(reply.reset_after).filter(|_| reply.retry_after < MAX_TIME.0),
-            reason: matches!(reply.status, Status::Refused | Status::Queued)
-                .then(|| limit.map_or(Reason::Paused, |limit| reason(limit, amount, charge.of(reply.index)))),
+            reason: matches!(reply.status, Status::Refused | Status::Queued).then(reason),
+            would_refuse: reply.would_refuse.then(reason),
             label: limit.map(|limit| limit.label().clone()),
             limiter: None,
             at: Micros(reply.at),
             permit: permit.filter(|_| granted).map(|id| {
+                if reply.would_refuse {
+                    return SHADOW.to_owned();
+                }
                 // A repeated call with the id of a live lease gets the permit of that lease.
                 let lease_and_ticket = &reply.lease_and_ticket;
                 let (granted_at, charged) = if lease_and_ticket.granted_at > 0 {
@@ -90,6 +101,18 @@ impl Reply {
             degraded: false,
         }
     }
+
+    /// Returns the decision on an extension of a permit, whose whole charge is in the order of the sorted tags.
+    pub(crate) fn extension(&self, policy: &Policy, permit: &Permit<'_>, units: &Charge, charged: Charge) -> Decision {
+        let granted = self.status == Status::Granted;
+        let extended = granted.then(|| Permit { charged, ..*permit }.to_string());
+        Decision { permit: extended, ..self.decision(policy, units, None) }
+    }
+}
+
+/// Returns the reason behind the last limit: a pause, or then a block.
+fn closed(index: usize, policy: &Policy) -> Reason {
+    if index > policy.limits().len() { Reason::Blocked } else { Reason::Paused }
 }
 
 /// Returns why a limit, which may have another amount than in the policy, did not pass so many units.

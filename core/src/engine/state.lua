@@ -3,8 +3,8 @@
 --
 -- KEYS  1            string   state: "last skew", with a queue ":tickets:until:written_at:" and "tag=units" of each limit
 --                             that the tickets have, with commas between, with overrides the text
---                             of overrides.lua, then a record " tag numbers" for each limit in use: a bucket's "count
---                             limit", a meter's "level capacity scale", nothing of a window, "fencing_token" of leases.
+--                             of overrides.lua, then a record " tag numbers" for each limit in use: a bucket's or a quota's
+--                             "count limit", a meter's "level capacity scale", nothing of a window, "fencing_token" of leases.
 --                             All records are of the time `last`, but those of limits that the policies of later calls
 --                             did not have: they end with "@time~until", and are kept unchanged until then. The last
 --                             record is " .", so that a state which was cut off is known as damaged
@@ -17,17 +17,21 @@
 --       or           only with an id: zset of permits (member: "tags|permit id" with the sorted tags of the call's limits,
 --                             to which it belongs, score: deadline * 2, + 1 when settled),
 --                             zset and hash of tickets (see queue.lua)
---       then         only for statistics and a reset without a concurrency limit: the leases of the name
+--       then         only to correct, learn and extend: hash of extended permits (see extend.lua)
+--       or           only for statistics and a reset without a concurrency limit: the leases of the name
 --       last         only with an entry: zset of limiters (score: when it is forgotten)
--- ARGV  1            count    number of limits, 0 to 8
+-- ARGV  1            count    number of limits, 0 to 8; then "q" when one of them is a quota, "s" for a caller in shadow, and ":refusals/within_us/for_us" of one whose refusals lead to a block
 --       per limit    tag, a, b, c:   b limit interval_us offset_us    bucket
 --                                    w limit interval_us 0            window
 --                                    l capacity leak scale            leaky; p points, t throttle (cost is 1)
 --                                    c limit lock_timeout_us 0        concurrency (cost is 1)
+--                                    q limit instants 0               quota; the boundaries of its periods in order, with
+--                                                                     any other character between. Replaced by length
+--                                                                     and start of the period of now
 --                    A tag is the letter of the kind, and with a label of its own "w:label". Policies of one name share
 --                    the limits with equal tags, and the leases whatever the label
---       then verb    'acquire', 'peek', 'debit', 'correct', 'learn', 'release', 'renew', 'cancel', 'statistics', 'control' or
---                    'reset', which deletes the keys and the windows of all policies of the name
+--       then verb    'acquire', 'peek', 'debit', 'correct', 'extend', 'learn', 'release', 'renew', 'cancel', 'statistics',
+--                    'control' or 'reset', which deletes the keys and the windows of all policies of the name
 --            units   cost to take, or the actual cost: "5" of every limit, or "1,2000", of each in policy order. Of a
 --                    limit that counts calls any number above zero is one
 --            time    us since 1970 for tests; absent or '' reads the server's clock
@@ -37,27 +41,34 @@
 --                    max_wait_us ('': does not queue), claim_timeout_us, channel ('': polls), position ('': the end,
 --                    '-': only the ticket that the id has, else the ticket number that it had)
 --       correct      granted_at, charged: as in the permit's id, which has a charge in the order of the sorted tags; here
---                    in policy order.  release, renew: granted_at
---       learn        the same ('0': no permit), settle ('1': units is the actual cost), pause (see control), then per
+--                    in policy order; refund: a digit per limit in policy order, 1 where units that may have drained are
+--                    not given back, or ''
+--       extend       granted_at, charged: as correct.  release, renew: granted_at
+--       learn        as correct ('0': no permit), settle ('1': units is the actual cost), pause (see control), then per
 --                    limit remaining, numbers ('' or "a/b/c") and reset (as pause), from the upstream's response
---       control      pause ('': unchanged, '0': none, us from now, or '@' and a time), expiry of the overrides (as pause;
---                    '': never), overrides (with commas between: "tag=a/b/c", "-label" removes those of a label, "-" all;
+--       control      pause ('': unchanged, '0': none and no block, us from now, or '@' and a time; of a block the same behind
+--                    '!'), expiry of the overrides (as pause; '': never), overrides (with commas between: "tag=a/b/c",
+--                    "-label" removes those of a label, "M=s" or "M=e" the mode shadow or enforce, "-M" removes that, "-" all;
 --                    '': all unchanged)
 --       cancel       '1' when it waited until its time was up, 'here' when it waited here or for another limiter
 -- REPLY status (0 refused, 1 granted, 2 queued, 3 no ticket, 4 call again with an id, which reads the queue, 5 exceeds the
---       capacity, which stands in remaining), index of the limit described (from 0; the number of limits in a pause),
+--       capacity, which stands in remaining, 6 refused but for shadow, so nothing is charged), index of the limit described
+--       (from 0; the number of limits in a pause, one more in a block),
 --       remaining, retry_after_us, reset_after_us, time_us; to acquire with an id also lease_us, fencing token, ticket
 --       number (0 none), position (from 0), ready_us (-1 unknown), granted_at and charged (0, or of the lease that the id
 --       has, in the order of the sorted tags); with overrides, last the amount of that limit.
---       To correct, release and cancel: status alone (3 to 8, see model/permit.rs).
+--       To correct, release and cancel: status alone (3 to 8, see model/permit.rs). To extend: that if the permit is not
+--       open, else as to acquire without an id, and behind the time the whole charge in the order of the sorted tags.
 --       To learn: that, flags, and per limit marks (see engine/budget.rs).  To control: version, remaining us of the pause,
 --       remaining us of the overrides, overrides and learned limits as "tag=a/b/c" with commas between, 1 when there was a
---       state or a statistic before the call.
---       To renew: status and lease_us.  To statistics: the fields in order, then leases and tickets.
+--       state or a statistic before the call, the overriding mode ('' none, 's' shadow, 'e' enforce), remaining us of the block.
+--       To renew: status and lease_us.  To statistics: the fields in order, then leases, tickets and shadow_refused.
 -- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range. PGLABELS: more than 32
---       limits of the name are in use.
+--       limits of the name are in use. PGTIME: the instants of a quota do not have the time that it says;
+--       nothing was written.
 -- STATE is written by calls that change it: granted, queued, corrected, removed tickets, control and learn; a refusal
---       at most keeps the distance to a clock that ran backwards and removes the ticket of its call. Everything that
+--       at most keeps the distance to a clock that ran backwards, removes the ticket of its call and is counted where
+--       refusals lead to a block. Everything that
 --       decides is read before the first write, but for lapsed tickets, which leave the queue first; and the first write
 --       is one that needs memory, so that a full server refuses the whole call. Every write sets the expiry: the
 --       state's end plus 10 s.
@@ -67,9 +78,9 @@
 --   KEYS pg2:{8b}:s:erp pg2:{8b}:m:erp   ARGV 1 l 2 1 500000 acquire 1 5000000
 --   reply 1 0 1 0 500000 5000000, and the state is "5000000 0 l 500000 2 500000 ."
 --
--- REQUIRES: MAX_REMOVALS
--- PROVIDES: MAX DAMAGED STATISTICS_EXPIRY call attempt format find min max limit_count verb_at verb units
--- PROVIDES: costs server_time id add_statistic register_limiter raw last skew levels_at tickets queued queued_until
+-- REQUIRES: dry_run MAX_REMOVALS
+-- PROVIDES: MAX DAMAGED STATISTICS_EXPIRY call attempt format find min max limit_count conduct quotas verb_at verb
+-- PROVIDES: units costs server_time id add_statistic register_limiter raw last skew levels_at tickets queued queued_until
 -- PROVIDES: overrides_text now skew_changed
 
 local MAX = 4503599627370496
@@ -78,7 +89,15 @@ local STATISTICS_EXPIRY = 120000
 local call, attempt, format, find, min, max = redis.call, redis.pcall, string.format, string.find, math.min, math.max
 
 -- Arithmetic turns text into numbers; it is faster than tonumber, and fails on anything else.
-local limit_count = ARGV[1] + 0
+-- Of each quota by its tag, the start and the end of its period, and the ends of the next two.
+local limit_count, conduct, quotas = ARGV[1], nil, nil
+if #limit_count > 1 then
+  -- It has a quota, is a shadow, or its refusals lead to a block.
+  quotas, conduct = string.match(limit_count, '^%d(q?)(.*)$')
+  limit_count, quotas, conduct = string.sub(limit_count, 1, 1), quotas == 'q' and {} or nil, conduct ~= '' and conduct or nil
+  ARGV[1] = limit_count
+end
+limit_count = limit_count + 0
 local verb_at = 4 * limit_count + 2
 local verb, units, server_time, id = ARGV[verb_at], tonumber(ARGV[verb_at + 1]), ARGV[verb_at + 2] or '', ARGV[verb_at + 3]
 -- The units of each limit where they differ; `units` is then the largest of them.
@@ -184,4 +203,28 @@ local skew_changed = raw and now - server_time ~= skew
 skew = now - server_time
 if now > MAX then
   return redis.error_reply(DAMAGED)
+end
+
+if quotas then
+  for i = 1, limit_count do
+    local o = 4 * i - 2
+    local tag = ARGV[o]
+    if string.sub(tag, 1, 1) == 'q' then
+      local instants, at = {}, 1
+      for instant in string.gmatch(ARGV[o + 2], '%d+') do
+        instants[#instants + 1] = instant + 0
+      end
+      while instants[at] and instants[at] <= now do
+        at = at + 1
+      end
+      if at == 1 or at + 2 > #instants then
+        return redis.error_reply(format('PGTIME %.0f', now))
+      end
+      quotas[tag] = {instants[at - 1], instants[at], instants[at + 1], instants[at + 2]}
+      ARGV[o + 2], ARGV[o + 3] = format('%.0f', instants[at] - instants[at - 1]), format('%.0f', instants[at - 1])
+    end
+  end
+end
+if dry_run == 'time' then
+  return {}
 end

@@ -4,10 +4,12 @@
 //! Read, decide, then write: a refusal charges nothing.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
+use crate::base::short_list::ShortList;
 use crate::engine::budget::ReportOutcome;
 use crate::engine::overrides::Overrides;
 use crate::engine::permits::{self, Permits};
@@ -17,48 +19,53 @@ use crate::limits::concurrency::Leases;
 use crate::limits::leaky::Meter;
 use crate::limits::window::Log;
 use crate::model::label::{MAX_LABELS, too_many_labels};
-use crate::model::limit::Rule;
+use crate::model::limit::{Limit, Rule};
 use crate::model::permit::{PERMIT_TIMEOUT, Permit};
-use crate::model::policy::{MAX_LIMITS, Policy, is_exceeded};
+use crate::model::policy::{MAX_LIMITS, Policy, Tags, is_exceeded};
 use crate::model::statistics::Statistics;
 
 /// The state of a name. Policies of one name share what they have in common: limits with the same label and kind, leases,
 /// tickets, the pause and the overrides.
+/// The fields are in this order also in memory: those of a plain call are side by side.
 #[derive(Clone, Debug, Default)]
+#[repr(C)]
 pub(crate) struct State {
     /// The time of the last change; the limiter's clock never returns an earlier time.
     pub(crate) last: u64,
     /// The correction that is added to the store's clock since it ran backwards.
     pub(crate) skew: u64,
-    records: Vec<Record>,
-    pub(crate) permits: Permits,
-    /// The last written summary of the queue.
-    pub(crate) queue_summary: QueueSummary,
-    /// Created with the first ticket.
-    pub(crate) queue: Option<Box<Queue>>,
-    pub(crate) statistics: Statistics,
+    pub(super) records: ShortList<Record>,
+    /// The tags of a policy whose limits have their records at their own positions.
+    pub(super) adopted: Option<Arc<Tags>>,
     /// Created by the first admin command or report of the upstream.
     pub(crate) overrides: Option<Box<Overrides>>,
+    /// The last written summary of the queue.
+    pub(crate) queue_summary: QueueSummary,
+    pub(crate) statistics: Statistics,
+    /// Created with the first ticket.
+    pub(crate) queue: Option<Box<Queue>>,
+    pub(crate) permits: Permits,
 }
 
 /// What was taken of one limit.
 #[derive(Clone, Debug)]
-struct Record {
+pub(super) struct Record {
     /// As in the policy, but `c` for leases, which are of the name.
     tag: Box<str>,
     /// The limit under which the level was stored.
-    rule: Rule,
+    pub(super) rule: Rule,
     /// The time at which it was stored.
-    at: u64,
-    level: Level,
+    pub(super) at: u64,
+    pub(super) level: Level,
 }
 
 #[derive(Clone, Debug)]
-enum Level {
+pub(super) enum Level {
     /// The count of a bucket, or the level of a meter.
     Number(u64),
     Log(Log),
-    Leases(Leases),
+    /// Boxed, so that the records of the other kinds stay small.
+    Leases(Box<Leases>),
 }
 
 /// The level of each limit after a decision.
@@ -117,16 +124,37 @@ pub(crate) struct Evaluation {
     pub(crate) levels: Levels,
 }
 
+impl Evaluation {
+    /// Returns the evaluation under a pause or a block of so long.
+    pub(crate) const fn closed(self, wait: u64) -> Self {
+        Self { wait, remaining: 0, reset: wait, ..self }
+    }
+}
+
 impl State {
     /// Adds a record for each limit of the policy that has none.
     ///
     /// `Invalid` when the name has too many limits in use.
     #[inline]
     pub(crate) fn adopt(&mut self, policy: &Policy, server: u64) -> Result<()> {
-        for i in 0..policy.limits().len() {
-            if self.find(policy.record_tag(i), i).is_none() {
+        if self.has_adopted(policy.tag_list()) { Ok(()) } else { self.adopt_anew(policy, server) }
+    }
+
+    /// Returns whether each limit of a policy with these tags has its record at its own position.
+    #[inline]
+    pub(super) fn has_adopted(&self, tags: &Arc<Tags>) -> bool {
+        self.adopted.as_ref().is_some_and(|adopted| Tags::is_same(adopted, tags))
+    }
+
+    fn adopt_anew(&mut self, policy: &Policy, server: u64) -> Result<()> {
+        let limits = policy.limits().len();
+        for i in 0..limits {
+            if self.find(policy, i).is_none() {
                 self.add(policy, i, server)?;
             }
+        }
+        if limits > 0 && (0..limits).all(|i| self.find(policy, i) == Some(i)) {
+            self.adopted = Some(policy.tag_list().clone());
         }
         Ok(())
     }
@@ -135,9 +163,9 @@ impl State {
     fn add(&mut self, policy: &Policy, i: usize, server: u64) -> Result<()> {
         if self.records.len() >= MAX_LABELS {
             let (now, _) = self.clock(server);
-            let records = std::mem::take(&mut self.records);
+            self.adopted = None;
             let is_used = |record: &Record| policy.tags().split(',').any(|tag| tag == &*record.tag);
-            self.records = records.into_iter().filter(|record| is_used(record) || !record.is_whole(now)).collect();
+            self.records.retain(|record| is_used(record) || !record.is_whole(now));
             if self.records.len() >= MAX_LABELS {
                 return Err(too_many_labels());
             }
@@ -146,18 +174,26 @@ impl State {
         Ok(())
     }
 
-    /// Returns the position of a record, which usually is that of the limit in its policy.
+    /// Returns the position of the record of a limit, which usually is that of the limit in its policy.
     #[inline]
-    fn find(&self, tag: &str, usually: usize) -> Option<usize> {
-        match self.records.get(usually) {
-            Some(record) if *record.tag == *tag => Some(usually),
+    fn find(&self, policy: &Policy, i: usize) -> Option<usize> {
+        let is_adopted = self.adopted.as_ref().is_some_and(|adopted| Arc::ptr_eq(adopted, policy.tag_list()));
+        if is_adopted { Some(i) } else { self.search(policy, i) }
+    }
+
+    #[inline(never)]
+    fn search(&self, policy: &Policy, i: usize) -> Option<usize> {
+        let tag = policy.record_tag(i);
+        match self.records.get(i) {
+            Some(record) if *record.tag == *tag => Some(i),
             _ => self.records.iter().position(|record| *record.tag == *tag),
         }
     }
 
+    #[inline]
     fn record_mut(&mut self, policy: &Policy, i: usize) -> Option<&mut Record> {
-        let at = self.find(policy.record_tag(i), i)?;
-        Some(&mut self.records[at])
+        let at = self.find(policy, i)?;
+        self.records.get_mut(at)
     }
 
     /// Returns whether any call has changed the state: Redis would contain a state or statistics.
@@ -222,6 +258,7 @@ impl State {
             let mut cost = waits.map(|units| units + ask.ahead.map_or(0, |ahead| ahead[i]));
             match limit.rule {
                 Rule::Bucket(bucket) if units.is_none() && now - ask.granted_at > bucket.elapsed(now) => change = 0,
+                Rule::Quota(_) if units.is_none() && ask.granted_at < limit.periods(now).start => change = 0,
                 Rule::Leaky(leaky) => cost = cost.map(|cost| cost.min(MAX_TIME.0 / leaky.scale)),
                 _ => {}
             }
@@ -250,12 +287,13 @@ impl State {
                 outcome.rate = outcome.rate.max(wait);
             }
         }
-        let pause = self.overrides.as_ref().map_or(0, |overrides| overrides.paused_until.saturating_sub(now));
-        if ask.cost.is_some() {
-            outcome.rate = outcome.rate.max(pause);
-            if pause > outcome.wait {
-                outcome =
-                    Evaluation { index: policy.limits().len(), wait: pause, remaining: 0, reset: pause, ..outcome };
+        if let Some(overrides) = self.overrides.as_ref().filter(|_| ask.cost.is_some()) {
+            for (after, until) in [overrides.paused_until, overrides.block()].into_iter().enumerate() {
+                let wait = until.saturating_sub(now);
+                outcome.rate = outcome.rate.max(wait);
+                if wait > outcome.wait {
+                    outcome = Evaluation { index: policy.limits().len() + after, ..outcome.closed(wait) };
+                }
             }
         }
         outcome
@@ -272,10 +310,10 @@ impl State {
 
     #[inline]
     fn check(&self, policy: &Policy, i: usize, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
-        let rule = policy.limits()[i].rule;
-        match self.find(policy.record_tag(i), i) {
-            Some(at) => self.records[at].check(rule, now, cost, change),
-            None => Record::new(policy, i, now).check(rule, now, cost, change),
+        let limit = &policy.limits()[i];
+        match self.find(policy, i).and_then(|at| self.records.get(at)) {
+            Some(record) => record.check(limit, now, cost, change),
+            None => Record::new(policy, i, now).check(limit, now, cost, change),
         }
     }
 
@@ -285,7 +323,7 @@ impl State {
         (self.last, self.skew) = (now, skew);
         for (i, limit) in policy.limits().iter().enumerate() {
             if let Some(record) = self.record_mut(policy, i) {
-                (record.rule, record.at) = (limit.rule, now);
+                (record.rule, record.at) = (limit.rule_at(now), now);
                 if let Level::Number(level) = &mut record.level {
                     *level = levels[i];
                 }
@@ -300,7 +338,7 @@ impl State {
         let (rule, live) = (policy.limits()[i].rule, self.check(policy, i, now, None, 0).level);
         let Some(record) = self.record_mut(policy, i) else { return 0 };
         match (rule, &mut record.level) {
-            (Rule::Bucket(_), Level::Number(count)) => replace(count, taken, is_known),
+            (Rule::Bucket(_) | Rule::Quota(_), Level::Number(count)) => replace(count, taken, is_known),
             (Rule::Leaky(leaky), Level::Number(level)) => replace(level, taken * leaky.scale, is_known),
             (Rule::Window(_), Level::Log(log)) if taken > live => {
                 log.push(now, taken - live, live);
@@ -314,7 +352,7 @@ impl State {
     /// Returns the leases of the name, if a policy with a concurrency limit has used it.
     pub(crate) fn leases(&mut self) -> Option<&mut Leases> {
         self.records.iter_mut().find_map(|record| match &mut record.level {
-            Level::Leases(leases) => Some(leases),
+            Level::Leases(leases) => Some(&mut **leases),
             _ => None,
         })
     }
@@ -349,15 +387,27 @@ impl Record {
     fn new(policy: &Policy, i: usize, at: u64) -> Self {
         let rule = policy.limits()[i].rule;
         let level = match rule {
-            Rule::Bucket(_) | Rule::Leaky(_) => Level::Number(0),
-            Rule::Concurrency(_) => Level::Leases(Leases::default()),
+            Rule::Bucket(_) | Rule::Leaky(_) | Rule::Quota(_) => Level::Number(0),
+            Rule::Concurrency(_) => Level::Leases(Box::default()),
             Rule::Window(_) | Rule::Unlimited | Rule::Paused => Level::Log(Log::default()),
         };
         Self { tag: policy.record_tag(i).into(), rule, at, level }
     }
 
-    #[inline]
-    fn check(&self, rule: Rule, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
+    fn check(&self, limit: &Limit, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
+        match (limit.rule, self.rule, &self.level) {
+            (Rule::Quota(quota), Rule::Quota(held), Level::Number(count)) => {
+                quota.decide(&limit.periods(now), (*count, held.limit), (self.at, now), cost, change)
+            }
+            (rule, ..) => self.check_inlined(rule, now, cost, change),
+        }
+    }
+
+    /// Checks a limit that needs no calendar, for a caller that may need only a part: what is not read is then not computed,
+    /// and the rest needs up to three divisions.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn check_inlined(&self, rule: Rule, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
         match (rule, self.rule, &self.level) {
             (Rule::Bucket(bucket), Rule::Bucket(held), Level::Number(count)) => {
                 bucket.decide(*count, held.limit, self.at, now, cost, change)
@@ -375,7 +425,10 @@ impl Record {
     }
 
     fn is_whole(&self, now: u64) -> bool {
-        self.check(self.rule, now, None, 0).reset == 0
+        match (self.rule, &self.level) {
+            (Rule::Quota(held), Level::Number(count)) => *count == 0 || held.end <= now,
+            _ => self.check_inlined(self.rule, now, None, 0).reset == 0,
+        }
     }
 }
 

@@ -7,7 +7,8 @@
 -- REPLY the reply of each limiter as in state.lua, in order. When the call exceeds a capacity (5), or must be repeated with an
 --       id (4), the reply that says so is the last
 -- Acquire and debit decide everywhere before one writes. The call takes from all, or it takes a ticket of the first limiter
--- that does not pass it, and its other tickets are suspended. When one refuses it, it loses its tickets.
+-- that does not pass it, and its other tickets are suspended. When one refuses it, it loses its tickets. A limiter in shadow
+-- passes it, and counts its refusal when the call has ended.
 
 local limiters, key_at, argument_at, time = {}, 0, 1, nil
 for i = 1, ARGV[1] + 0 do
@@ -20,7 +21,7 @@ for i = 1, ARGV[1] + 0 do
     arguments[k] = ARGV[argument_at + 2 + k]
   end
   key_at, argument_at = key_at + key_count, argument_at + 2 + argument_count
-  local verb_at = 4 * arguments[1] + 2
+  local verb_at = 4 * string.sub(arguments[1], 1, 1) + 2
   if (arguments[verb_at + 2] or '') == '' then
     -- All decide at one time.
     if not time then
@@ -29,7 +30,7 @@ for i = 1, ARGV[1] + 0 do
     end
     arguments[verb_at + 2] = time
   end
-  limiters[i] = {keys = keys, arguments = arguments, verb_at = verb_at}
+  limiters[i] = {number = i, keys = keys, arguments = arguments, verb_at = verb_at}
 end
 
 -- The reply of a limiter; its error is the reply to all. Overrides replace the numbers of the limits in the arguments, so each
@@ -39,13 +40,23 @@ local unpack, failure = table.unpack or unpack, nil
 local max_removals, max_expired = math.floor(1000 / #limiters), math.floor(62 / #limiters)
 local function ask(limiter, dry_run)
   local reply = decide(limiter.keys, {unpack(limiter.arguments)}, dry_run, max_removals, max_expired)
-  failure = failure or reply.err and reply
+  if not failure and reply.err then
+    -- Of several limiters, each with its own time, the caller must know which has another one.
+    local is_of_time = string.sub(reply.err, 1, 7) == 'PGTIME '
+    failure = is_of_time and redis.error_reply(reply.err .. ' ' .. limiter.number) or reply
+  end
   return reply
 end
 
 local replies = {}
 local verb, id = limiters[1].arguments[limiters[1].verb_at], limiters[1].arguments[limiters[1].verb_at + 3] or ''
 if verb ~= 'acquire' and verb ~= 'debit' then
+  for _, limiter in ipairs(limiters) do
+    -- The instants of a quota may be of another time, which must be known before the first writes.
+    if #limiter.arguments[1] > 1 and not failure then
+      ask(limiter, 'time')
+    end
+  end
   for i, limiter in ipairs(limiters) do
     replies[i] = not failure and ask(limiter, false)
   end
@@ -82,7 +93,7 @@ for i, limiter in ipairs(limiters) do
     replies[i] = ask(limiter, true)
   end
   local status = replies[i][1]
-  if status >= 4 then
+  if status == 4 or status == 5 then
     for k, other in ipairs(limiters) do
       replies[k] = k <= i and replies[k] or nil
       hold_up(other, 'leave', '')
@@ -95,7 +106,7 @@ end
 
 for i, limiter in ipairs(limiters) do
   local status = replies[i][1]
-  if not failure and (status == 0 or not is_refused and (i == first or not first)) then
+  if not failure and (status == 0 or is_refused and status == 6 or not is_refused and (i == first or not first)) then
     replies[i] = ask(limiter, false)
   end
 end

@@ -9,7 +9,7 @@ use crate::engine::reply::Reply;
 use crate::engine::state::State;
 use crate::engine::transaction::{Entry, Publish, Transaction, Waiting};
 use crate::model::decision::{Decision, Status, Ticket};
-use crate::model::permit::{JointPermit, MAX_TOGETHER, Permit, Settlement};
+use crate::model::permit::{JointPermit, MAX_TOGETHER, Permit, SHADOW, Settlement};
 use crate::model::policy::Policy;
 use crate::model::request::QueuePosition;
 
@@ -69,13 +69,17 @@ impl Parts {
         let ordered = [Status::Refused, Status::Queued, Status::NoTicket];
         let status = ordered.into_iter().find(|status| has(*status)).unwrap_or(Status::Granted);
         let wait = |decision: &Decision| decision.retry_after.unwrap_or(MAX_TIME).0;
+        let is_free = status == Status::Granted && decisions.iter().all(|decision| decision.would_refuse.is_none());
         let described = match status {
-            Status::Granted => (0..decisions.len()).min_by_key(|i| decisions[*i].remaining.unwrap_or(u64::MAX)),
             // The first of those with the longest wait.
-            Status::Refused => {
-                let refused = (0..decisions.len()).filter(|i| !decisions[*i].allowed());
+            Status::Granted | Status::Refused if !is_free => {
+                let refused = (0..decisions.len()).filter(|i| match status {
+                    Status::Granted => decisions[*i].would_refuse.is_some(),
+                    _ => !decisions[*i].allowed(),
+                });
                 refused.rev().max_by_key(|i| wait(&decisions[*i]))
             }
+            Status::Granted => (0..decisions.len()).min_by_key(|i| decisions[*i].remaining.unwrap_or(u64::MAX)),
             _ => decisions.iter().position(|decision| decision.status == status),
         };
         let described = described.unwrap_or_default();
@@ -99,7 +103,12 @@ impl Parts {
         let id = self.id.as_deref()?;
         let permits: Vec<Option<Permit<'_>>> =
             decisions.iter().map(|decision| decision.permit.as_deref().and_then(Permit::parse)).collect();
-        permits.iter().any(Option::is_some).then(|| JointPermit { id, permits }.to_string())
+        let in_shadow: Vec<bool> =
+            decisions.iter().map(|decision| decision.permit.as_deref() == Some(SHADOW)).collect();
+        if permits.iter().any(Option::is_some) {
+            return Some(JointPermit { id, permits, in_shadow }.to_string());
+        }
+        in_shadow.contains(&true).then(|| SHADOW.to_owned())
     }
 }
 
@@ -151,7 +160,7 @@ pub(crate) fn acquire(members: &mut [Member<'_>], server: u64) -> Result<Option<
     let Some(mut replies) = foreseen else { return Ok(None) };
     let is_granted = replies.iter().all(|reply| reply.status == Status::Granted);
     for (member, reply) in members.iter_mut().zip(&mut replies) {
-        if is_granted || reply.status == Status::Refused {
+        if is_granted || reply.status == Status::Refused || reply.would_refuse {
             *reply = member.acquire(server, false)?.unwrap_or(*reply);
         }
     }
@@ -206,7 +215,7 @@ pub(crate) fn enter(
     let queued = replies.iter().position(|reply| reply.status == Status::Queued);
     for (i, (member, reply)) in members.iter_mut().zip(&mut replies).enumerate() {
         let decides = match (is_refused, queued) {
-            (true, _) => reply.status == Status::Refused,
+            (true, _) => reply.status == Status::Refused || reply.would_refuse,
             (false, Some(queued)) => i == queued,
             (false, None) => true,
         };

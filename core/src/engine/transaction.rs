@@ -2,9 +2,12 @@
 
 mod acquire;
 mod enter;
+mod extend;
 mod held_up;
+mod join;
 mod permit;
 mod queue;
+mod refusal;
 mod upstream;
 
 use std::borrow::Cow;
@@ -18,7 +21,8 @@ use crate::engine::queue::{QueueSummary, Ticket};
 use crate::engine::state::{Change, Demand, Evaluation, State, Units};
 use crate::limits::concurrency::{Lease, Leases};
 use crate::model::policy::{MAX_LIMITS, Policy};
-use crate::model::request::QueuePosition;
+use crate::model::request::{QueuePosition, Wait};
+use crate::model::share::Order;
 
 /// A call with an id.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +31,15 @@ pub(crate) struct Entry<'a> {
     pub(crate) charge: Charge,
     /// How long the charge can be corrected; `None` when it cannot.
     pub(crate) permit: Option<Micros>,
+    pub(crate) order: Order<'a>,
     pub(crate) queue: Option<Waiting<'a>>,
+}
+
+impl<'a> Entry<'a> {
+    /// Creates a call that does not queue.
+    pub(crate) fn without_queue(id: &'a str, charge: Charge, permit: Option<Micros>) -> Self {
+        Self { id, charge, permit, order: Order::default(), queue: None }
+    }
 }
 
 /// How a call with an id queues.
@@ -35,9 +47,18 @@ pub(crate) struct Entry<'a> {
 pub(crate) struct Waiting<'a> {
     pub(crate) max_wait: u64,
     pub(crate) claim_timeout: u64,
+    /// How long the ticket stays after that, while others pass it by.
+    pub(crate) keep: u64,
     /// Empty when the call retries without wake-ups.
     pub(crate) channel: &'a str,
     pub(crate) position: QueuePosition,
+}
+
+impl<'a> From<Wait<'a>> for Waiting<'a> {
+    fn from(wait: Wait<'a>) -> Self {
+        let Wait { max_wait, claim_timeout, keep, channel, position } = wait;
+        Self { max_wait: max_wait.0, claim_timeout: claim_timeout.0, keep: keep.0, channel, position }
+    }
 }
 
 /// The units that a ticket takes of the limits of a call, and which of these it has.
@@ -139,10 +160,10 @@ impl<'a> Transaction<'a> {
         self.state.decide(&self.policy, self.now, ask)
     }
 
-    /// Returns the units that a ticket takes of the limits of this call; a suspended ticket has none of them.
+    /// Returns the units that a ticket takes of the limits of this call; one that others pass by has none of them.
     pub(crate) fn units_of(&self, ticket: &Ticket) -> TicketUnits {
         let (mut units, mut has) = (Units::default(), [false; MAX_LIMITS]);
-        for (tag, of_tag) in ticket.loads().filter(|_| !ticket.is_suspended()) {
+        for (tag, of_tag) in ticket.loads().filter(|_| !ticket.is_suspended() && !self.is_passed(ticket)) {
             if let Some(i) = (0..self.own.limits().len()).find(|i| self.own.record_tag(*i) == tag) {
                 (units[i], has[i]) = (of_tag, true);
             }

@@ -18,6 +18,7 @@
 //! `10s`, `5m`, `1h`, `1d`) or an ISO 8601 duration (`PT0.1S`). A kind of limit is a member
 //! of its limiter, and has its name as label; `limits` has further ones by their labels.
 
+mod block_after;
 mod kinds;
 mod limiter;
 mod span;
@@ -29,7 +30,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use self::kinds::{Bucket, Concurrency, Labelled, Leaky, Points, Throttle, Window};
+pub use self::block_after::BlockAfter;
+pub use self::kinds::{Bucket, Concurrency, Labelled, Leaky, Points, Quota, Throttle, Window};
 pub use self::limiter::Limiter;
 pub use self::span::Span;
 

@@ -12,7 +12,8 @@ pub(crate) struct Bucket {
 impl Bucket {
     /// Advances a count from the time `last` and the limit `held` to `now`, checks `cost`, and applies `change` if it
     /// fits.
-    #[inline]
+    #[allow(clippy::inline_always)] // A caller that needs no remaining units does not divide for them.
+    #[inline(always)]
     pub(crate) fn decide(
         &self,
         mut count: u64,

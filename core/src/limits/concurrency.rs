@@ -69,6 +69,12 @@ impl Leases {
         self.by_end.get(self.ended(now) + k).map(|(end, _)| *end)
     }
 
+    /// Returns how long the live lease that ends first has been held.
+    pub(crate) fn age_of_first(&self, now: u64) -> u64 {
+        let first = self.by_end.get(self.ended(now)).and_then(|(_, id)| self.by_id.get(id));
+        first.map_or(0, |lease| now.saturating_sub(lease.granted_at))
+    }
+
     fn ended(&self, now: u64) -> usize {
         self.by_end.rank(|(end, _)| *end <= now)
     }

@@ -3,7 +3,7 @@
 -- units * scale, so a leak is exact.
 --
 -- REQUIRES: nothing
--- PROVIDES: leaky
+-- PROVIDES: leaky undrained
 
 local function leaky(level, held_capacity, held_scale, capacity, leak, scale, last, now, cost, change)
   local full, elapsed = capacity * scale, now - last
@@ -30,4 +30,19 @@ local function leaky(level, held_capacity, held_scale, capacity, leak, scale, la
     level = math.max(math.min(level + change * scale, 2 * full) - early, 0)
   end
   return level, wait, level < full and math.floor((full - level) / scale) or 0, math.ceil(level / leak)
+end
+
+-- The units of a charge that cannot have drained in the time since it was taken. The products are floats, which do not wrap
+-- round in Lua 5.4, and exact where the difference counts.
+local undrained
+
+if ARGV[4 * string.sub(ARGV[1], 1, 1) + 2] == 'correct' or ARGV[4 * string.sub(ARGV[1], 1, 1) + 2] == 'learn' then
+  function undrained(charged, elapsed, capacity, leak, scale)
+    charged = math.min(charged, 2 * capacity)
+    local drained = elapsed * 1.0 * leak
+    if drained >= charged * 1.0 * scale then
+      return 0
+    end
+    return charged - math.ceil(drained / scale)
+  end
 end

@@ -46,10 +46,19 @@ impl Leaky {
         u64::try_from(u128::from(self.capacity) * u128::from(self.scale) / u128::from(self.leak)).unwrap_or(u64::MAX)
     }
 
+    /// Returns the units of a charge that cannot have drained in the time since it was taken.
+    pub(crate) fn undrained(&self, charged: u64, elapsed: u64) -> u64 {
+        let drained = (u128::from(self.leak) * u128::from(elapsed)).div_ceil(self.scale.into());
+        // More than a debt may be was not taken.
+        let charged = charged.min(2 * self.capacity);
+        charged.saturating_sub(u64::try_from(drained).unwrap_or(u64::MAX))
+    }
+
     /// Advances a level from the time `last` to `now`, checks `cost`, and applies `change` if the cost fits.
     ///
     /// A level stored under another scale is rounded up to a whole unit, so that a resize never grants more.
-    #[inline]
+    #[allow(clippy::inline_always)] // A caller that needs no remaining units does not divide for them.
+    #[inline(always)]
     pub(crate) fn decide(&self, held: Meter, last: u64, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
         let (full, elapsed) = (self.capacity * self.scale, now - last);
         let mut level = held.level;

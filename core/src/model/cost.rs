@@ -92,6 +92,22 @@ impl<'a> Cost<'a> {
         }
     }
 
+    /// Returns the units that an extension adds to each limit of the policy: a map takes nothing of a limit that it does not
+    /// name, nor of those that count calls.
+    pub(crate) fn extension(&self, argument: &'static str, policy: &Policy) -> Result<Charge> {
+        let charge = match *self {
+            Cost::ByLabel(units) => more_by_label(argument, &units.iter().copied(), policy)?,
+            Cost::Labelled(units) => {
+                more_by_label(argument, &units.iter().map(|(label, units)| (&**label, *units)), policy)?
+            }
+            cost => cost.charge(argument, policy)?,
+        };
+        if charge.most() == 0 {
+            return Err(Error::invalid(argument, format!("must be at least 1 of one limit: {argument}=0")));
+        }
+        Ok(charge)
+    }
+
     /// Returns the units of each limit of several limiters, which are given by name.
     pub(crate) fn charges(&self, argument: &'static str, limiters: &[(&str, &Policy)]) -> Result<Vec<Charge>> {
         let has = |name: &str| limiters.iter().any(|(other, _)| *other == name);
@@ -150,11 +166,22 @@ fn of_limiter(argument: &'static str, each: &[LimiterUnits<'_>], name: &str, pol
     Cost::ByLabel(&labels).charge(argument, policy)
 }
 
-fn by_label<'a>(
+fn more_by_label<'a>(
     argument: &'static str,
     units: &(impl Iterator<Item = (&'a str, u64)> + Clone),
     policy: &Policy,
 ) -> Result<Charge> {
+    check_labels(argument, units, policy)?;
+    let of = |limit: &Limit| units.clone().find(|(label, _)| *label == &**limit.label()).map_or(0, |(_, units)| units);
+    Ok(Charge::each(policy.limits().iter().map(of)))
+}
+
+/// Checks that each label is of the policy, once, and of a limit that counts units.
+fn check_labels<'a>(
+    argument: &'static str,
+    units: &(impl Iterator<Item = (&'a str, u64)> + Clone),
+    policy: &Policy,
+) -> Result<()> {
     for (i, (label, of_label)) in units.clone().enumerate() {
         let shown: String = label.chars().take(40).collect();
         let Some(limit) = policy.limits().iter().find(|limit| **limit.label() == *label) else {
@@ -177,6 +204,15 @@ fn by_label<'a>(
             return Err(Error::invalid(argument, message));
         }
     }
+    Ok(())
+}
+
+fn by_label<'a>(
+    argument: &'static str,
+    units: &(impl Iterator<Item = (&'a str, u64)> + Clone),
+    policy: &Policy,
+) -> Result<Charge> {
+    check_labels(argument, units, policy)?;
     let of = |limit: &Limit| units.clone().find(|(label, _)| *label == &**limit.label()).map(|(_, units)| units);
     if let Some(limit) = policy.limits().iter().find(|limit| limit.kind() == Kind::Points && of(limit).is_none()) {
         let message = format!("must name the limit that counts points: label={}", limit.label());

@@ -59,7 +59,8 @@ pub struct Decision {
     /// The units that can be taken right after this decision; `None` when no limit applies.
     pub remaining: Option<u64>,
     /// How long to wait before the next attempt; zero when granted, `None` when no time is known: a pause without an end,
-    /// or a cost above a limit that was lowered without an end.
+    /// or a cost above a limit that was lowered without an end. For a grant that only [`Mode::Shadow`](crate::Mode::Shadow)
+    /// made, how long the call would have to wait.
     ///
     /// If nothing else changes, a refused call is refused one microsecond earlier and granted at this time.
     pub retry_after: Option<Micros>,
@@ -68,6 +69,9 @@ pub struct Decision {
     pub reset_after: Option<Micros>,
     /// Why the call was refused or queued; `None` when granted.
     pub reason: Option<Reason>,
+    /// For a grant that only [`Mode::Shadow`](crate::Mode::Shadow) made, why the call would have been refused or would have had to
+    /// wait; otherwise `None`. `label` names the limit. Such a grant charges nothing, and its permit is settled without effect.
+    pub would_refuse: Option<Reason>,
     /// The label of the described limit; `None` for a pause, and when no limit applies.
     pub label: Option<Label>,
     /// For several limiters that decide together, the name of the one that the numbers are of; otherwise `None`.
@@ -117,6 +121,7 @@ impl Decision {
             retry_after: Some(Micros(0)),
             reset_after: Some(Micros(0)),
             reason: None,
+            would_refuse: None,
             label: None,
             limiter: None,
             at: Micros(0),
@@ -137,6 +142,7 @@ impl Decision {
             retry_after: None,
             reset_after: None,
             reason: Some(Reason::Paused),
+            would_refuse: None,
             label: label.cloned(),
             limiter: None,
             at: Micros(0),

@@ -22,11 +22,15 @@ pub enum Kind {
     Paused = 7,
     /// A fixed number of leases at once.
     Concurrency = 8,
+    /// A fixed number of units in each period of the calendar.
+    ///
+    /// The numbers between are those of other reasons for a refusal.
+    Quota = 11,
 }
 
 impl Kind {
     /// All kinds, in the order of their codes.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Bucket,
         Self::Window,
         Self::Leaky,
@@ -35,6 +39,7 @@ impl Kind {
         Self::Unlimited,
         Self::Paused,
         Self::Concurrency,
+        Self::Quota,
     ];
 
     /// Returns the names of the arguments that give the amount and the interval of a limit; `None` where the kind has no
@@ -45,6 +50,8 @@ impl Kind {
             Self::Leaky => (Some("capacity"), Some("drain")),
             Self::Points => (Some("capacity"), Some("refill")),
             Self::Concurrency => (Some("limit"), Some("lock_timeout")),
+            // The periods are given by a calendar.
+            Self::Quota => (Some("limit"), None),
             Self::Unlimited | Self::Paused => (None, None),
         }
     }
@@ -60,6 +67,7 @@ impl Kind {
             Self::Unlimited => "unlimited",
             Self::Paused => "paused",
             Self::Concurrency => "concurrency",
+            Self::Quota => "quota",
         }
     }
 
@@ -79,7 +87,7 @@ impl Kind {
             Error::invalid(
                 "kind",
                 format!(
-                    "must be bucket, window, leaky, points, throttle, concurrency, unlimited or paused: kind={shown:?}"
+                    "must be bucket, window, leaky, points, throttle, concurrency, quota, unlimited or paused: kind={shown:?}"
                 ),
             )
         })
@@ -101,6 +109,7 @@ impl Kind {
             Self::Unlimited => 'u',
             Self::Paused => 'z',
             Self::Concurrency => 'c',
+            Self::Quota => 'q',
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `Limit`: one rule of a policy, checked on creation so that no later product exceeds 2^53.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::base::charge::MAX_UNITS;
@@ -8,9 +9,12 @@ use crate::base::micros::{MAX_SPAN, Micros};
 use crate::limits::bucket::Bucket;
 use crate::limits::concurrency::Concurrency;
 use crate::limits::leaky::Leaky;
+use crate::limits::quota::{Periods, Quota};
 use crate::limits::window::Window;
+use crate::model::calendar::Calendar;
 pub(crate) use crate::model::kind::Kind;
 use crate::model::label::Label;
+use crate::model::refund::Refund;
 
 /// The maximum limit of a window, which stores a time for each unit.
 pub const MAX_WINDOW: u64 = 100_000;
@@ -40,6 +44,9 @@ pub struct Limit {
     amount: u64,
     interval: Micros,
     pub(crate) rule: Rule,
+    /// Of a quota; `None` when only its number is known, as of an override.
+    calendar: Option<Arc<Calendar>>,
+    refund: Refund,
 }
 
 /// The arithmetic of a kind.
@@ -49,6 +56,7 @@ pub(crate) enum Rule {
     Window(Window),
     Leaky(Leaky),
     Concurrency(Concurrency),
+    Quota(Quota),
     Unlimited,
     Paused,
 }
@@ -113,6 +121,8 @@ impl Limit {
             amount: limit,
             interval,
             rule: Rule::Bucket(rule),
+            calendar: None,
+            refund: Refund::Full,
         })
     }
 
@@ -157,6 +167,8 @@ impl Limit {
             amount: limit,
             interval,
             rule: Rule::Window(rule),
+            calendar: None,
+            refund: Refund::Full,
         })
     }
 
@@ -256,6 +268,8 @@ impl Limit {
             amount: limit,
             interval,
             rule: Rule::Leaky(rule),
+            calendar: None,
+            refund: Refund::Full,
         })
     }
 
@@ -295,6 +309,55 @@ impl Limit {
             amount: limit,
             interval: lock_timeout,
             rule: Rule::Concurrency(rule),
+            calendar: None,
+            refund: Refund::Full,
+        })
+    }
+
+    /// Creates a limit of `limit` units in each period of a calendar: a day, a week, a month, a quarter or a year of a time
+    /// zone.
+    ///
+    /// All units return when a period ends, by the clock of the store. A debt of corrections and debits ends with its period,
+    /// and a permit of an earlier period is not corrected. `limit` is from 1 to 10^12, in any unit: an amount of money is
+    /// whole micro-units, 10^6 for a dollar.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Calendar, Limit, Micros, Paddlegate, Policy, Request, TestClock};
+    /// const USD: u64 = 1_000_000;
+    /// let monthly = Limit::quota(50 * USD, Calendar::month().starting("15")?)?.labelled("usd")?;
+    /// let clock = TestClock::new(Micros(1_736_899_199_000_000))?; // 2025-01-14T23:59:59Z
+    /// let spending = Paddlegate::memory_with_clock(&clock).limiter("tenant-7", Policy::new([monthly])?)?;
+    /// assert!(spending.acquire(Request::cost(49_950_000))?.allowed());
+    /// let refused = spending.acquire(Request::cost(60_000))?;
+    /// assert_eq!((refused.remaining, refused.retry_after), (Some(50_000), Some(Micros(1_000_000))));
+    /// clock.advance(Duration::from_secs(1))?;
+    /// assert_eq!(spending.acquire(Request::cost(60_000))?.remaining, Some(49_940_000));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn quota(limit: u64, calendar: Calendar) -> Result<Self> {
+        Self::quota_of(limit, Some(Arc::new(calendar)))
+    }
+
+    /// Creates the quota of an entry of the list of limiters.
+    #[cfg(feature = "redis")]
+    pub(crate) fn quota_listed(limit: u64, calendar: Option<Calendar>) -> Result<Self> {
+        Self::quota_of(limit, calendar.map(Arc::new))
+    }
+
+    /// Creates a quota of which only the number may be known.
+    fn quota_of(limit: u64, calendar: Option<Arc<Calendar>>) -> Result<Self> {
+        units("limit", limit, MAX_UNITS)?;
+        Ok(Self {
+            kind: Kind::Quota,
+            label: Label::of(Kind::Quota),
+            amount: limit,
+            interval: calendar.as_ref().map_or(Micros(0), |calendar| calendar.longest()),
+            rule: Rule::Quota(Quota { limit, end: 0 }),
+            calendar,
+            refund: Refund::Full,
         })
     }
 
@@ -306,17 +369,27 @@ impl Limit {
             amount: 0,
             interval: Micros(0),
             rule: Rule::Unlimited,
+            calendar: None,
+            refund: Refund::Full,
         }
     }
 
     /// Creates a limit that refuses every call without a call to the store.
     pub const fn paused() -> Self {
-        Self { kind: Kind::Paused, label: Label::of(Kind::Paused), amount: 0, interval: Micros(0), rule: Rule::Paused }
+        Self {
+            kind: Kind::Paused,
+            label: Label::of(Kind::Paused),
+            amount: 0,
+            interval: Micros(0),
+            rule: Rule::Paused,
+            calendar: None,
+            refund: Refund::Full,
+        }
     }
 
     /// Creates a limit of this kind; `unlimited` and `paused` ignore the numbers.
     ///
-    /// Bindings call this constructor.
+    /// Bindings call this constructor. `Invalid` for a quota, which also needs a [`Calendar`].
     ///
     /// # Examples
     ///
@@ -337,6 +410,16 @@ impl Limit {
             Kind::Unlimited => Ok(Self::unlimited()),
             Kind::Paused => Ok(Self::paused()),
             Kind::Concurrency => Self::checked_concurrency(amount, interval),
+            Kind::Quota => Err(Error::invalid("kind", "a quota has periods of the calendar, no interval: kind=quota")),
+        }
+    }
+
+    /// Creates the limit that is stored with these numbers. Of a quota only the amount is.
+    #[cfg(feature = "redis")]
+    pub(crate) fn of_numbers(kind: Kind, amount: u64, interval: Micros, offset: Micros) -> Result<Self> {
+        match kind {
+            Kind::Quota => Self::quota_of(amount, None),
+            _ => Self::of_kind(kind, amount, interval, offset),
         }
     }
 
@@ -362,6 +445,23 @@ impl Limit {
         Ok(self)
     }
 
+    /// Returns the limit with another refund of corrections; [`Refund::Full`] is the default.
+    ///
+    /// `Invalid` with the argument `refund` for other kinds than `leaky` and `points`. The option is of the caller: it rules
+    /// the corrections that this limiter makes.
+    pub fn with_refund(self, refund: Refund) -> Result<Self> {
+        if refund != Refund::Full && !matches!(self.kind, Kind::Leaky | Kind::Points) {
+            let message = format!("belongs to leaky and points, whose units drain: kind={}", self.kind.name());
+            return Err(Error::invalid("refund", message));
+        }
+        Ok(Self { refund, ..self })
+    }
+
+    /// Returns what a correction gives back.
+    pub const fn refund(&self) -> Refund {
+        self.refund
+    }
+
     /// Returns the label.
     pub fn label(&self) -> &Label {
         &self.label
@@ -374,7 +474,43 @@ impl Limit {
 
     /// Returns a limit of the same kind and label with other numbers.
     pub(crate) fn with_numbers(&self, amount: u64, interval: Micros, offset: Micros) -> Result<Self> {
-        Ok(Self { label: self.label.clone(), ..Self::of_kind(self.kind, amount, interval, offset)? })
+        let limit = match self.kind {
+            Kind::Quota => Self::quota_of(amount, self.calendar.clone())?,
+            kind => Self::of_kind(kind, amount, interval, offset)?,
+        };
+        Ok(Self { label: self.label.clone(), refund: self.refund, ..limit })
+    }
+
+    /// Returns the limit as the store has it: a quota without its calendar.
+    pub(crate) fn stored(&self) -> Self {
+        match self.kind {
+            Kind::Quota => Self { interval: Micros(0), calendar: None, ..self.clone() },
+            _ => self.clone(),
+        }
+    }
+
+    /// Returns the calendar of a quota; `None` for other kinds, and for an override, which changes the number alone.
+    pub fn calendar(&self) -> Option<&Calendar> {
+        self.calendar.as_deref()
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn shared_calendar(&self) -> Option<&Arc<Calendar>> {
+        self.calendar.as_ref()
+    }
+
+    /// Returns the period of a quota that contains `now`. Without a calendar it never ends.
+    pub(crate) fn periods(&self, now: u64) -> Periods {
+        self.calendar.as_ref().map_or(Periods { start: 0, ends: [u64::MAX; 3] }, |calendar| calendar.periods(now))
+    }
+
+    /// Returns the rule for a record that is stored at `now`.
+    #[inline]
+    pub(crate) fn rule_at(&self, now: u64) -> Rule {
+        match self.rule {
+            Rule::Quota(quota) => Rule::Quota(Quota { end: self.periods(now).ends[0], ..quota }),
+            rule => rule,
+        }
     }
 
     /// Returns the kind.
@@ -395,7 +531,8 @@ impl Limit {
         }
     }
 
-    /// Returns the interval, the time to drain or refill fully, or the duration of a lease. Where a meter
+    /// Returns the interval, the time to drain or refill fully, the duration of a lease, or the longest period of a quota's
+    /// calendar, such as 31 days. Where a meter
     /// [is not exact](Self::is_exact) it can be a little longer than was asked.
     pub const fn interval(&self) -> Micros {
         self.interval
@@ -434,6 +571,13 @@ impl Limit {
         }
     }
 
+    /// Returns whether a decision needs only the numbers of the limit: no permit, no lease, no estimate.
+    pub(crate) const fn is_plain(&self) -> bool {
+        // Every field is named, so that a new one cannot be forgotten here.
+        let Self { kind, label: _, amount: _, interval: _, rule: _, calendar: _, refund: _ } = self;
+        matches!(kind, Kind::Bucket | Kind::Window | Kind::Leaky | Kind::Throttle)
+    }
+
     /// Returns whether a call of any cost counts as one: a start of a throttle, or a lease.
     pub(crate) fn counts_starts(&self) -> bool {
         matches!(self.kind, Kind::Throttle | Kind::Concurrency)
@@ -455,6 +599,8 @@ impl Limit {
             amount: capacity,
             interval: Micros(rule.drain()),
             rule: Rule::Leaky(rule),
+            calendar: None,
+            refund: Refund::Full,
         })
     }
 }

@@ -1,11 +1,14 @@
 //! `LimiterInfo`: one limiter in the list of all limiters of a store.
 
 use crate::base::micros::Micros;
+#[cfg(feature = "redis")]
+use crate::model::calendar::Calendar;
+#[cfg(feature = "redis")]
+use crate::model::kind::Kind;
 use crate::model::label::MAX_LABELS;
 use crate::model::limit::Limit;
 #[cfg(feature = "redis")]
 use crate::model::policy::{Policy, parse_tag, tag};
-use crate::model::statistics::DEFAULT_STATISTICS_TTL;
 
 /// A page of the list of limiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,6 +18,10 @@ pub struct ListPage {
     /// The cursor of the next page of this part; 0 on the last page.
     pub cursor: u64,
 }
+
+/// The number of limiters with which a page of the whole list is complete: 100. The last page may have fewer, and a page may have
+/// more.
+pub const LIMITERS_PER_PAGE: usize = 100;
 
 /// A page of the whole list of limiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +37,7 @@ pub struct LimiterPage {
 pub struct LimiterInfo {
     /// The name of the limiter.
     pub name: String,
-    /// The group of the limiter, if it has one; always `None` in memory, where a group has no effect.
+    /// The group of the limiter, if it has one.
     pub group: Option<String>,
     /// Whether the limiter has a state for each key.
     pub keyed: bool,
@@ -43,13 +50,15 @@ pub struct LimiterInfo {
 }
 
 impl LimiterInfo {
-    /// Formats an entry: `ttl|tag amount interval offset,...|name`; with a group
+    /// Formats an entry: `ttl|tag amount interval offset,...|name`, of a quota `tag amount period zone start`; with a group
     /// `ttl,bytes of the group|tag amount interval offset,...|group name`, without a space between group and name. The ttl of a
     /// keyed limiter ends with `k`.
     #[cfg(feature = "redis")]
     pub(crate) fn entry(name: &str, group: Option<&str>, keyed: bool, policy: &Policy, ttl: Micros) -> String {
-        let limit =
-            |limit: &Limit| format!("{} {} {} {}", tag(limit), limit.amount(), limit.interval().0, limit.offset().0);
+        let limit = |limit: &Limit| match limit.calendar() {
+            Some(calendar) => format!("{} {} {calendar}", tag(limit), limit.amount()),
+            None => format!("{} {} {} {}", tag(limit), limit.amount(), limit.interval().0, limit.offset().0),
+        };
         let limits: Vec<String> = policy.limits().iter().map(limit).collect();
         let (ttl, limits) = (format!("{}{}", ttl.0, if keyed { "k" } else { "" }), limits.join(","));
         match group {
@@ -75,6 +84,12 @@ impl LimiterInfo {
         let limit = |words: &str| {
             let mut words = words.split(' ');
             let (kind, label) = parse_tag(words.next()?)?;
+            if kind == Kind::Quota {
+                let (amount, per) = (words.next()?.parse().ok()?, words.next()?);
+                // A zone that this process does not know must not hide the limiter.
+                let calendar = Calendar::parse(per, words.next(), words.next()).ok();
+                return Limit::quota_listed(amount, calendar).ok()?.labelled(&label).ok();
+            }
             let mut number = || words.next()?.parse().ok();
             let (amount, interval, offset) = (number()?, Micros(number()?), Micros(number()?));
             Limit::of_kind(kind, amount, interval, offset).ok()?.labelled(&label).ok()
@@ -87,10 +102,6 @@ impl LimiterInfo {
             last_used: Micros(forgotten_at.checked_sub(ttl)?),
             ttl: Micros(ttl),
         })
-    }
-
-    pub(crate) fn of_memory(name: String, limits: Vec<Limit>, keyed: bool) -> Self {
-        Self { name, group: None, keyed, limits, last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
     }
 
     /// Sorts by name, group and whether it is keyed, and merges the entries that have these in common: one has every limit as last used.

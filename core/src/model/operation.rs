@@ -4,6 +4,7 @@ use crate::base::micros::Micros;
 use crate::model::budget::UpstreamReport;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
+use crate::model::extension::Extension;
 use crate::model::learned::Learned;
 use crate::model::limiter_info::{LimiterPage, ListPage};
 use crate::model::overrides::{AdminCommand, RuntimeState};
@@ -26,6 +27,13 @@ pub enum Operation<'a> {
         permit: &'a str,
         /// The actual cost of the call.
         actual: Cost<'a>,
+    },
+    /// [`Limiter::extend`](crate::Limiter::extend).
+    Extend {
+        /// The id of the permit.
+        permit: &'a str,
+        /// The units to reserve in addition.
+        units: Cost<'a>,
     },
     /// [`Limiter::acquire_with_id`](crate::Limiter::acquire_with_id).
     AcquireWithId {
@@ -76,6 +84,8 @@ pub enum Answer {
     Decision(Decision),
     /// The result of `Correct`, `Release` and `Cancel`.
     Settlement(Settlement),
+    /// The result of `Extend`.
+    Extension(Box<Extension>),
     /// The result of `ApplyReport`.
     Report(Box<Learned>),
     /// The result of `Renew`: how long the lease lasts from now, or `None` when it has ended.

@@ -7,6 +7,7 @@ use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
 use crate::model::kind::Kind;
 use crate::model::label::Label;
 use crate::model::limit::Limit;
+use crate::model::mode::Mode;
 use crate::model::policy::Policy;
 
 /// A point in time by the clock of the store.
@@ -78,13 +79,16 @@ pub enum AdminCommand<'a> {
     Get,
     /// Refuses every call until this time. A pause that ends later stays in force.
     Pause(Deadline),
-    /// Ends the pause.
+    /// Refuses every call until this time, with the reason [`Blocked`](crate::Reason::Blocked): a pause of a key that was abused. A
+    /// block that ends later stays in force.
+    Block(Deadline),
+    /// Ends the pause and the block, and counts refusals anew.
     Resume,
     /// Overrides limits of the policy in every process.
     Override {
         /// The changes, by the labels and kinds of limits.
         changes: &'a [LimitOverride],
-        /// The end of all overrides, including earlier ones. Ignored unless `changes` sets a limit.
+        /// The end of all overrides, including earlier ones. Ignored unless `changes` sets a limit or the mode.
         ///
         /// `None` keeps the overrides until they are removed, or until no call was granted for 90 days.
         expires: Option<Deadline>,
@@ -101,6 +105,10 @@ pub enum LimitOverride {
     Remove(Label),
     /// Removes all overrides.
     RemoveAll,
+    /// Overrides the mode of every limiter of the name, whatever its own.
+    Mode(Mode),
+    /// Removes the override of the mode.
+    RemoveMode,
 }
 
 /// The pause, the overrides and the learned limits of a limiter.
@@ -114,6 +122,10 @@ pub struct RuntimeState {
     pub in_use: bool,
     /// How long the pause lasts from now; `None` without a pause.
     pub paused_for: Option<Micros>,
+    /// How long the block lasts from now, by a command or by refusals; `None` without a block.
+    pub blocked_for: Option<Micros>,
+    /// The override of the mode, which lasts as long as those of limits; `None` without one.
+    pub mode: Option<Mode>,
     /// The active overrides, sorted by label; also those of limits that the policy does not have.
     pub overrides: Vec<Limit>,
     /// How long the overrides last from now; `None` when they last until they are removed.
@@ -128,10 +140,9 @@ impl AdminCommand<'_> {
         match self {
             Self::Get => "runtime_state",
             Self::Pause(_) => "pause",
+            Self::Block(_) => "block",
             Self::Resume => "resume",
-            Self::Override { changes, .. } if changes.iter().all(|change| !matches!(change, LimitOverride::Set(_))) => {
-                "restore"
-            }
+            Self::Override { changes, .. } if !changes.iter().any(LimitOverride::sets) => "restore",
             Self::Override { .. } => "override",
         }
     }
@@ -139,7 +150,7 @@ impl AdminCommand<'_> {
     pub(crate) fn check(&self, policy: &Policy) -> Result<()> {
         match self {
             Self::Get | Self::Resume => Ok(()),
-            Self::Pause(moment) => moment.check(("for", "until")),
+            Self::Pause(moment) | Self::Block(moment) => moment.check(("for", "until")),
             Self::Override { changes, expires } => {
                 expires.map_or(Ok(()), |moment| moment.check(("expires_in", "expires_at")))?;
                 if changes.is_empty() {
@@ -159,6 +170,11 @@ impl AdminCommand<'_> {
                         return Err(Error::invalid("limits", message));
                     }
                     let known = policy.limits().iter().find(|limit| limit.label() == label);
+                    let calendars = known.and_then(Limit::calendar).zip(set.calendar());
+                    if calendars.is_some_and(|(known, set)| known != set) {
+                        let message = format!("changes the number of a quota, not its calendar: label={label}");
+                        return Err(Error::invalid("limits", message));
+                    }
                     if let Some(known) = known.filter(|known| known.kind() != kind) {
                         let (kind, known) = (kind.name(), known.kind().name());
                         let message =
@@ -181,6 +197,11 @@ impl AdminCommand<'_> {
 }
 
 impl LimitOverride {
+    /// Returns whether this sets an override, so that the end of all overrides is that of its command.
+    pub(crate) const fn sets(&self) -> bool {
+        matches!(self, Self::Set(_) | Self::Mode(_))
+    }
+
     fn limit(&self) -> Option<&Limit> {
         match self {
             Self::Set(limit) => Some(limit),

@@ -39,6 +39,9 @@ pub(crate) const OURS: &str = "~~";
 /// The permit id for a policy without limits, and for a grant that fails open.
 pub(crate) const UNLIMITED: &str = "unlimited";
 
+/// The permit id of a grant that only shadow made. Nothing is charged for it, so its settlement changes nothing.
+pub(crate) const SHADOW: &str = "shadow";
+
 /// The result of a correction, a release or a cancellation. The codes and names never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -99,12 +102,17 @@ impl fmt::Display for Permit<'_> {
 }
 
 /// The parts of the permit id of several limiters: `<id of the call>` and `+<time of the grant>:<charge>` of each limiter,
-/// or `+` of a limiter without a permit.
+/// `+` of a limiter without a permit, or `+~` of one that only passed the call because it is in shadow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JointPermit<'a> {
     pub(crate) id: &'a str,
     pub(crate) permits: Vec<Option<Permit<'a>>>,
+    /// Whether each limiter only passed the call because it is in shadow.
+    pub(crate) in_shadow: Vec<bool>,
 }
+
+/// The word of a limiter in shadow.
+const IN_SHADOW: &str = "~";
 
 impl<'a> JointPermit<'a> {
     /// Parses the permit id of so many limiters; `None` when this library cannot have issued it.
@@ -112,7 +120,7 @@ impl<'a> JointPermit<'a> {
         let mut words: Vec<&str> = text.rsplitn(limiters + 1, '+').collect();
         let id = words.pop().filter(|id| !id.is_empty() && id.len() <= MAX_ID && words.len() == limiters)?;
         let permit = |word: &&'a str| {
-            if word.is_empty() {
+            if word.is_empty() || *word == IN_SHADOW {
                 return Some(None);
             }
             let (granted_at, charged) = word.split_once(':')?;
@@ -120,15 +128,17 @@ impl<'a> JointPermit<'a> {
             Some(Some(Permit { id, granted_at, charged: Charge::parse(charged)? }))
         };
         let permits = words.iter().rev().map(permit).collect::<Option<Vec<_>>>()?;
-        Some(Self { id, permits })
+        let in_shadow = words.iter().rev().map(|word| *word == IN_SHADOW).collect();
+        Some(Self { id, permits, in_shadow })
     }
 }
 
 impl fmt::Display for JointPermit<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.id)?;
-        self.permits.iter().try_for_each(|permit| match permit {
+        self.permits.iter().zip(&self.in_shadow).try_for_each(|(permit, in_shadow)| match permit {
             Some(permit) => write!(f, "+{}:{}", permit.granted_at, permit.charged),
+            None if *in_shadow => write!(f, "+{IN_SHADOW}"),
             None => f.write_str("+"),
         })
     }

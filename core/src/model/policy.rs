@@ -6,8 +6,12 @@ use std::sync::Arc;
 use crate::base::charge::Charge;
 pub use crate::base::charge::MAX_LIMITS;
 use crate::base::error::{Error, Result};
+use crate::model::block_after::BlockAfter;
 use crate::model::label::Label;
 use crate::model::limit::{Kind, Limit, Rule};
+use crate::model::mode::Mode;
+#[cfg(feature = "redis")]
+use crate::model::refund::Refund;
 
 /// One to eight limits of any kind, each with its own label. Every limit must allow a call; the most restrictive one
 /// decides.
@@ -15,13 +19,15 @@ use crate::model::limit::{Kind, Limit, Rule};
 pub struct Policy {
     limits: Vec<Limit>,
     estimated: bool,
-    tags: Tags,
+    tags: Arc<Tags>,
+    mode: Mode,
+    block_after: Option<BlockAfter>,
 }
 
 /// The tag of each limit, by which the store finds what was taken: the letter of the kind, and the label if it is not the
 /// kind's name. `l` is a `leaky`, `w:rpm` a window with the label `rpm`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Tags {
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Tags {
     each: Box<[Box<str>]>,
     /// The tags of their records, sorted, with commas between.
     joined: Arc<str>,
@@ -32,7 +38,8 @@ struct Tags {
 impl Policy {
     /// Creates a policy; unlimited limits are dropped, since they never refuse.
     ///
-    /// `Invalid` for an empty list, more than eight limits, two limits with one label, or more than one concurrency limit.
+    /// `Invalid` for an empty list, more than eight limits, two limits with one label, more than one concurrency limit, or a
+    /// quota without a calendar.
     ///
     /// # Examples
     ///
@@ -54,6 +61,9 @@ impl Policy {
                 format!("a policy has one to {MAX_LIMITS} limits: limits={}", limits.len()),
             ));
         }
+        if limits.iter().any(|limit| limit.kind() == Kind::Quota && limit.calendar().is_none()) {
+            return Err(Error::invalid("limits", "a quota of an override has no calendar; use that of the policy"));
+        }
         limits.retain(|limit| limit.kind() != Kind::Unlimited);
         if limits.iter().filter(|limit| limit.kind() == Kind::Concurrency).count() > 1 {
             return Err(Error::invalid("limits", "a policy has at most one concurrency limit; keep the lower"));
@@ -73,7 +83,40 @@ impl Policy {
     }
 
     fn of(limits: Vec<Limit>) -> Self {
-        Self { estimated: limits.iter().any(|limit| limit.kind() == Kind::Points), tags: Tags::new(&limits), limits }
+        let estimated = limits.iter().any(|limit| limit.kind() == Kind::Points);
+        Self { estimated, tags: Arc::new(Tags::new(&limits)), limits, mode: Mode::Enforce, block_after: None }
+    }
+
+    /// Returns the policy in a mode; by default it enforces its limits.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Mode, Policy};
+    /// let policy = Policy::new([Limit::window(5, Duration::from_secs(60))?])?;
+    /// assert_eq!((policy.mode(), policy.with_mode(Mode::Shadow).mode()), (Mode::Enforce, Mode::Shadow));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Returns the mode.
+    pub const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Returns the policy with a rule for blocks, or without one, which is the default.
+    #[must_use]
+    pub fn with_block_after(self, block_after: Option<BlockAfter>) -> Self {
+        Self { block_after, ..self }
+    }
+
+    /// Returns the rule for blocks.
+    pub const fn block_after(&self) -> Option<&BlockAfter> {
+        self.block_after.as_ref()
     }
 
     /// Returns the limits that can refuse, in the given order; empty when the policy is unlimited.
@@ -122,6 +165,20 @@ impl Policy {
         }
     }
 
+    /// Returns the only limit of a policy whose calls need no id, no estimate and no other limit; `None` for other policies.
+    pub(crate) fn plain(&self) -> Option<&Limit> {
+        // Every field is named, so that a new one cannot be forgotten here.
+        let Self { limits, estimated: _, tags: _, mode, block_after } = self;
+        let is_plain = |limit: &&Limit| limit.is_plain() && *mode == Mode::Enforce && block_after.is_none();
+        limits.first().filter(is_plain).filter(|_| limits.len() == 1)
+    }
+
+    /// Returns the tags of all limits. Policies that differ only in their numbers share them.
+    #[inline]
+    pub(crate) fn tag_list(&self) -> &Arc<Tags> {
+        &self.tags
+    }
+
     /// Returns the sorted record tags of all limits, with commas between.
     pub(crate) fn tags(&self) -> &Arc<str> {
         &self.tags.joined
@@ -134,7 +191,9 @@ impl Policy {
             // Leases are of the name, so another concurrency limit has nothing of its own in the state.
             let has_leases =
                 other.kind() == Kind::Concurrency && limits.iter().any(|limit| limit.kind() == other.kind());
-            if !has_leases && !limits.iter().any(|limit| limit.is_same(other)) {
+            // A quota without its calendar is a number of the store.
+            let is_number = other.kind() == Kind::Quota && other.calendar().is_none();
+            if !has_leases && !is_number && !limits.iter().any(|limit| limit.is_same(other)) {
                 limits.to_mut().push(other.clone());
             }
         }
@@ -156,10 +215,11 @@ impl Policy {
     /// Returns a policy of the same kinds and labels with other numbers.
     pub(crate) fn with(&self, number: impl Fn(usize, &Limit) -> Limit) -> Self {
         let limits = self.limits.iter().enumerate().map(|(i, limit)| number(i, limit));
-        Self { limits: limits.collect(), estimated: self.estimated, tags: self.tags.clone() }
+        Self { limits: limits.collect(), tags: self.tags.clone(), ..*self }
     }
 
-    /// Returns the capacity of a limit; zero for the index after the last, which denotes a runtime pause.
+    /// Returns the capacity of a limit; zero for the index after the last, which denotes a runtime pause, and the one after that,
+    /// which denotes a block.
     pub(crate) fn capacity(&self, index: usize) -> u64 {
         self.limits.get(index).map_or(0, Limit::capacity)
     }
@@ -179,6 +239,14 @@ impl Policy {
             Some((i, limit)) => Err(exceeds_capacity(argument, charge.of(i), limit.label(), limit.amount())),
             None => Ok(()),
         }
+    }
+
+    /// Returns a digit for each limit, 1 where corrections give back no drained units; empty without such a limit.
+    #[cfg(feature = "redis")]
+    pub(crate) fn refunds(&self) -> String {
+        let digit = |limit: &Limit| if limit.refund() == Refund::Undrained { '1' } else { '0' };
+        let digits: String = self.limits.iter().map(digit).collect();
+        if digits.contains('1') { digits } else { String::new() }
     }
 
     /// Returns the charge in the order of the sorted tags.
@@ -210,6 +278,12 @@ pub(crate) fn is_exceeded(limit: &Limit, cost: u64) -> bool {
 }
 
 impl Tags {
+    /// Returns whether two policies have limits with the same tags in the same order. Those of one limiter share a list.
+    #[inline]
+    pub(crate) fn is_same(this: &Arc<Self>, other: &Arc<Self>) -> bool {
+        Arc::ptr_eq(this, other) || this.each == other.each
+    }
+
     fn new(limits: &[Limit]) -> Self {
         let each: Box<[Box<str>]> = limits.iter().map(|limit| tag(limit).into_boxed_str()).collect();
         let of_record = |(i, limit): (usize, &Limit)| match limit.rule {

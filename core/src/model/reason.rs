@@ -22,35 +22,54 @@ pub enum Reason {
     Paused,
     /// A limit that was lowered at run time is below the cost. The call can pass when the limit is raised again.
     TooLarge,
+    /// A block, set by a command or by refusals.
+    Blocked,
 }
 
 impl Reason {
-    /// Returns the name, as the scripting languages show it: that of the limit's kind, `paused` or `too_large`.
+    /// Returns the name, as the scripting languages show it: that of the limit's kind, `paused`, `too_large` or `blocked`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Limit(kind) => kind.name(),
             Self::Paused => Kind::Paused.name(),
             Self::TooLarge => "too_large",
+            Self::Blocked => "blocked",
         }
     }
 
-    /// Returns the code, as C shows it: that of the limit's kind, or 9 for `TooLarge`. The codes never change.
+    /// Returns the code, as C shows it: that of the limit's kind, 9 for `TooLarge` or 12 for `Blocked`. The
+    /// codes never change. No reason has the code 10, with which C says that the store was unavailable.
     pub const fn code(self) -> u8 {
         match self {
             Self::Limit(kind) => kind as u8,
             Self::Paused => Kind::Paused as u8,
             Self::TooLarge => 9,
+            Self::Blocked => 12,
         }
     }
 
     /// Returns the reason with this name.
     pub fn from_name(name: &str) -> Result<Self> {
-        if name == Self::TooLarge.name() { Ok(Self::TooLarge) } else { Kind::from_name(name).map(Self::from) }
+        let others = [Self::TooLarge, Self::Blocked];
+        others.into_iter().find(|other| other.name() == name).map_or_else(|| Kind::from_name(name).map(Self::from), Ok)
     }
 }
 
 impl From<Kind> for Reason {
     fn from(kind: Kind) -> Self {
         if kind == Kind::Paused { Self::Paused } else { Self::Limit(kind) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_its_own_code() {
+        let kinds = Kind::ALL.into_iter().map(Reason::from);
+        let mut codes: Vec<u8> = kinds.chain([Reason::TooLarge, Reason::Blocked]).map(Reason::code).collect();
+        codes.sort_unstable();
+        assert_eq!(codes, [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12]);
     }
 }

@@ -1,12 +1,13 @@
 //! `Request`: the cost of one call, or its estimate.
 
-use crate::base::bounds::CLAIM_TIMEOUT;
+use crate::base::bounds::{ADMISSION_CLAIM_TIMEOUT, CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT};
 use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
 use crate::model::cost::Cost;
 use crate::model::permit::{LOCAL, MAX_ID, MAX_PERMIT_TIMEOUT, PERMIT_TIMEOUT};
 use crate::model::policy::Policy;
+use crate::model::share::{MAX_PRIORITY, Order, Share};
 
 /// The cost of one call, final or as an estimate that is corrected later.
 ///
@@ -29,6 +30,10 @@ pub struct Request<'a> {
     /// How long after its grant an estimate can be settled: from 5 minutes to 7 days. Default
     /// [`PERMIT_TIMEOUT`](crate::PERMIT_TIMEOUT).
     pub settle_within: Option<Micros>,
+    /// The priority in the queue, from 0 to 9: higher first. Default 0. A call that does not queue has no use for it.
+    pub priority: u8,
+    /// Whose call this is, so that the callers of a limiter with a queue get fair shares of it. Default nobody's.
+    pub share: Option<Share<'a>>,
 }
 
 /// How a call waits in the limiter's queue.
@@ -52,6 +57,9 @@ pub struct Wait<'a> {
     pub max_wait: Micros,
     /// The claim timeout: the ticket keeps its queue position for this time after its call should have retried.
     pub claim_timeout: Micros,
+    /// How long the ticket stays after the claim timeout. Others pass it by then, and it has its old position when its call
+    /// retries. Default 0.
+    pub keep: Micros,
     /// The channel for wake-ups, from [`WakeupListener`](crate::WakeupListener). Empty when the call retries without
     /// them.
     pub channel: &'a str,
@@ -74,7 +82,15 @@ impl Wait<'_> {
     /// Creates a wait of at most `max_wait` at the end of the queue, without a channel and with the default claim
     /// timeout.
     pub const fn up_to(max_wait: Micros) -> Self {
-        Self { max_wait, claim_timeout: CLAIM_TIMEOUT, channel: "", position: QueuePosition::End }
+        Self { max_wait, claim_timeout: CLAIM_TIMEOUT, keep: Micros(0), channel: "", position: QueuePosition::End }
+    }
+
+    /// Creates the wait of a job, whose host calls again at its own pace: with the default claim timeout
+    /// [`ADMISSION_CLAIM_TIMEOUT`](crate::ADMISSION_CLAIM_TIMEOUT), after which others pass the ticket by for
+    /// [`JOB_CLAIM_TIMEOUT`](crate::JOB_CLAIM_TIMEOUT) before the position is lost.
+    pub fn of_job(max_wait: Micros, claim_timeout: Option<Micros>) -> Self {
+        let claim_timeout = claim_timeout.unwrap_or(ADMISSION_CLAIM_TIMEOUT);
+        Self { claim_timeout, keep: JOB_CLAIM_TIMEOUT, ..Self::up_to(max_wait) }
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -83,6 +99,9 @@ impl Wait<'_> {
         }
         if self.claim_timeout.0 == 0 || self.claim_timeout > MAX_SPAN {
             return Err(Error::invalid("claim_timeout", "must be from one microsecond to ten years"));
+        }
+        if self.keep > MAX_SPAN {
+            return Err(Error::invalid("keep", "must be at most ten years"));
         }
         if self.channel.len() > MAX_CHANNEL || self.channel.bytes().any(|b| b.is_ascii_control()) {
             return Err(Error::invalid("channel", format!("must be at most {MAX_CHANNEL} printable bytes")));
@@ -131,6 +150,95 @@ impl<'a> Request<'a> {
         Self { settle_within: Some(time), ..self }
     }
 
+    /// Returns the request with a priority in the queue, from 0 to 9: higher first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request, Wait};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
+    /// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+    /// let wait = Some(Wait::up_to(Micros(60_000_000)));
+    /// workers.acquire_with_id(Request::cost(1), "report", wait)?;
+    /// workers.acquire_with_id(Request::cost(1).priority(9), "payment", wait)?;
+    /// workers.release(&permit)?;
+    /// assert!(!workers.acquire_with_id(Request::cost(1), "report", wait)?.allowed());
+    /// assert!(workers.acquire_with_id(Request::cost(1).priority(9), "payment", wait)?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn priority(self, priority: u8) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// Returns the request as one of `share`, such as a tenant. Shares with calls in the queue take turns by what their
+    /// calls cost, whatever the number of their calls.
+    ///
+    /// A share of weight 2 (from 1 to 1000) gets twice as much as one of weight 1. Calls without a share are one share of
+    /// weight 1. While there are shares or priorities in a queue, the time of a queued call is an estimate by the mean of
+    /// those ahead, and a refusal for a too long wait is made by it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request, Wait};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
+    /// workers.acquire(Request::cost(1))?;
+    /// let queued = |id: &str, share| {
+    ///     let wait = Some(Wait::up_to(Micros(60_000_000)));
+    ///     workers.acquire_with_id(Request::cost(1).share(share, 1), id, wait).map(|decision| decision.ticket.unwrap().position)
+    /// };
+    /// assert_eq!((queued("a1", "acme")?, queued("a2", "acme")?, queued("a3", "acme")?), (0, 1, 2));
+    /// assert_eq!(queued("b1", "globex")?, 1, "behind the first of the other share");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn share(self, name: &'a str, weight: u32) -> Self {
+        Self { share: Some(Share { name, weight }), ..self }
+    }
+
+    /// Returns the request with the place in the queue that the arguments of a caller name, which may be of any range.
+    pub fn in_queue(self, priority: Option<u64>, share: Option<&'a str>, weight: Option<u64>) -> Result<Self> {
+        let priority = priority.map_or(Ok(self.priority), |priority| {
+            u8::try_from(priority).map_err(|_| Error::invalid("priority", out_of_range(priority)))
+        })?;
+        let share = match (share, weight) {
+            (None, Some(_)) => return Err(Error::invalid("weight", "belongs to a share; leave it out or give one")),
+            (None, None) => self.share,
+            (Some(name), weight) => {
+                Some(Share { name, weight: u32::try_from(weight.unwrap_or(1)).unwrap_or(u32::MAX) })
+            }
+        };
+        let request = Self { priority, share, ..self };
+        request.order().map(|_| request)
+    }
+
+    /// Returns the checked order of the call in the queue.
+    pub(crate) fn order(&self) -> Result<Order<'a>> {
+        if self.priority > MAX_PRIORITY {
+            return Err(Error::invalid("priority", out_of_range(self.priority.into())));
+        }
+        let Some(share) = self.share else { return Ok(Order { priority: self.priority, ..Order::default() }) };
+        share.check()?;
+        Ok(Order { priority: self.priority, weight: share.weight, share: share.name })
+    }
+
+    /// Returns the units of a call without an estimate and without labels; `None` for another one.
+    #[inline]
+    pub(crate) fn plain_units(&self) -> Option<u64> {
+        // Every field is named, so that a new one cannot be forgotten here.
+        match *self {
+            // How a call would queue does not matter to one that does not.
+            Self { cost: None, estimate: None, settle_within: None, priority: _, share: _ } => Some(1),
+            Self { cost: Some(Cost::Units(units)), estimate: None, settle_within: None, priority: _, share: _ } => {
+                Some(units)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the units to take of each limit, and how long the grant can be settled if it needs a permit.
     #[inline]
     pub(crate) fn charge(&self, policy: &Policy) -> Result<(Charge, Option<Micros>)> {
@@ -175,6 +283,10 @@ impl<'a> Request<'a> {
             (None, None) => Ok((one(), None)),
         }
     }
+}
+
+fn out_of_range(priority: u64) -> String {
+    format!("must be from 0 to {MAX_PRIORITY}: priority={priority}")
 }
 
 #[cold]

@@ -35,10 +35,12 @@ pub struct Statistics {
     pub leases: u64,
     /// Current tickets in the queue.
     pub tickets: u64,
+    /// Calls that only [`Mode::Shadow`](crate::Mode::Shadow) let pass; they count neither as granted nor as refused.
+    pub shadow_refused: u64,
 }
 
 impl Statistics {
-    /// The names of the fields, in their order.
+    /// The names of the fields, in their order, but for `shadow_refused`.
     pub const FIELDS: [&'static str; 12] = [
         "granted",
         "refused",
@@ -82,22 +84,44 @@ impl Statistics {
 
     /// Returns the sums of both; a difference may have wrapped round.
     pub(crate) fn plus(&self, other: &Self) -> Self {
-        let (mut sums, others) = (self.values(), other.values());
+        let (mut sums, others) = (self.all(), other.all());
         sums.iter_mut().zip(others).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
-        Self::from_values(sums)
+        Self::from_all(sums)
     }
 
     /// Returns the difference from earlier statistics, for [`plus`](Self::plus).
     pub(crate) fn minus(&self, earlier: &Self) -> Self {
-        let (mut differences, others) = (self.values(), earlier.values());
+        let (mut differences, others) = (self.all(), earlier.all());
         differences.iter_mut().zip(others).for_each(|(it, other)| *it = it.wrapping_sub(other));
-        Self::from_values(differences)
+        Self::from_all(differences)
     }
 
-    /// Creates statistics from values in the order of [`FIELDS`](Self::FIELDS).
-    pub(crate) const fn from_values(values: [u64; 12]) -> Self {
-        let [granted, refused, waited, wait, units, corrections, held, overages, reclaimed, lapsed, leases, tickets] =
-            values;
+    /// Returns the values in the order of [`FIELDS`](Self::FIELDS), then `shadow_refused`.
+    pub(crate) const fn all(&self) -> [u64; 13] {
+        let values = self.values();
+        let mut all = [self.shadow_refused; 13];
+        let (first, _) = all.split_at_mut(values.len());
+        first.copy_from_slice(&values);
+        all
+    }
+
+    /// Creates statistics from values in the order of [`all`](Self::all).
+    pub(crate) const fn from_all(values: [u64; 13]) -> Self {
+        let [
+            granted,
+            refused,
+            waited,
+            wait,
+            units,
+            corrections,
+            held,
+            overages,
+            reclaimed,
+            lapsed,
+            leases,
+            tickets,
+            shadow_refused,
+        ] = values;
         Self {
             granted,
             refused,
@@ -111,6 +135,7 @@ impl Statistics {
             lapsed,
             leases,
             tickets,
+            shadow_refused,
         }
     }
 }

@@ -5,8 +5,10 @@ use crate::base::error::Result;
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::client::limiter::MAX_NAME;
 use crate::client::reschedule::RESCHEDULE;
+use crate::model::calendar::Calendar;
 use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit, MAX_UNITS};
 use crate::model::policy::{MAX_LIMITS, Policy};
+use crate::model::refund::Refund;
 
 /// One of the compared policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +108,8 @@ fn limit(field: &Field<'_>) -> Result<Limit> {
         (Kind::Unlimited | Kind::Paused, Some(_)) => {
             return Err(interval.fault(&format!("has no meaning for {}; remove it", kind.name())));
         }
-        (Kind::Unlimited | Kind::Paused, None) => Micros(0),
+        (Kind::Unlimited | Kind::Paused | Kind::Quota, None) => Micros(0),
+        (Kind::Quota, Some(_)) => return Err(interval.fault("has no meaning for a quota; give per")),
         (Kind::Concurrency, given) => given.unwrap_or(LOCK_TIMEOUT),
         (_, given) => interval.required(given)?,
     };
@@ -115,10 +118,24 @@ fn limit(field: &Field<'_>) -> Result<Limit> {
     }
     let offset = offset.span()?.unwrap_or_default();
     // The argument names for amount and interval depend on the kind.
-    let limit = Limit::of_kind(kind, amount, interval, offset).map_err(|error| match error.argument() {
+    let limit = match kind {
+        Kind::Quota => {
+            let per = field.get("per");
+            let (timezone, starts) = (field.get("timezone"), field.get("starts"));
+            let calendar = Calendar::parse(per.required(per.text()?)?, timezone.text()?, starts.text()?);
+            calendar.and_then(|calendar| Limit::quota(amount, calendar))
+        }
+        kind => Limit::of_kind(kind, amount, interval, offset),
+    };
+    let limit = limit.map_err(|error| match error.argument() {
         Some("capacity" | "limit") => field.get("limit").fault(error.message()),
-        Some("offset") => field.get("offset").fault(error.message()),
+        Some(argument @ ("offset" | "per" | "timezone" | "starts")) => field.get(argument).fault(error.message()),
         _ => field.get("interval").fault(error.message()),
     })?;
+    let refund = field.get("refund");
+    let limit = match refund.word(&[("full", Refund::Full), ("undrained", Refund::Undrained)], Some(Refund::Full))? {
+        Refund::Full => limit,
+        kept @ Refund::Undrained => limit.with_refund(kept).map_err(|error| refund.fault(error.message()))?,
+    };
     field.get("label").label()?.map_or(Ok(limit.clone()), |label| limit.labelled(&label))
 }

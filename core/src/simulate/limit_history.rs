@@ -32,7 +32,14 @@ impl LimitHistory {
         // The new state replaces the expiry of an earlier override.
         self.stretches.retain(|(from, _)| *from < now);
         let overridden = |own: &Limit| runtime_state.overrides.iter().find(|limit| limit.is_same(own));
-        let limits = own.limits().iter().map(|own| overridden(own).unwrap_or(own).clone()).collect();
+        let effective = |own: &Limit| match overridden(own) {
+            // An override changes the number of a quota alone.
+            Some(limit) if own.kind() == Kind::Quota => {
+                own.with_numbers(limit.amount(), own.interval(), own.offset()).unwrap_or_else(|_| own.clone())
+            }
+            limit => limit.unwrap_or(own).clone(),
+        };
+        let limits = own.limits().iter().map(effective).collect();
         self.stretches.push((now, limits));
         if let Some(lasts) = runtime_state.expires_after {
             self.stretches.push((now + lasts.0, own.limits().to_vec()));
@@ -82,6 +89,18 @@ impl LimitHistory {
                     capacity = most;
                     // Fixed point, so that fractions of units from several periods add up to whole units.
                     leaked += ((amount * (end - from)) << 32).div_ceil(interval);
+                }
+                Kind::Quota => {
+                    let (mut at, end) = (u128::from(self.start) + from, u128::from(self.start) + end);
+                    while at < end {
+                        let periods = limit.periods(u64::try_from(at).unwrap_or(u64::MAX));
+                        let (interval, number) = (0, u128::from(periods.start));
+                        let is_same = |block: &Block| (block.interval, block.number) == (interval, number);
+                        let counted = block.filter(is_same).map_or(0, |block| block.amount);
+                        allowed += amount.saturating_sub(counted);
+                        block = Some(Block { interval, phase: 0, number, amount: amount.max(counted) });
+                        at = u128::from(periods.ends[0]);
+                    }
                 }
                 Kind::Concurrency => allowed += amount * (end - from),
                 Kind::Unlimited | Kind::Paused => {}

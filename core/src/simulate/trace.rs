@@ -2,6 +2,7 @@
 
 use super::arrivals::MAX_ARRIVALS;
 use super::units::Units;
+use crate::base::civil::{days_of_month, days_since_1970};
 use crate::base::decimal;
 use crate::base::micros::{MAX_SPAN, MAX_TIME};
 use crate::model::label::Label;
@@ -233,23 +234,18 @@ fn moment(text: &str) -> Option<u64> {
             sign * (hours * 60 + minutes)
         }
     };
-    let leap = year % 4 == 0 && year % 100 != 0 || year % 400 == 0;
-    let days = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let length = days.get(usize::try_from(month).ok()?.checked_sub(1)?)?;
-    if day < 1 || day > *length || hour > 23 || minute > 59 || second > 60 || fraction >= 1_000_000 {
+    if !(1..=12).contains(&month)
+        || day < 1
+        || day > days_of_month(year, month)
+        || hour > 23
+        || minute > 59
+        || second > 60
+        || fraction >= 1_000_000
+    {
         return None;
     }
     let seconds = ((days_since_1970(year, month, day) * 24 + hour) * 60 + minute - offset) * 60 + second.min(59);
     u64::try_from(seconds).ok()?.checked_mul(1_000_000)?.checked_add(fraction)
-}
-
-/// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": `days_from_civil`.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 fn wrong(message: &str, value: &str) -> String {

@@ -84,10 +84,11 @@ impl Publish for Memory {
     }
 }
 
-/// The name of a state: that of its limiter, and the key of a keyed limiter.
+/// The name of a state: that of its limiter and its group, and the key of a keyed limiter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StateName {
     pub(crate) name: Arc<str>,
+    pub(crate) group: Option<Arc<str>>,
     pub(crate) key: Option<Box<str>>,
 }
 
@@ -117,8 +118,8 @@ impl OfAllKeys {
 #[derive(Debug, Default)]
 struct Entries {
     by_name: HashMap<StateName, Entry>,
-    /// Only of keyed limiters.
-    of_all_keys: HashMap<Arc<str>, Arc<OfAllKeys>>,
+    /// Only of keyed limiters, by names without a key.
+    of_all_keys: HashMap<StateName, Arc<OfAllKeys>>,
     /// The number of entries that triggers a sweep of idle ones: twice what the last sweep left, so the cost per entry
     /// is constant.
     sweep_at: usize,
@@ -149,15 +150,15 @@ impl Memory {
     }
 
     /// Returns the names and limits of the limiters in the list, and whether they are keyed.
-    pub(crate) fn list(&self) -> Vec<(String, Vec<Limit>, bool)> {
+    pub(crate) fn list(&self) -> Vec<(StateName, Vec<Limit>, bool)> {
         let entries = self.entries.lock(Entries::default);
         let names = entries.by_name.iter().filter_map(|(name, entry)| {
             let listed = entry.listed.clone()?;
-            Some((name.name.to_string(), listed, false))
+            Some((name.clone(), listed, false))
         });
         let keyed = entries.of_all_keys.iter().filter_map(|(name, all)| {
             let listed = all.0.lock(CommonPart::default).listed.clone()?;
-            Some((name.to_string(), listed, true))
+            Some((name.clone(), listed, true))
         });
         names.chain(keyed).collect()
     }
@@ -168,10 +169,10 @@ impl Memory {
     }
 
     /// Returns what all keys of a limiter have in common, creating it if needed.
-    pub(crate) fn all_keys(&self, name: &Arc<str>, policy: &Policy, is_listed: bool) -> Arc<OfAllKeys> {
+    pub(crate) fn all_keys(&self, name: StateName, policy: &Policy, is_listed: bool) -> Arc<OfAllKeys> {
         let mut entries = self.entries.lock(Entries::default);
         let common = || Arc::new(OfAllKeys(ForkSafe::new(CommonPart::default())));
-        let all = entries.of_all_keys.entry(name.clone()).or_insert_with(common).clone();
+        let all = entries.of_all_keys.entry(name).or_insert_with(common).clone();
         if is_listed {
             list_limits(&mut all.0.lock(CommonPart::default).listed, policy.limits());
         }
@@ -229,7 +230,7 @@ mod tests {
     use crate::model::limit::Limit;
 
     fn named(name: &str) -> StateName {
-        StateName { name: name.into(), key: None }
+        StateName { name: name.into(), group: None, key: None }
     }
 
     fn policy() -> Policy {

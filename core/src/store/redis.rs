@@ -5,6 +5,7 @@
 mod aio;
 mod blocking;
 mod call;
+mod command;
 mod config;
 #[cfg(feature = "redis-rs")]
 pub(crate) mod connection_like;
@@ -34,7 +35,7 @@ pub use socket::Socket;
 
 pub(crate) use blocking::check_timeout;
 pub(crate) use keys::{KeyParts, Keys, PARTS, Roles, TAGS};
-pub(crate) use limiter_list::{CALLS, ENOUGH, PartialPage};
+pub(crate) use limiter_list::PartialPage;
 pub(crate) use statistics_of_keys::StatisticsOfKeys;
 pub(crate) use together::{Listed, Settled};
 

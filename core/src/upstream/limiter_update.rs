@@ -225,7 +225,9 @@ fn own_unit(limit: &Limit) -> Option<Unit> {
 fn is_for_interval(budget: &Budget, limit: &Limit) -> bool {
     // A meter that is not exact may have a slightly longer interval than was asked for.
     let made = |window| limit.with_numbers(limit.amount(), window, limit.offset());
-    budget.window.or(budget.refill).is_some_and(|interval| made(interval).is_ok_and(|made| made == *limit))
+    // No upstream says how long a period of the calendar is.
+    let interval = budget.window.or(budget.refill).filter(|_| limit.kind() != Kind::Quota);
+    interval.is_some_and(|interval| made(interval).is_ok_and(|made| made == *limit))
 }
 
 /// Returns the upstream's values of a limit if their time is known; otherwise why they are not learned.

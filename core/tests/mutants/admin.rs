@@ -20,6 +20,15 @@ pub fn admin_commands() -> Vec<Workload> {
                 Step::Admin(Admin::Pause(1_000_000)),
             ],
         },
+        // A pause that has ended is no longer one than that of a report.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 2, 30)],
+            steps: vec![
+                Step::Admin(Admin::Pause(1)),
+                Step::Advance(1),
+                Step::Report { caller: None, actual: None, budgets: vec![], pause: Some(-1) },
+            ],
+        },
         // A limiter is in use if it has a state, or statistics without a state.
         Workload {
             limits: vec![limit(Kind::Leaky, 2, 30)],

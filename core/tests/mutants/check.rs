@@ -41,6 +41,8 @@ impl Checks {
         let mut quick: Vec<Check> = workloads::rare().into_iter().map(Check::workload).collect();
         quick.extend(workloads::SELECTED_SEEDS.iter().map(|seed| Check::workload(workloads::random(*seed))));
         quick.extend(workloads::POLICY_SEEDS.iter().map(|seed| Check::workload(workloads::random_policies(*seed))));
+        quick.extend(workloads::SHARE_SEEDS.iter().map(|seed| Check::workload(workloads::random_shares(*seed))));
+        quick.extend(workloads::MODE_SEEDS.iter().map(|seed| Check::workload(workloads::random_modes(*seed))));
         quick.extend(sequences::rare().into_iter().map(Check::Sequence));
         quick.extend(sequences::SELECTED_SEEDS.iter().map(|seed| Check::Sequence(sequences::random(*seed))));
         quick.extend(scenarios(SCENARIOS));
@@ -68,7 +70,9 @@ impl Checks {
         let more = (0..EXTRA_SEEDS).flat_map(|seed| {
             [
                 (seed, "workload", Check::workload(workloads::random(seed))),
+                (seed, "workload with modes", Check::workload(workloads::random_modes(seed))),
                 (seed, "workload with policies", Check::workload(workloads::random_policies(seed))),
+                (seed, "workload of shares", Check::workload(workloads::random_shares(seed))),
                 (seed, "sequence", Check::Sequence(sequences::random(seed))),
             ]
         });

@@ -1,6 +1,8 @@
 //! Runs the calls of a limiter with another script text.
 
-use paddlegate::{Answer, Decision, Limiter, Operation, Paddlegate};
+use std::collections::HashMap;
+
+use paddlegate::{Answer, Decision, Extension, Limiter, Operation, Paddlegate};
 
 use crate::support::library::{outcome, policy, with_override, with_units};
 use crate::support::raw::{Raw, Reply};
@@ -16,6 +18,8 @@ pub struct Script {
     store: Paddlegate,
     limiter: Limiter,
     permits: Vec<String>,
+    /// The last ids of extended permits.
+    extended: HashMap<usize, String>,
 }
 
 impl Script {
@@ -23,7 +27,8 @@ impl Script {
         let store = open(&format!("redis://127.0.0.1:{port}"), Some(&clock()));
         let limiter = store.limiter("mutant", policy(limits)).expect("a limiter");
         let raw = Raw::connect("127.0.0.1", port);
-        let mut script = Self { raw, client: ScriptClient::new(port, text), store, limiter, permits: Vec::new() };
+        let (client, permits) = (ScriptClient::new(port, text), Vec::new());
+        let mut script = Self { raw, client, store, limiter, permits, extended: HashMap::new() };
         script.reset();
         script
     }
@@ -95,8 +100,24 @@ impl Implementation for Script {
         with_override(limits, |command| self.run(Operation::Admin { command }, at));
     }
 
+    fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String> {
+        let Some(first) = self.permits.get(permit).cloned() else { return Err("no permit".to_owned()) };
+        let id = self.extended.get(&permit).filter(|_| !is_first_id).unwrap_or(&first).clone();
+        match self.answer(Operation::Extend { permit: &id, units: units.into() }, at)? {
+            Answer::Extension(extension) => match *extension {
+                Extension::Decided(decision) => {
+                    self.extended.extend(decision.permit.clone().map(|id| (permit, id)));
+                    Ok(outcome(&decision))
+                }
+                Extension::Closed(settlement) => Err(settlement.name().to_owned()),
+            },
+            other => Err(format!("{other:?}")),
+        }
+    }
+
     fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String {
-        let Some(permit) = self.permits.get(permit).cloned() else { return "no permit".to_owned() };
+        let Some(first) = self.permits.get(permit).cloned() else { return "no permit".to_owned() };
+        let permit = self.extended.get(&permit).filter(|_| permit.is_multiple_of(2)).cloned().unwrap_or(first);
         match actual.with(|actual| self.answer(Operation::Correct { permit: &permit, actual }, at)) {
             Ok(Answer::Settlement(settlement)) => settlement.name().to_owned(),
             other => format!("{other:?}"),

@@ -3,16 +3,19 @@
 use paddlegate::Kind;
 
 use crate::check::value;
-use crate::support::sequence::{COUNTING_KINDS, Cost, Operation, Sequence, Spec, Wait, composite, sequence};
+use crate::support::sequence::{Cost, Operation, Sequence, Spec, Wait, plain_composite, plain_sequence};
 
 /// Each of these seeds is the first to detect some mutant.
 pub const SELECTED_SEEDS: &[u64] = &[0, 3, 5, 6, 11, 13, 18, 40, 98, 135, 17, 28, 39, 69, 70, 7];
 
+/// The kinds of the random sequences, for which the seeds were chosen.
+const KINDS: [Kind; 5] = [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle];
+
 pub fn random(seed: u64) -> Sequence {
     let kinds = usize::try_from(seed % 10).expect("a few");
-    COUNTING_KINDS
+    KINDS
         .get(kinds)
-        .map_or_else(|| value(&composite(60), seed), |kind| value(&sequence(vec![*kind], 60), seed))
+        .map_or_else(|| value(&plain_composite(&KINDS, 60), seed), |kind| value(&plain_sequence(vec![*kind], 60), seed))
 }
 
 /// Returns cases that random sequences rarely contain.
@@ -45,7 +48,7 @@ pub fn rare() -> Vec<Sequence> {
     middle_of_log.extend((0..3).flat_map(|_| [later(second), take(1, false)]));
     middle_of_log.extend([later(second), correct(12)]);
     middle_of_log.extend((0..60).map(|_| later(second)));
-    let policies: Vec<Sequence> = COUNTING_KINDS.into_iter().map(policies).collect();
+    let policies: Vec<Sequence> = KINDS.into_iter().chain([Kind::Quota]).map(policies).collect();
     let cases = vec![
         // One correction adds entries in the middle of a log, another adds more entries than a log may hold.
         case(Kind::Window, 10, 60_000_000, middle_of_log),
@@ -103,5 +106,92 @@ pub fn rare() -> Vec<Sequence> {
         // A correction does not change a throttle, which counts starts.
         case(Kind::Throttle, 1, 60_000_000, vec![take(1, true), correct(0), take(1, true), correct(12)]),
     ];
-    [policies, cases].concat()
+    [policies, cases, quotas(), extensions()].concat()
+}
+
+/// Returns cases of a quota of ten units: of days of UTC, and of months from the 31st on.
+fn quotas() -> Vec<Sequence> {
+    let take = |share, estimate| Operation::Acquire(Cost { share, estimate, by_label: None });
+    let (later, wait) = (|by| Operation::Wait(Wait::By(by)), |more| Operation::Wait(Wait::RetryAfter(more)));
+    let correct = |quarters| Operation::Correct { age: 0, quarters, by_label: None };
+    let debit = Operation::Debit(Cost { share: 10, estimate: false, by_label: None });
+    let month = 31 * 86_400_000_000;
+    let quota = |calendar, operations| {
+        let limits = vec![Spec { kind: Kind::Quota, number: 0, amount: 10, interval: 0, offset: calendar }];
+        Sequence { limits, start: 1_700_000_000_000_000, operations }
+    };
+    let over_an_end = |more| {
+        vec![
+            take(10, true),
+            take(1, false),
+            wait(more),
+            correct(0),
+            take(1, true),
+            correct(40),
+            later(1),
+            take(10, false),
+        ]
+    };
+    let of_calendar = |calendar| {
+        vec![
+            quota(calendar, over_an_end(-1)),
+            quota(calendar, over_an_end(0)),
+            quota(calendar, over_an_end(1)),
+            quota(calendar, vec![take(2, true), correct(0), debit.clone(), debit.clone(), take(1, false)]),
+            quota(calendar, vec![take(8, true), Operation::Resize(vec![(2, 1, calendar)]), take(1, false), correct(0)]),
+            quota(calendar, vec![take(8, true), correct(40), take(1, true), later(2 * month), take(1, true)]),
+            // A clock that runs back by more than the periods that a call knows.
+            quota(
+                calendar,
+                vec![later(3 * month), take(9, true), later(-3 * month), take(2, true), take(1, true), correct(0)],
+            ),
+        ]
+    };
+    [of_calendar(0), of_calendar(5)].concat()
+}
+
+/// Returns cases of extensions of permits.
+fn extensions() -> Vec<Sequence> {
+    let take = |share, estimate| Operation::Acquire(Cost { share, estimate, by_label: None });
+    let later = |by| Operation::Wait(Wait::By(by));
+    let correct = |quarters| Operation::Correct { age: 0, quarters, by_label: None };
+    let extend = |share, is_first_id| Operation::Extend { age: 0, share, is_first_id };
+    let second = 1_000_000;
+    let of_limits = |limits: Vec<Spec>| {
+        let operations = vec![
+            take(2, true),
+            extend(2, true),
+            extend(2, true),
+            later(second),
+            extend(1, false),
+            extend(9, false),
+            Operation::Peek(Cost { share: 0, estimate: false, by_label: None }),
+            later(30 * second),
+            extend(0, true),
+            correct(1),
+            extend(0, false),
+            take(1, true),
+            later(300 * second - 1),
+            extend(0, false),
+            later(1),
+            extend(0, false),
+            correct(0),
+        ];
+        Sequence { limits, start: 1_700_000_000_000_000, operations }
+    };
+    let spec = |kind, number, offset| Spec { kind, number, amount: 10, interval: 60_000_000, offset };
+    let mut cases: Vec<Sequence> = KINDS
+        .into_iter()
+        .chain([Kind::Quota])
+        .flat_map(|kind| [0, 1].map(|offset| of_limits(vec![spec(kind, 0, offset)])))
+        .collect();
+    let of_one =
+        |operations| Sequence { limits: vec![spec(Kind::Points, 0, 0)], start: 1_700_000_000_000_000, operations };
+    // A refusal after the clock went backwards, and a repetition while there is a debt.
+    cases.push(of_one(vec![take(10, true), later(-60 * second), extend(8, false), later(second), later(second)]));
+    let debit = Operation::Debit(Cost { share: 6, estimate: false, by_label: None });
+    cases.push(of_one(vec![take(2, true), extend(2, true), debit, extend(2, true)]));
+    cases.push(of_limits(vec![spec(Kind::Window, 0, 0), spec(Kind::Throttle, 1, 0), spec(Kind::Bucket, 2, 0)]));
+    cases.push(of_limits(vec![spec(Kind::Quota, 0, 0), spec(Kind::Points, 1, 1), spec(Kind::Leaky, 2, 0)]));
+    cases
 }

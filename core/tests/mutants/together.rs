@@ -13,7 +13,7 @@ use crate::list::{FILES, Mutant};
 use crate::server::Server;
 use crate::support::raw::Raw;
 use crate::support::script_client::ScriptClient;
-use crate::support::together::{Amount, Call, Subject, call, directly, limits};
+use crate::support::together::{Amount, Call, Subject, call, call_with_modes, directly, limits};
 use crate::support::{clock, memory_with_clock, open, set_clock};
 
 const START: u64 = 1_700_000_000_000_000;
@@ -81,7 +81,9 @@ fn difference(server: &Server, text: &str, seed: u64) -> Option<String> {
     set_clock(START);
     Raw::connect("127.0.0.1", server.port).command("FLUSHDB");
     let limits = value(&[limits(), limits(), limits()], seed);
-    let calls = value(&vec(call(), 40..60), seed);
+    let has_modes = seed % 4 == 3;
+    let calls =
+        if has_modes { value(&vec(call_with_modes(), 40..60), seed) } else { value(&vec(call(), 40..60), seed) };
     let store: Paddlegate = open(&format!("redis://127.0.0.1:{}", server.port), Some(&clock()));
     let mut client = ScriptClient::new(server.port, text);
     let through_client = Box::new(move |limiter: &paddlegate::Limiter, operation: paddlegate::Operation<'_>| {

@@ -6,7 +6,10 @@ use crate::admin;
 use crate::check::value;
 use crate::policies;
 use crate::support::sequence::Spec;
-use crate::support::workload::{Asked, Channel, Costs, Step, WaitOptions, Workload, workload, workload_with_admin};
+use crate::support::workload::{
+    Admin, Asked, Channel, Costs, Order, ReportedBudget, Step, WaitOptions, Workload, workload, workload_with_admin,
+    workload_with_modes,
+};
 
 /// Each of these seeds is the first to detect some mutant.
 pub const SELECTED_SEEDS: &[u64] = &[
@@ -14,8 +17,14 @@ pub const SELECTED_SEEDS: &[u64] = &[
     213, 223, 230, 199, 151, 28, 128, 212, 215,
 ];
 
+/// Each of these seeds detects some mutant of a mode or a block.
+pub const MODE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+
 /// The same of workloads with several policies.
 pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47, 97];
+
+/// The same of workloads with priorities and shares.
+pub const SHARE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
 
 const KINDS: [&[Kind]; 6] = [
     &[Kind::Concurrency],
@@ -34,6 +43,17 @@ pub fn random(seed: u64) -> Workload {
     } else {
         value(&workload_with_admin(kinds, 50, Costs::Numbers), seed)
     }
+}
+
+/// Returns a random workload whose calls have priorities and shares.
+pub fn random_shares(seed: u64) -> Workload {
+    let kinds = KINDS[usize::try_from(seed % 6).expect("a few")];
+    value(&workload_with_admin(kinds, 50, Costs::Shares), seed)
+}
+
+/// Returns a random workload with modes, blocks and commands.
+pub fn random_modes(seed: u64) -> Workload {
+    value(&workload_with_modes(KINDS[usize::try_from(seed % 6).expect("a few")], 50), seed)
 }
 
 /// Returns a random workload whose calls have several policies of the same name. Limits keep their numbers: Redis keeps
@@ -59,12 +79,21 @@ pub fn random_policies(seed: u64) -> Workload {
 
 /// Returns cases that random workloads rarely contain.
 pub fn rare() -> Vec<Workload> {
-    [wakeups(), leases(), rates(), policies::cases(), admin::admin_commands(), admin::reports()].concat()
+    let new = [quotas(), extensions()].concat();
+    [wakeups(), leases(), rates(), policies::cases(), admin::admin_commands(), admin::reports(), new].concat()
 }
 
 /// The options of a waiter that returns with its previous ticket number.
-const RETURNING: WaitOptions =
-    WaitOptions { max_wait: 1_000_000_000, claim_timeout: 1, channel: Channel::None, position: 1 };
+const NO_ORDER: Order = Order { priority: 0, share: 0, weight: 1 };
+
+const RETURNING: WaitOptions = WaitOptions {
+    max_wait: 1_000_000_000,
+    claim_timeout: 1,
+    channel: Channel::None,
+    position: 1,
+    keep: 0,
+    order: NO_ORDER,
+};
 
 pub fn limit(kind: Kind, amount: u64, seconds: u64) -> Spec {
     Spec { kind, number: 0, amount, interval: seconds * 1_000_000, offset: 0 }
@@ -75,7 +104,8 @@ pub fn take(caller: usize, units: u64) -> Step {
 }
 
 pub fn wait(caller: usize, units: u64, claim_timeout: u64, channel: Channel) -> Step {
-    let waiting = WaitOptions { max_wait: 1_000_000_000, claim_timeout, channel, position: 0 };
+    let waiting =
+        WaitOptions { max_wait: 1_000_000_000, claim_timeout, channel, position: 0, keep: 0, order: NO_ORDER };
     Step::Enter { caller, units: Asked::All(units), estimate: false, wait: Some(waiting) }
 }
 
@@ -293,5 +323,132 @@ fn rates() -> Vec<Workload> {
                 wait(3, 1, 60_000_000, Channel::None),
             ],
         },
+    ]
+}
+
+fn reported(remaining: Option<u64>, amount: Option<u64>) -> Step {
+    let budgets = vec![ReportedBudget { remaining, amount, reset: None }];
+    Step::Report { caller: None, actual: None, budgets, pause: None }
+}
+
+/// Returns cases of a quota of days.
+fn quotas() -> Vec<Workload> {
+    let queue = |caller, units| wait(caller, units, 60_000_000, Channel::None);
+    vec![
+        // Those ahead fill one, two, three and more periods.
+        Workload {
+            limits: vec![limit(Kind::Quota, 4, 0)],
+            steps: vec![
+                take(0, 4),
+                queue(1, 3),
+                queue(2, 4),
+                queue(3, 2),
+                queue(4, 4),
+                queue(5, 4),
+                Step::Acquire { units: Asked::All(1) },
+                Step::RetryAfter(-1),
+                queue(1, 3),
+                Step::RetryAfter(0),
+                queue(1, 3),
+                queue(2, 4),
+            ],
+        },
+        // Overrides and reports change the number, and the periods stay.
+        Workload {
+            limits: vec![limit(Kind::Quota, 4, 0)],
+            steps: vec![
+                take(0, 2),
+                Step::Admin(Admin::Override(vec![6], None)),
+                take(1, 3),
+                Step::Acquire { units: Asked::All(1) },
+                Step::RetryAfter(0),
+                Step::Acquire { units: Asked::All(4) },
+                Step::Admin(Admin::Override(vec![1], None)),
+                reported(Some(1), Some(4)),
+                Step::Admin(Admin::Get),
+                Step::Acquire { units: Asked::All(1) },
+                Step::Acquire { units: Asked::All(1) },
+                Step::RetryAfter(0),
+                Step::Acquire { units: Asked::All(3) },
+                Step::Acquire { units: Asked::All(1) },
+                reported(Some(3), None),
+                reported(None, Some(5)),
+                Step::Admin(Admin::Get),
+            ],
+        },
+        // A debt does not last for more than its period.
+        Workload {
+            limits: vec![limit(Kind::Quota, 4, 0)],
+            steps: vec![take(0, 4), Step::Correct { caller: 0, actual: Asked::All(8) }, queue(1, 1), queue(2, 4)],
+        },
+    ]
+}
+
+/// Returns cases of extensions of permits beside leases, tickets and overrides.
+fn extensions() -> Vec<Workload> {
+    let extend = |caller, units, is_first_id| Step::Extend { caller, units: Asked::All(units), is_first_id };
+    let by_label = |each: [Option<u64>; 4]| Asked::ByLabel(each);
+    let labelled = |caller, each| Step::Enter { caller, units: by_label(each), estimate: true, wait: None };
+    let second = |kind, amount, seconds| Spec { number: 1, ..limit(kind, amount, seconds) };
+    let peek = Step::Peek { units: Asked::All(1) };
+    vec![
+        // Leases are not taken again, also when all are held.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 60), second(Kind::Points, 4, 40)],
+            steps: vec![
+                take(0, 1),
+                extend(0, 2, true),
+                extend(0, 1, false),
+                extend(0, 1, false),
+                take(0, 1),
+                Step::Correct { caller: 0, actual: Asked::All(1) },
+                release(0),
+            ],
+        },
+        // The order of the tags is not that of the policy, and the units differ.
+        Workload {
+            limits: vec![limit(Kind::Window, 4, 60), second(Kind::Leaky, 4, 40)],
+            steps: vec![
+                labelled(0, [Some(1), Some(2), None, None]),
+                Step::Extend { caller: 0, units: by_label([None, Some(1), None, None]), is_first_id: true },
+                Step::Extend { caller: 0, units: by_label([Some(1), None, None, None]), is_first_id: false },
+                Step::Extend { caller: 0, units: by_label([Some(1), None, None, None]), is_first_id: true },
+                peek.clone(),
+                Step::Correct { caller: 0, actual: by_label([Some(0), Some(0), None, None]) },
+                peek.clone(),
+            ],
+        },
+        Workload {
+            limits: vec![limit(Kind::Window, 4, 60), second(Kind::Leaky, 4, 40)],
+            steps: vec![
+                labelled(0, [Some(1), Some(2), None, None]),
+                Step::Extend { caller: 0, units: by_label([None, Some(1), None, None]), is_first_id: true },
+                Step::Extend { caller: 0, units: by_label([Some(2), None, None, None]), is_first_id: true },
+                peek.clone(),
+            ],
+        },
+        // A limit below the units is an error if the policy's is too, else a refusal, which describes the override.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 4, 40)],
+            steps: vec![
+                take(0, 1),
+                extend(0, 5, true),
+                Step::Admin(Admin::Override(vec![2], None)),
+                extend(0, 1, true),
+                extend(0, 3, true),
+                extend(0, 1, false),
+            ],
+        },
+        // A raised limit lets a waiter pass, who is told; one that the extension takes the place of is not.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 1, 40)],
+            steps: vec![take(0, 1), wait(1, 1, 60_000_000, Channel::Subscribed), Step::Resize(4), extend(0, 1, true)],
+        },
+        Workload {
+            limits: vec![limit(Kind::Leaky, 1, 40)],
+            steps: vec![take(0, 1), wait(1, 1, 60_000_000, Channel::Subscribed), Step::Resize(2), extend(0, 1, true)],
+        },
+        // Units of extensions are counted.
+        Workload { limits: vec![limit(Kind::Bucket, 4, 60)], steps: vec![take(0, 1), extend(0, 3, true)] },
     ]
 }

@@ -1,8 +1,6 @@
 //! Builds states of any size: a separate script writes them in the layout of `engine/state.lua`.
 
-use paddlegate::{
-    Limit, Limiter, MAX_PERMITS, Micros, Operation, Paddlegate, Policy, Prepared, QueuePosition, Request, Wait,
-};
+use paddlegate::{Limit, Limiter, MAX_PERMITS, Micros, Operation, Paddlegate, Policy, Prepared, Request, Wait};
 
 use crate::support::calls::{acquire, enter};
 use crate::support::raw::{Raw, Reply, words};
@@ -140,7 +138,7 @@ pub(crate) fn labelled(number: u64) -> Limit {
 
 /// As a job waits: for as long as it takes, and for an hour after its time.
 pub(crate) fn wait() -> Wait<'static> {
-    Wait { max_wait: Micros(SPAN), claim_timeout: Micros(SPAN), channel: "", position: QueuePosition::End }
+    Wait { claim_timeout: Micros(SPAN), ..Wait::up_to(Micros(SPAN)) }
 }
 
 const FILL: &str = r"

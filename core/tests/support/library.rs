@@ -1,12 +1,15 @@
 //! Makes a limiter of the library one of the two sides that a property compares.
 
+use std::collections::HashMap;
+
 use paddlegate::{
-    AdminCommand, Deadline, Decision, Limit, LimitOverride, Limiter, Micros, Operation, Paddlegate, Policy, Request,
+    AdminCommand, Answer, Calendar, Deadline, Decision, Extension, Kind, Limit, LimitOverride, Limiter, Micros, Mode,
+    Operation, Paddlegate, Policy, Refund, Request, Status,
 };
 
 use super::calls;
 use super::limiter::text;
-use super::sequence::{Implementation, Outcome, Spec};
+use super::sequence::{CALENDARS, Implementation, Outcome, Spec};
 use super::units::Units;
 
 pub struct Library {
@@ -16,12 +19,28 @@ pub struct Library {
     /// A limiter of the same name with the limits of all its policies.
     whole: Limiter,
     permits: Vec<String>,
+    /// In shadow the answers are what they would be without it.
+    mode: Mode,
+    /// The last ids of extended permits.
+    extended: HashMap<usize, String>,
 }
 
 impl Library {
     pub fn new(store: &Paddlegate, name: &str, limits: &[Spec]) -> Self {
-        let limiter = store.limiter(name, policy(limits)).expect("a limiter");
-        Self { store: store.clone(), name: name.to_owned(), whole: limiter.clone(), limiter, permits: Vec::new() }
+        Self::in_mode(store, name, limits, Mode::Enforce)
+    }
+
+    pub fn in_mode(store: &Paddlegate, name: &str, limits: &[Spec], mode: Mode) -> Self {
+        let limiter = store.limiter(name, policy(limits).with_mode(mode)).expect("a limiter");
+        Self {
+            store: store.clone(),
+            name: name.to_owned(),
+            whole: limiter.clone(),
+            limiter,
+            permits: Vec::new(),
+            mode,
+            extended: HashMap::new(),
+        }
     }
 
     pub fn limiter(&self) -> &Limiter {
@@ -37,20 +56,37 @@ impl Library {
 impl Implementation for Library {
     fn acquire(&mut self, at: u64, units: &Units, estimate: bool) -> Outcome {
         let decision = with_units(units, estimate, |request| calls::acquire(&self.limiter, request, at));
+        let decision = without_shadow(decision);
         self.permits.extend(decision.permit.clone());
         outcome(&decision)
     }
 
     fn peek(&mut self, at: u64, units: &Units) -> Outcome {
-        outcome(&with_units(units, false, |request| calls::peek(&self.limiter, request, at)))
+        outcome(&without_shadow(with_units(units, false, |request| calls::peek(&self.limiter, request, at))))
     }
 
     fn debit(&mut self, at: u64, units: &Units) -> Outcome {
         outcome(&units.with(|units| calls::debit(&self.limiter, units, at)))
     }
 
+    fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String> {
+        let id = self.extended.get(&permit).filter(|_| !is_first_id).unwrap_or(&self.permits[permit]);
+        match calls::run(&self.limiter, Operation::Extend { permit: id, units: units.into() }, at) {
+            Answer::Extension(extension) => match *extension {
+                Extension::Decided(decision) => {
+                    self.extended.extend(decision.permit.clone().map(|id| (permit, id)));
+                    Ok(outcome(&decision))
+                }
+                Extension::Closed(settlement) => Err(settlement.name().to_owned()),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+
     fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String {
-        let settlement = actual.with(|actual| calls::correct(&self.limiter, &self.permits[permit], actual, at));
+        // Any id of a permit settles it.
+        let id = self.extended.get(&permit).filter(|_| permit.is_multiple_of(2)).unwrap_or(&self.permits[permit]);
+        let settlement = actual.with(|actual| calls::correct(&self.limiter, id, actual, at));
         settlement.name().to_owned()
     }
 
@@ -59,7 +95,8 @@ impl Implementation for Library {
     }
 
     fn resize(&mut self, limits: &[Spec]) {
-        self.limiter = self.store.limiter(&self.name, policy(limits)).expect("a limiter");
+        let policy = policy(limits).with_mode(self.mode);
+        self.limiter = self.store.limiter(&self.name, policy).expect("a limiter");
     }
 
     fn reset(&mut self) {
@@ -71,6 +108,17 @@ impl Implementation for Library {
 
     fn lose_keys(&mut self) {
         self.reset();
+    }
+}
+
+/// Returns what a decision in shadow would be without it.
+fn without_shadow(decision: Decision) -> Decision {
+    match decision.would_refuse {
+        None => decision,
+        reason => {
+            assert!(decision.allowed(), "{decision:?}");
+            Decision { status: Status::Refused, reason, would_refuse: None, permit: None, ..decision }
+        }
     }
 }
 
@@ -96,7 +144,21 @@ pub fn policy(limits: &[Spec]) -> Policy {
 }
 
 pub fn limit(spec: &Spec) -> Limit {
-    let limit = Limit::of_kind(spec.kind, spec.amount, Micros(spec.interval), Micros(spec.offset)).expect("a limit");
+    let limit = match spec.kind {
+        Kind::Quota => {
+            let (per, timezone, starts, _) = CALENDARS[usize::try_from(spec.offset).expect("an index")];
+            let calendar = Calendar::parse(per, Some(timezone), Some(starts)).expect("a calendar");
+            Limit::quota(spec.amount, calendar).expect("a limit")
+        }
+        Kind::Leaky | Kind::Points if spec.offset == 1 => {
+            let limit = Limit::of_kind(spec.kind, spec.amount, Micros(spec.interval), Micros(0)).expect("a limit");
+            limit.with_refund(Refund::Undrained).expect("a meter")
+        }
+        Kind::Leaky | Kind::Points => {
+            Limit::of_kind(spec.kind, spec.amount, Micros(spec.interval), Micros(0)).expect("a limit")
+        }
+        kind => Limit::of_kind(kind, spec.amount, Micros(spec.interval), Micros(spec.offset)).expect("a limit"),
+    };
     match spec.label() {
         Some(label) => limit.labelled(&label).expect("a label"),
         None => limit,

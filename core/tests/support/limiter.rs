@@ -2,9 +2,9 @@
 
 use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
-    AdminCommand, CLAIM_TIMEOUT, Deadline, Decision, Error, ErrorKind, Feedback, Kind, Label, Learned, Limit,
-    LimitOverride, Limiter, MAX_PAUSE, Micros, Operation, Paddlegate, Policy, Provider, Request, RuntimeState,
-    Statistics, Status, Wait,
+    AdminCommand, CLAIM_TIMEOUT, Calendar, Deadline, Decision, Error, ErrorKind, Extension, Feedback, Kind, Label,
+    Learned, Limit, LimitOverride, Limiter, MAX_PAUSE, Micros, Mode, Operation, Paddlegate, Policy, Provider, Refund,
+    Request, RuntimeState, Statistics, Status, Wait,
 };
 use serde_json::Value;
 
@@ -58,6 +58,15 @@ impl Subject for Named {
         settlement.map(|settlement| settlement.name().to_owned()).map_err(|error| argument(&error))
     }
 
+    fn extend(&mut self, permit: &str, units: &Units, at: u64) -> Result<Answer, String> {
+        set_clock(at);
+        match units.with(|units| self.limiter.extend(permit, units)) {
+            Ok(Extension::Decided(decision)) => answer(Ok(decision)),
+            Ok(Extension::Closed(settlement)) => Ok(Answer { text: settlement.name().to_owned(), permit: None }),
+            Err(error) => Err(argument(&error)),
+        }
+    }
+
     fn reset(&mut self) {
         self.limiter.reset().expect("a reset");
     }
@@ -69,7 +78,10 @@ impl Subject for Named {
             ..Wait::up_to(Micros(max_wait))
         });
         set_clock(entry.step.at);
-        let decision = with_request(&entry.step, |request| self.limiter.acquire_with_id(request, entry.id, wait));
+        let Step { priority, share, weight, .. } = &entry.step;
+        let decision = with_request(&entry.step, |request| {
+            self.limiter.acquire_with_id(request.in_queue(*priority, share.as_deref(), *weight)?, entry.id, wait)
+        });
         let decision = decision.map_err(|error| argument(&error))?;
         Ok(Answer { text: entered(&decision), permit: decision.permit })
     }
@@ -88,12 +100,14 @@ impl Subject for Named {
 
     fn statistics(&mut self, at: u64) -> Result<String, String> {
         set_clock(at);
-        let values = self.limiter.statistics().map_err(|error| argument(&error))?.values();
-        let fields = Statistics::FIELDS.iter().zip(values).map(|(name, value)| {
+        let statistics = self.limiter.statistics().map_err(|error| argument(&error))?;
+        let fields = Statistics::FIELDS.iter().zip(statistics.values()).map(|(name, value)| {
             let unit = if name.ends_with("_time") { "_us" } else { "" };
             format!("\"{name}{unit}\":{value}")
         });
-        Ok(format!("{{{}}}", fields.collect::<Vec<_>>().join(",")))
+        let shadow_refused = statistics.shadow_refused;
+        let more = if shadow_refused > 0 { format!(r#","shadow_refused":{shadow_refused}"#) } else { String::new() };
+        Ok(format!("{{{}{more}}}", fields.collect::<Vec<_>>().join(",")))
     }
 
     fn admin(&mut self, step: &Value, at: u64) -> Result<String, String> {
@@ -106,7 +120,13 @@ impl Subject for Named {
             let changes: Vec<LimitOverride>;
             let control = match step["do"].as_str() {
                 Some("pause") => AdminCommand::Pause(deadline("for_us", "until_us").expect("a moment")),
+                Some("block") => AdminCommand::Block(deadline("for_us", "until_us").expect("a moment")),
                 Some("resume") => AdminCommand::Resume,
+                Some("mode") => {
+                    let mode = step["mode"].as_str().map(Mode::from_name).transpose()?;
+                    changes = vec![mode.map_or(LimitOverride::RemoveMode, LimitOverride::Mode)];
+                    AdminCommand::Override { changes: &changes, expires: deadline("expires_in_us", "expires_at_us") }
+                }
                 Some("override") => {
                     let interval = given("interval_us").map(Micros);
                     changes = self.limiter.override_changes(label, given("amount"), interval)?;
@@ -185,13 +205,17 @@ fn runtime_state_text(runtime_state: &RuntimeState) -> String {
         });
         limits.collect::<Vec<_>>().join(",")
     };
+    let blocked = runtime_state.blocked_for.map(|span| format!(r#","blocked_for_us":{}"#, span.0));
+    let mode = runtime_state.mode.map(|mode| format!(r#","mode":"{}""#, mode.name()));
     format!(
-        r#"{{"version":{},"paused_for_us":{},"overrides":[{}],"expires_in_us":{},"learned":[{}]}}"#,
+        r#"{{"version":{},"paused_for_us":{},"overrides":[{}],"expires_in_us":{},"learned":[{}]{}{}}}"#,
         runtime_state.version,
         number(runtime_state.paused_for.map(|micros| micros.0)),
         limits(&runtime_state.overrides),
         number(runtime_state.expires_after.map(|micros| micros.0)),
         limits(&runtime_state.learned),
+        blocked.unwrap_or_default(),
+        mode.unwrap_or_default(),
     )
 }
 
@@ -208,7 +232,13 @@ fn limit(limit: &Value) -> paddlegate::Result<Limit> {
         _ if kind == Kind::Throttle && limit["amount"].is_null() => 1,
         _ => number("amount"),
     };
-    let made = Limit::of_kind(kind, amount, Micros(number("interval_us")), Micros(number("offset_us")))?;
+    let made = if kind == Kind::Quota {
+        let text = |key: &str| limit[key].as_str();
+        Limit::quota(amount, Calendar::parse(text("per").unwrap_or_default(), text("timezone"), text("starts"))?)?
+    } else {
+        Limit::of_kind(kind, amount, Micros(number("interval_us")), Micros(number("offset_us")))?
+    };
+    let made = limit["refund"].as_str().map_or(Ok(made.clone()), |name| made.with_refund(Refund::from_name(name)?))?;
     limit["label"].as_str().map_or(Ok(made.clone()), |label| made.labelled(label))
 }
 
@@ -239,7 +269,13 @@ fn argument(error: &Error) -> String {
 
 /// Returns a decision in the form that the vectors compare.
 pub fn text(decision: &Decision) -> String {
-    format!(r#"{{"allowed":{},{}{}}}"#, decision.allowed(), numbers(decision), limiter(decision))
+    format!(r#"{{"allowed":{},{}{}}}"#, decision.allowed(), numbers(decision), more(decision))
+}
+
+/// Returns why a call in shadow would have been refused, and the limiter.
+fn more(decision: &Decision) -> String {
+    let reason = decision.would_refuse.map(|reason| format!(r#","would_refuse":"{}""#, reason.name()));
+    reason.unwrap_or_default() + &limiter(decision)
 }
 
 /// Returns the name of the limiter that a decision of several describes, which begins behind the last dot.
@@ -260,7 +296,7 @@ fn entered(decision: &Decision) -> String {
         number(ticket.map(|ticket| ticket.number)),
         number(ticket.map(|ticket| ticket.position)),
         number(ticket.and_then(|ticket| ticket.ready_after).map(|micros| micros.0)),
-        limiter(decision),
+        more(decision),
     )
 }
 

@@ -14,8 +14,23 @@ pub struct Spec {
     pub number: usize,
     pub amount: u64,
     pub interval: u64,
+    /// Of a quota the number of its calendar, of a meter 1 for a refund of undrained units.
     pub offset: u64,
 }
+
+/// The calendars of quotas: period, time zone, start, and the interval in microseconds by which sequences wait.
+pub const CALENDARS: [(&str, &str, &str, u64); 8] = [
+    ("day", "UTC", "00:00", DAY),
+    ("day", "Europe/Berlin", "02:30", DAY),
+    ("day", "+05:30", "06:15", DAY),
+    ("day", "America/Sao_Paulo", "00:00", DAY),
+    ("week", "America/New_York", "sunday", 7 * DAY),
+    ("month", "UTC", "31", 31 * DAY),
+    ("quarter", "Australia/Lord_Howe", "05-31", 92 * DAY),
+    ("year", "Asia/Kolkata", "02-29", 366 * DAY),
+];
+
+const DAY: u64 = 86_400_000_000;
 
 /// A limiter and the operations that run on it.
 #[derive(Clone, Debug)]
@@ -37,6 +52,12 @@ pub enum Operation {
         age: usize,
         quarters: u64,
         by_label: Option<Each>,
+    },
+    /// Reserves more units of every limit for a permit, which its id of the grant names or that of the last extension.
+    Extend {
+        age: usize,
+        share: u64,
+        is_first_id: bool,
     },
     Wait(Wait),
     /// Other amounts, intervals and offsets for the same kinds.
@@ -106,6 +127,8 @@ pub trait Implementation {
     fn acquire(&mut self, at: u64, units: &Units, estimate: bool) -> Outcome;
     fn peek(&mut self, at: u64, units: &Units) -> Outcome;
     fn debit(&mut self, at: u64, units: &Units) -> Outcome;
+    /// Extends a permit by its first or its last id. The error is why the permit is not open.
+    fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String>;
     fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String;
     /// Lets other limits rule, for a time or for ever; `None` removes them.
     fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64);
@@ -144,6 +167,8 @@ pub struct Run {
     pub at: u64,
     /// The charge of each permit.
     permits: Vec<Units>,
+    /// The units of all extensions.
+    extended: u64,
     retry_after: u64,
     reset_after: u64,
 }
@@ -158,6 +183,7 @@ impl Run {
             policy: u8::MAX >> 1,
             at: sequence.start,
             permits: Vec::new(),
+            extended: 0,
             retry_after: 0,
             reset_after: 0,
         }
@@ -209,6 +235,20 @@ impl Run {
                 };
                 Event::Settled(permit, implementation.correct(permit, &actual, self.at))
             }
+            Operation::Extend { age, share, is_first_id } => {
+                let Some(permit) = self.permits.len().checked_sub(age + 1) else { return Event::Nothing };
+                let units = share % self.largest_cost() + 1;
+                // The sum of a permit is at most what a limit may have.
+                let largest = self.permits.iter().map(Units::largest).max().unwrap_or(0);
+                self.extended += units;
+                if largest + self.extended > MAX_UNITS {
+                    return Event::Nothing;
+                }
+                match implementation.extend(permit, *is_first_id, units, self.at) {
+                    Ok(outcome) => self.decided(Units::All(units), outcome),
+                    Err(settlement) => Event::Settled(permit, settlement),
+                }
+            }
             Operation::Wait(wait) => {
                 self.at = self.after(*wait);
                 Event::Nothing
@@ -229,7 +269,9 @@ impl Run {
             Operation::Override(parameters, for_us) => {
                 let limits = self.all.iter().zip(parameters);
                 let limits = limits.map(|(limit, (amount, interval, offset))| {
-                    spec(limit.kind, limit.number, *amount, *interval, *offset)
+                    // An override keeps the calendar of a quota.
+                    let offset = if limit.kind == Kind::Quota { limit.offset } else { *offset };
+                    spec(limit.kind, limit.number, *amount, *interval, offset)
                 });
                 let limits: Vec<Spec> = limits.collect();
                 implementation.override_limits(Some((&limits, *for_us)), self.at);
@@ -273,7 +315,8 @@ impl Run {
             Wait::RetryAfter(more) => self.retry_after.cast_signed() + more,
             Wait::ResetAfter(more) => self.reset_after.cast_signed() + more,
         };
-        self.at.saturating_add_signed(by).max(1)
+        // Years of quotas must not end after the times that the library counts.
+        self.at.saturating_add_signed(by).clamp(1, LATEST)
     }
 
     fn units(&self, cost: Cost) -> Units {
@@ -311,9 +354,21 @@ pub fn labelled(limits: &[Spec], each: &Each, units: impl Fn(&Spec, u64) -> u64)
     Units::ByLabel(named.collect())
 }
 
-/// Returns a limit whose parameters are reduced to values that are valid for its kind.
+/// The latest time of a sequence, in the year 2109.
+const LATEST: u64 = 4_400_000_000_000_000;
+
+/// Returns a limit whose parameters are reduced to values that are valid for its kind. A meter with an odd offset gives back
+/// only what cannot have drained.
 fn spec(kind: Kind, number: usize, amount: u64, interval: u64, offset: u64) -> Spec {
-    let offset = if kind == Kind::Bucket { offset % interval } else { 0 };
+    let (interval, offset) = match kind {
+        Kind::Bucket => (interval, offset % interval),
+        Kind::Quota => {
+            let calendar = offset % CALENDARS.len() as u64;
+            (CALENDARS[usize::try_from(calendar).expect("an index")].3, calendar)
+        }
+        Kind::Leaky | Kind::Points => (interval, offset % 2),
+        _ => (interval, 0),
+    };
     let whole = Spec { kind, number, amount, interval, offset };
     match kind {
         // A window stores a time for each unit, so a large amount would be slow.
@@ -323,7 +378,8 @@ fn spec(kind: Kind, number: usize, amount: u64, interval: u64, offset: u64) -> S
     }
 }
 
-pub const COUNTING_KINDS: [Kind; 5] = [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle];
+pub const COUNTING_KINDS: [Kind; 6] =
+    [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle, Kind::Quota];
 
 impl Spec {
     /// Returns the label; `None` for that of the kind.
@@ -339,6 +395,21 @@ impl Spec {
 
 /// Generates a limiter of these kinds in this order, and fewer than `length` operations.
 pub fn sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequence> {
+    let extend = (0..4_usize, any::<u64>(), any::<bool>());
+    let extend = extend.prop_map(|(age, share, is_first_id)| Operation::Extend { age, share, is_first_id });
+    sequence_of(kinds, length, prop_oneof![12 => operation(), 1 => extend])
+}
+
+/// Generates a sequence without extensions. The seeds of the mutants were chosen for these.
+pub fn plain_sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequence> {
+    sequence_of(kinds, length, operation())
+}
+
+fn sequence_of(
+    kinds: Vec<Kind>,
+    length: usize,
+    operation: impl Strategy<Value = Operation>,
+) -> impl Strategy<Value = Sequence> {
     let limits = prop::collection::vec(parameters(), kinds.len()).prop_map(move |parameters| {
         let parameters = parameters.into_iter().zip(&kinds).enumerate();
         let limit = |(number, ((amount, interval, offset), kind)): (usize, (_, &Kind))| {
@@ -347,7 +418,7 @@ pub fn sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequen
         parameters.map(limit).collect()
     });
     let start = prop_oneof![Just(1), Just(1_700_000_000_000_000), Just(4_000_000_000_000_000)];
-    let operations = (prop::collection::vec(operation(), 1..length), any::<bool>());
+    let operations = (prop::collection::vec(operation, 1..length), any::<bool>());
     (limits, start, operations).prop_map(|(limits, start, (mut operations, has_policies))| {
         // Redis keeps what was taken of a limit that later calls do not have only for as long as its numbers say. A resize
         // in between would count it for longer.
@@ -364,6 +435,11 @@ pub fn sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequen
 pub fn composite(length: usize) -> impl Strategy<Value = Sequence> {
     prop::collection::vec(prop::sample::select(&COUNTING_KINDS[..]), 1..=4)
         .prop_flat_map(move |kinds| sequence(kinds, length))
+}
+
+/// Generates a limiter of one to four limits of these kinds, without extensions.
+pub fn plain_composite(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Sequence> {
+    prop::collection::vec(prop::sample::select(kinds), 1..=4).prop_flat_map(move |kinds| plain_sequence(kinds, length))
 }
 
 /// Removes the operations that a property does not allow.
@@ -384,7 +460,11 @@ pub fn keeps_state_and_clock(operation: &Operation) -> bool {
         | Operation::Restore
         | Operation::Reset
         | Operation::Lose => false,
-        Operation::Acquire(_) | Operation::Peek(_) | Operation::Debit(_) | Operation::Correct { .. } => true,
+        Operation::Acquire(_)
+        | Operation::Peek(_)
+        | Operation::Debit(_)
+        | Operation::Correct { .. }
+        | Operation::Extend { .. } => true,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use paddlegate::{
-    AdminCommand, Answer, Cost, Deadline, Limit, LimitOverride, Limiter, LimiterUnits, Micros, Operation, Paddlegate,
-    Policy, QueuePosition, Request, SignalHandling, Wait,
+    AdminCommand, Answer, Cost, Deadline, Limit, LimitOverride, Limiter, LimiterUnits, Micros, Mode, Operation,
+    Paddlegate, Policy, QueuePosition, Request, SignalHandling, Wait,
 };
 use proptest::prelude::*;
 
@@ -24,6 +24,8 @@ pub enum Call {
     Cancel { who: usize, id: u8 },
     Pause { who: usize, us: u64 },
     Resume { who: usize },
+    Block { who: usize, us: u64 },
+    Mode { who: usize, mode: Mode, expires: Option<u64> },
     Override { who: usize, amount: u64, expires: Option<u64> },
     Restore { who: usize },
     Statistics { who: usize },
@@ -86,8 +88,18 @@ impl Subject {
                     (2, Some(number)) => QueuePosition::Number(number),
                     _ => QueuePosition::End,
                 };
-                let wait = wait.map(|wait| Wait { position, ..Wait::up_to(Micros(wait)) });
-                let (id, request) = (format!("id{id}"), Request::cost(cost));
+                // Some wait long for a ticket, some pass it by soon; some have a priority or a share.
+                let (claim_timeout, keep) = if id % 2 == 0 { (20 * SECOND, 0) } else { (SECOND, 20 * SECOND) };
+                let times = (Micros(claim_timeout), Micros(keep));
+                let wait = wait.map(|wait| Wait {
+                    position,
+                    claim_timeout: times.0,
+                    keep: times.1,
+                    ..Wait::up_to(Micros(wait))
+                });
+                let request = Request::cost(cost).priority(if id % 3 == 2 { 4 } else { 0 });
+                let request = if id % 4 == 1 { request.share("a", 2) } else { request };
+                let id = format!("id{id}");
                 go(limiter, Operation::AcquireWithId { request, id: &id, wait })
             }),
             Call::Peek { who, cost } => {
@@ -117,6 +129,15 @@ impl Subject {
                 go(&single[*who], Operation::Admin { command })
             }
             Call::Resume { who } => go(&single[*who], Operation::Admin { command: AdminCommand::Resume }),
+            Call::Block { who, us } => {
+                let command = AdminCommand::Block(Deadline::After(Micros(*us)));
+                go(&single[*who], Operation::Admin { command })
+            }
+            Call::Mode { who, mode, expires } => {
+                let expires = expires.map(|us| Deadline::After(Micros(us)));
+                let command = AdminCommand::Override { changes: &[LimitOverride::Mode(*mode)], expires };
+                go(&single[*who], Operation::Admin { command })
+            }
             Call::Override { who, amount, expires } => {
                 let label = single[*who].policy().limits()[0].label().clone();
                 let changes = single[*who].override_changes(Some(&label), Some(*amount), None).unwrap();
@@ -210,5 +231,16 @@ pub fn call() -> impl Strategy<Value = Call> {
             .prop_map(|(who, amount, expires)| Call::Override { who, amount, expires }),
         1 => one.clone().prop_map(|who| Call::Restore { who }),
         1 => one.prop_map(|who| Call::Statistics { who }),
+    ]
+}
+
+/// As [`call`], with modes and blocks.
+pub fn call_with_modes() -> impl Strategy<Value = Call> {
+    let mode = prop_oneof![3 => Just(Mode::Shadow), 1 => Just(Mode::Enforce)];
+    prop_oneof![
+        20 => call(),
+        1 => (0_usize..3, 0..2 * SECOND).prop_map(|(who, us)| Call::Block { who, us }),
+        2 => (0_usize..3, mode, proptest::option::of(1..9 * SECOND))
+            .prop_map(|(who, mode, expires)| Call::Mode { who, mode, expires }),
     ]
 }

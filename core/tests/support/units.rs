@@ -33,6 +33,15 @@ impl Units {
         }
     }
 
+    /// Returns the largest of the numbers.
+    pub fn largest(&self) -> u64 {
+        match self {
+            Self::All(units) => *units,
+            Self::ByLabel(units) => units.iter().map(|(_, units)| *units).max().unwrap_or(1),
+            Self::ByLimiter(units) => units.iter().map(|(_, units)| units.largest()).max().unwrap_or(1),
+        }
+    }
+
     /// Calls `run` with these units as a cost.
     pub fn with<T>(&self, run: impl FnOnce(Cost<'_>) -> T) -> T {
         match self {

@@ -19,6 +19,10 @@ pub trait Subject {
     fn debit(&mut self, step: &Step) -> Result<Answer, String>;
     fn correct(&mut self, permit: &str, actual: &Units, at: u64) -> Result<String, String>;
     fn reset(&mut self);
+    /// Returns the decision, or the settlement of a permit that is not open.
+    fn extend(&mut self, _permit: &str, _units: &Units, _at: u64) -> Result<Answer, String> {
+        panic!("extends nothing");
+    }
 
     /// Only subjects that replay the files with leases and tickets implement this step and the ones below.
     fn enter(&mut self, _step: &Entry<'_>) -> Result<Answer, String> {
@@ -59,6 +63,10 @@ pub struct Step {
     pub cost: Option<Units>,
     pub estimate: Option<Units>,
     pub settle_within: Option<u64>,
+    /// How the call queues.
+    pub priority: Option<u64>,
+    pub share: Option<String>,
+    pub weight: Option<u64>,
 }
 
 /// A decision in the form that the vectors compare, and its permit.
@@ -94,7 +102,7 @@ pub type Permits = HashMap<String, String>;
 pub fn expected(step: &Value) -> Result<String, String> {
     match step["error"].as_str() {
         Some(argument) => Err(argument.to_owned()),
-        None => Ok(canonical(&step["expect"])),
+        None => Ok(canonical(step.get("expect").expect("a step that returns something has `expect` or `error`"))),
     }
 }
 
@@ -116,6 +124,13 @@ pub fn perform(step: &Value, subject: &mut impl Subject, permits: &mut Permits) 
             let actual = Units::read(&step["actual"]).expect("actual");
             subject.correct(permit, &actual, integer(&step["at_us"]))
         }
+        "extend" => {
+            let label = label.expect("permit");
+            let permit = permits.get(label).map_or(label, String::as_str);
+            let answer = subject.extend(permit, &Units::read(&step["units"]).expect("units"), integer(&step["at_us"]));
+            // The id of before the extension stays valid.
+            keep(permits, step["as"].as_str().or(Some(label)), answer)
+        }
         "release" | "renew" => {
             let label = label.expect("permit");
             let (permit, at) = (permits.get(label).map_or(label, String::as_str), integer(&step["at_us"]));
@@ -126,12 +141,8 @@ pub fn perform(step: &Value, subject: &mut impl Subject, permits: &mut Permits) 
             step["gave_up"].as_bool().unwrap_or(false),
             integer(&step["at_us"]),
         )),
-        "pause" | "resume" | "override" | "overrides" | "restore" | "controls" => {
-            let runtime_state = subject.admin(step, integer(&step["at_us"]));
-            if runtime_state.is_ok() && step["error"].is_null() && step["expect"].is_null() {
-                return None;
-            }
-            runtime_state
+        "pause" | "block" | "resume" | "mode" | "override" | "overrides" | "restore" | "controls" => {
+            subject.admin(step, integer(&step["at_us"]))
         }
         "sync" | "learn" => {
             let permit = label.map(|label| permits.get(label).map_or(label, String::as_str));
@@ -180,7 +191,15 @@ fn keep(permits: &mut Permits, label: Option<&str>, answer: Result<Answer, Strin
 fn parse(step: &Value) -> Step {
     let units = |key| Units::read(&step[key]);
     let settle_within = step["settle_within_us"].as_u64();
-    Step { at: integer(&step["at_us"]), cost: units("cost"), estimate: units("estimate"), settle_within }
+    Step {
+        at: integer(&step["at_us"]),
+        cost: units("cost"),
+        estimate: units("estimate"),
+        settle_within,
+        priority: step["priority"].as_u64(),
+        share: step["share"].as_str().map(str::to_owned),
+        weight: step["weight"].as_u64(),
+    }
 }
 
 /// Returns the expected text of a step. Objects keep the key order of the file.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use paddlegate::{
-    AdminCommand, Answer, BudgetUpdate, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter, Micros,
-    Operation, Paddlegate, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
+    AdminCommand, Answer, BlockAfter, BudgetUpdate, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter,
+    Micros, Mode, Operation, Paddlegate, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
 };
 use proptest::prelude::*;
 
@@ -55,6 +55,12 @@ pub enum Step {
         caller: usize,
         actual: Asked,
     },
+    /// Reserves more units for a permit, by its id of the grant or by that of the last extension.
+    Extend {
+        caller: usize,
+        units: Asked,
+        is_first_id: bool,
+    },
     Acquire {
         units: Asked,
     },
@@ -72,6 +78,10 @@ pub enum Step {
     /// Another policy of the same name: those limits of the workload whose bit is set.
     Policy(u8),
     Admin(Admin),
+    /// Callers in shadow, or not.
+    Mode(Mode),
+    /// Callers whose refusals lead to a block, with the number of refusals and both times; or without such a rule.
+    BlockAfter(Option<(u64, u64, u64)>),
     Report {
         caller: Option<usize>,
         actual: Option<Asked>,
@@ -88,6 +98,8 @@ pub enum Costs {
     Numbers,
     /// Numbers and costs by label, and debits.
     Labels,
+    /// The same, and calls with priorities and shares whose tickets others may pass by.
+    Shares,
 }
 
 /// The units that a caller asks for.
@@ -110,6 +122,8 @@ pub enum Admin {
     /// A positive number is a duration from now; a negative one gives an absolute deadline.
     Pause(i64),
     Resume,
+    Block(i64),
+    Mode(Option<Mode>, Option<i64>),
     /// For each limit, 0 keeps the override, 1 removes it, and more sets an amount and an interval.
     Override(Vec<u64>, Option<i64>),
 }
@@ -129,7 +143,20 @@ pub struct WaitOptions {
     pub channel: Channel,
     /// 0 is the end of the queue, 1 the previous ticket number, 2 only an existing queue position.
     pub position: u8,
+    pub keep: u64,
+    pub order: Order,
 }
+
+/// Where a call joins the queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Order {
+    pub priority: u8,
+    /// 0 is nobody's.
+    pub share: u8,
+    pub weight: u32,
+}
+
+const SHARES: [&str; 4] = ["", "a", "b c", "0"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
@@ -149,6 +176,30 @@ pub fn workload(kinds: &'static [Kind], length: usize, costs: Costs) -> impl Str
 /// Generates a workload that also runs admin commands and upstream reports.
 pub fn workload_with_admin(kinds: &'static [Kind], length: usize, costs: Costs) -> impl Strategy<Value = Workload> {
     let step = prop_oneof![8 => step(costs), 1 => admin().prop_map(Step::Admin), 1 => report(costs)];
+    workload_of(kinds, prop::collection::vec(step, 1..length))
+}
+
+/// Generates a workload that also changes modes, and whose refusals lead to blocks.
+pub fn workload_with_modes(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
+    let mode = || prop_oneof![2 => Just(Mode::Shadow), 1 => Just(Mode::Enforce)];
+    let rule = (
+        1..=3_u64,
+        prop::sample::select(&[1_000_000_u64, 5_000_000][..]),
+        prop::sample::select(&[1_000_000_u64, 30_000_000][..]),
+    );
+    let of_modes = prop_oneof![
+        3 => mode().prop_map(Step::Mode),
+        2 => prop::option::weighted(0.8, rule).prop_map(Step::BlockAfter),
+        2 => (prop::option::weighted(0.8, mode()), prop::option::of(deadline()))
+            .prop_map(|(mode, expires)| Step::Admin(Admin::Mode(mode, expires))),
+        1 => deadline().prop_map(|by| Step::Admin(Admin::Block(by))),
+    ];
+    let step = prop_oneof![
+        10 => step(Costs::Labels),
+        2 => of_modes,
+        1 => admin().prop_map(Step::Admin),
+        1 => report(Costs::Labels),
+    ];
     workload_of(kinds, prop::collection::vec(step, 1..length))
 }
 
@@ -188,12 +239,15 @@ fn step(costs: Costs) -> BoxedStrategy<Step> {
         prop::sample::select(&[1_u64, 500_000, 2_000_000][..]),
         prop_oneof![2 => Just(Channel::None), 6 => Just(Channel::Subscribed), 1 => Just(Channel::Unsubscribed)],
         prop_oneof![4 => Just(0_u8), 2 => Just(1), 1 => Just(2)],
+        order(costs),
     )
-        .prop_map(|(max_wait, claim_timeout, channel, position)| WaitOptions {
+        .prop_map(|(max_wait, claim_timeout, channel, position, (keep, order))| WaitOptions {
             max_wait,
             claim_timeout,
             channel,
             position,
+            keep,
+            order,
         });
     let step = prop_oneof![
         12 => (
@@ -221,10 +275,26 @@ fn step(costs: Costs) -> BoxedStrategy<Step> {
     ];
     match costs {
         Costs::Numbers => step.boxed(),
-        Costs::Labels => {
+        Costs::Labels | Costs::Shares => {
             let debit = asked(costs, 0..=6_u64).prop_map(|units| Step::Debit { units });
-            prop_oneof![40 => step, 1 => debit].boxed()
+            let extend = (caller(), asked(costs, 1..=3_u64), any::<bool>());
+            let extend = extend.prop_map(|(caller, units, is_first_id)| Step::Extend { caller, units, is_first_id });
+            prop_oneof![40 => step, 1 => debit, 2 => extend].boxed()
         }
+    }
+}
+
+fn order(costs: Costs) -> BoxedStrategy<(u64, Order)> {
+    match costs {
+        Costs::Numbers | Costs::Labels => Just((0, Order::default())).boxed(),
+        Costs::Shares => (
+            prop::sample::select(&[0_u64, 0, 3_000_000, 60_000_000][..]),
+            prop_oneof![5 => Just(0_u8), 2 => Just(3), 1 => Just(9)],
+            prop_oneof![1 => Just(0_u8), 3 => 1..=3_u8],
+            prop::sample::select(&[1_u32, 1, 2, 3, 1_000][..]),
+        )
+            .prop_map(|(keep, priority, share, weight)| (keep, Order { priority, share, weight }))
+            .boxed(),
     }
 }
 
@@ -232,7 +302,7 @@ fn asked(costs: Costs, all: impl Strategy<Value = u64> + 'static) -> BoxedStrate
     let all = all.prop_map(Asked::All);
     match costs {
         Costs::Numbers => all.boxed(),
-        Costs::Labels => {
+        Costs::Labels | Costs::Shares => {
             let number = || prop::option::weighted(0.7, 0..=4_u64);
             let each = [number(), number(), number(), number()];
             prop_oneof![3 => all, 1 => each.prop_map(Asked::ByLabel)].boxed()
@@ -278,6 +348,8 @@ pub struct Runner {
     client: Option<ScriptClient>,
     /// The limits of the policy in use.
     limits: Vec<Spec>,
+    mode: Mode,
+    block_after: Option<BlockAfter>,
     /// The limits of all policies.
     all: Vec<Spec>,
     inbox: Inbox,
@@ -285,6 +357,8 @@ pub struct Runner {
     retry_after: u64,
     permits: HashMap<usize, String>,
     old_permits: HashMap<usize, String>,
+    /// The last ids of extended permits.
+    extended: HashMap<usize, String>,
     ticket_numbers: HashMap<usize, u64>,
 }
 
@@ -367,12 +441,15 @@ impl Runner {
             form: Form::Plain,
             client,
             limits: workload.limits.clone(),
+            mode: Mode::Enforce,
+            block_after: None,
             all: workload.limits.clone(),
             inbox,
             at: START,
             retry_after: 0,
             permits: HashMap::new(),
             old_permits: HashMap::new(),
+            extended: HashMap::new(),
             ticket_numbers: HashMap::new(),
         }
     }
@@ -453,6 +530,23 @@ impl Runner {
                 let (permit, actual) = (self.permits.get(caller).cloned(), self.actual(*actual));
                 permit.map(|permit| actual.with(|actual| self.run(Operation::Correct { permit: &permit, actual })))
             }
+            Step::Extend { caller, units, is_first_id } => {
+                let first = self.permits.get(caller).cloned();
+                let permit = self.extended.get(caller).filter(|_| !is_first_id).cloned().or(first);
+                let units = match self.actual(*units) {
+                    // An extension of a label that is not named takes nothing of it.
+                    Units::ByLabel(each) if each.is_empty() => Units::All(1),
+                    units => units,
+                };
+                let answer =
+                    permit.map(|permit| units.with(|units| self.run(Operation::Extend { permit: &permit, units })));
+                if let Some(Ok(Answer::Extension(extension))) = &answer
+                    && let Some(permit) = extension.decision().and_then(|decision| decision.permit.clone())
+                {
+                    self.extended.insert(*caller, permit);
+                }
+                answer
+            }
             Step::Cancel { caller, gave_up } => {
                 Some(self.run(Operation::Cancel { id: &id(*caller), gave_up: *gave_up }))
             }
@@ -466,15 +560,25 @@ impl Runner {
             }
             Step::Resize(amount) => {
                 self.limits[0].amount = *amount;
-                let limiter = self.store.limiter(&self.name, policy(&self.limits)).expect("a limiter");
-                self.limiter = self.form.of(limiter);
+                self.limiter = self.made();
+                None
+            }
+            Step::Mode(mode) => {
+                self.mode = *mode;
+                self.limiter = self.made();
+                None
+            }
+            Step::BlockAfter(rule) => {
+                self.block_after = rule.map(|(refusals, within, lasts)| {
+                    BlockAfter::of_micros(refusals, Micros(within), Micros(lasts)).expect("a rule")
+                });
+                self.limiter = self.made();
                 None
             }
             Step::Policy(mask) => {
                 let chosen = self.all.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1);
                 self.limits = chosen.map(|(_, limit)| *limit).collect();
-                let limiter = self.store.limiter(&self.name, policy(&self.limits)).expect("a limiter");
-                self.limiter = self.form.of(limiter);
+                self.limiter = self.made();
                 None
             }
             Step::Admin(admin) => Some(self.admin(admin)),
@@ -493,6 +597,11 @@ impl Runner {
             self.retry_after = decision.retry_after.map_or(0, |micros| micros.0);
         }
         step_result
+    }
+
+    fn made(&self) -> Limiter {
+        let policy = policy(&self.limits).with_mode(self.mode).with_block_after(self.block_after);
+        self.form.of(self.store.limiter(&self.name, policy).expect("a limiter"))
     }
 
     fn deadline(&self, by: i64) -> Deadline {
@@ -517,6 +626,11 @@ impl Runner {
             Admin::Get => AdminCommand::Get,
             Admin::Pause(by) => AdminCommand::Pause(self.deadline(*by)),
             Admin::Resume => AdminCommand::Resume,
+            Admin::Block(by) => AdminCommand::Block(self.deadline(*by)),
+            Admin::Mode(mode, expires) => {
+                changes = vec![mode.map_or(LimitOverride::RemoveMode, LimitOverride::Mode)];
+                AdminCommand::Override { changes: &changes, expires: expires.map(|by| self.deadline(by)) }
+            }
             Admin::Override(amounts, expires) => {
                 changes = (0..self.limits.len())
                     .filter_map(|i| match amounts[i] {
@@ -579,9 +693,13 @@ impl Runner {
             Channel::Subscribed => self.inbox.channel(),
             Channel::Unsubscribed => "no subscriber".to_owned(),
         });
+        let order = wait.map(|wait| wait.order).unwrap_or_default();
+        // A period of a quota is a day at least.
+        let longer = if self.limits.iter().any(|limit| limit.kind == Kind::Quota) { 1_000 } else { 1 };
         let wait = wait.map(|wait| Wait {
-            max_wait: Micros(wait.max_wait),
+            max_wait: Micros(wait.max_wait * longer),
             claim_timeout: Micros(wait.claim_timeout),
+            keep: Micros(wait.keep),
             channel: &channel,
             position: match (wait.position, self.ticket_numbers.get(&caller)) {
                 (1, Some(number)) => QueuePosition::Number(*number),
@@ -596,11 +714,17 @@ impl Runner {
                 true => Request::estimate(units),
                 false => Request::cost(units),
             };
+            let request = request.priority(order.priority);
+            let request = match SHARES[usize::from(order.share)] {
+                "" => request,
+                share => request.share(share, order.weight),
+            };
             self.run(Operation::AcquireWithId { request, id: &id(caller), wait })
         });
         if let Ok(Answer::Decision(decision)) = &answer {
             if let Some(permit) = &decision.permit {
                 let granted_at = |permit: &str| permit.split(':').nth(1).map(str::to_owned);
+                self.extended.remove(&caller);
                 let before = self.permits.insert(caller, permit.clone());
                 self.old_permits
                     .extend(before.filter(|old| granted_at(old) != granted_at(permit)).map(|old| (caller, old)));

@@ -12,21 +12,35 @@ const { flag, numeric, object, only, permitId, text } = require("./request.js");
 
 const pause = (options) => read(["forMs", "until"], options);
 
+const block = pause;
+
 const resume = (options) => read([], options);
 
 const runtimeState = resume;
 
 function override(options) {
-  const names = ["limit", "intervalMs", "label", "limits", "expiresInMs", "expiresAt"];
+  const names = ["limit", "intervalMs", "label", "limits", "mode", "expiresInMs", "expiresAt"];
   const { command, call } = read(names, options);
-  const { limit, intervalMs, label, limits } = command;
+  const { limit, intervalMs, label, limits, mode } = command;
+  if (mode !== undefined && (limit ?? intervalMs ?? label ?? limits) !== undefined) {
+    throw new InvalidError("mode", "give a mode or limits, not both");
+  }
   if (limits !== undefined && (limit ?? intervalMs ?? label) !== undefined) {
     throw new InvalidError("limits", "give whole limits or the numbers of one limit, not both");
   }
   return { command, call };
 }
 
-const restore = (options) => read(["label"], options);
+function restore(options) {
+  const { mode, ...others } = object(options);
+  const { command, call } = read(["label"], others);
+  const ofMode = flag("mode", mode);
+  if (ofMode === undefined) return { command, call };
+  if (ofMode && command.label !== undefined) {
+    throw new InvalidError("mode", "give a label or the mode, not both");
+  }
+  return { command: { ...command, ofMode }, call };
+}
 
 const reportBudget = (options) =>
   read(
@@ -81,6 +95,7 @@ const FIELDS = {
   intervalMs: ["intervalMs", numeric],
   label: ["label", (value) => text("label", value)],
   limits: ["limits", limitSpecs],
+  mode: ["mode", (value) => text("mode", value)],
   remaining: ["remaining", numeric],
   restoreRate: ["restoreRate", numeric],
   maxPauseMs: ["maxPauseMs", numeric],
@@ -159,6 +174,7 @@ function json(argument, value) {
 
 module.exports = {
   pause,
+  block,
   resume,
   runtimeState,
   override,

@@ -1,6 +1,13 @@
 "use strict";
 
-const { slots, STATUS, WITH_PERMIT, DEGRADED, WITH_LIMITER } = require("./shared-buffer.js");
+const {
+  slots,
+  STATUS,
+  WITH_PERMIT,
+  DEGRADED,
+  WITH_LIMITER,
+  IN_SHADOW,
+} = require("./shared-buffer.js");
 const native = require("./native.js");
 
 const REASONS = [null, ...native.reasons()];
@@ -21,7 +28,11 @@ class Decision {
     this.resetAfterMs = wholeMs(slots[row + 6] / 1000);
     this.degraded = (code & DEGRADED) !== 0;
     const reason = REASONS[slots[row + 7]];
-    this.reason = reason ?? (this.degraded && !this.allowed ? "unavailable" : null);
+    const inShadow = (code & IN_SHADOW) !== 0;
+    this.reason = inShadow
+      ? null
+      : (reason ?? (this.degraded && !this.allowed ? "unavailable" : null));
+    this.wouldRefuse = inShadow ? reason : null;
     this.label = labelOf(slots[row + 8]);
     this.limiter = code & WITH_LIMITER ? store.limiterOf(ticket) : null;
     this.atUs = slots[row + 9];

@@ -60,6 +60,7 @@ class InternalError extends PaddlegateError {
 
 /** The public name of each argument that has another name in the core. */
 const NAMES = {
+  block_after: "blockAfter",
   claim_timeout: "claimTimeoutMs",
   expires_at: "expiresAt",
   expires_in: "expiresInMs",
@@ -78,6 +79,7 @@ const NAMES = {
   settle_within: "settleWithinMs",
   timeout: "timeoutMs",
   wait_timeout: "waitTimeoutMs",
+  within: "withinMs",
 };
 
 /** The same for the arguments of one limit of a policy, and of an admin command. */

@@ -12,6 +12,7 @@ const {
   PEEK,
   CORRECT,
   DEBIT,
+  EXTEND,
   RESET,
   ALLOW,
   ACQUIRE_WITH_ID,
@@ -22,6 +23,7 @@ const {
   PICK,
   CHECK_KEY,
   PAUSE,
+  BLOCK,
   RESUME,
   OVERRIDE,
   RESTORE,
@@ -36,6 +38,7 @@ const {
   GAVE_UP,
   AT_END,
   EXISTING,
+  SETTLEMENT,
   STATUS,
   GRANTED,
 } = require("./shared-buffer.js");
@@ -55,7 +58,7 @@ const {
 } = require("./errors.js");
 const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
 const commands = require("./commands.js");
-const { Permit } = require("./permit.js");
+const { Permit, EXTEND: EXTEND_PERMIT } = require("./permit.js");
 const { now } = require("./timers.js");
 const {
   request,
@@ -64,6 +67,7 @@ const {
   numeric,
   text,
   permitId,
+  PERMIT,
   abortSignal,
   object,
   only,
@@ -174,6 +178,17 @@ class Limiter {
     }
   }
 
+  extend(permit, units, options) {
+    if (permit?.[PERMIT] === true) return permit[EXTEND_PERMIT](this, units, options);
+    try {
+      const call = only(["key", "signal"], options);
+      const cost = typeof units === "number" ? units : unitsByLabel("units", units);
+      return this.#start(EXTEND, { ...call, cost }, extension, { permit });
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
   release(permit, options) {
     return this.#start(RELEASE, options, settlement, { permit });
   }
@@ -192,11 +207,16 @@ class Limiter {
 
   admit(job, options) {
     try {
-      const { onLimit: given, key, ...asked } = object(options);
+      const { onLimit: given, claimTimeoutMs, key, ...asked } = object(options);
       const limiter = this.#of(key);
       const onLimit = given ?? this.onLimit ?? "wait";
       const read = admission(limiter, now(), asked);
-      return limiter.#start(ADMIT, asked, read, { id: job, onLimit, options: ["onLimit"] });
+      return limiter.#start(ADMIT, asked, read, {
+        id: job,
+        onLimit,
+        claimTimeoutMs: claimTimeout(claimTimeoutMs),
+        options: ["onLimit", "claimTimeoutMs"],
+      });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -224,6 +244,10 @@ class Limiter {
 
   pause(options) {
     return this.#admin(PAUSE, () => commands.pause(options), runtimeState);
+  }
+
+  block(options) {
+    return this.#admin(BLOCK, () => commands.block(options), runtimeState);
   }
 
   resume(options) {
@@ -338,10 +362,7 @@ class Limiter {
     try {
       const { waitTimeoutMs: wait, claimTimeoutMs: given, ...asked } = object(options);
       const maxWaitMs = waiting(wait) ?? Number.NaN;
-      const claimTimeoutMs = given === undefined || given === null ? jobClaimTimeoutMs() : given;
-      if (typeof claimTimeoutMs !== "number" || Number.isNaN(claimTimeoutMs)) {
-        throw new InvalidError("claimTimeoutMs", "must be a number of milliseconds");
-      }
+      const claimTimeoutMs = claimTimeout(given) ?? jobClaimTimeoutMs();
       const how = { maxWaitMs, claimTimeoutMs, queuePosition, channel: "" };
       return this.#start(ACQUIRE_WITH_ID, asked, decision, {
         id,
@@ -439,8 +460,8 @@ class Limiter {
   }
 }
 
-// Calls of the addon's function of a limiter, which takes a name, a channel, a key, units by label with their limiters, and
-// a command.
+// Calls of the addon's function of a limiter, which takes a name, a channel, a key, units by label with their limiters, a
+// command, and a share.
 
 /** Returns the function of a keyed limiter with this key in place of another one. */
 const ofKey =
@@ -448,12 +469,16 @@ const ofKey =
   (name = "", channel = "", key = null, ...more) =>
     run(name, channel, key ?? own, ...more);
 
-const runPlain = (run) => (besides.units === null ? run() : runByLabel(run, "", "", besides.units));
+const runPlain = (run) =>
+  besides.units === null && besides.share === null ? run() : runBesides(run, "", "");
 
 const runCommand = (run, command) => run("", "", null, null, null, command);
 
-function runByLabel(run, name, channel, units) {
-  const { limiters } = units;
+/** Runs a call that has units by label or a share. */
+function runBesides(run, name, channel) {
+  const { units, share } = besides;
+  const limiters = units === null ? null : units.limiters;
+  if (share !== null) return run(name, channel, null, units, limiters, null, share);
   if (limiters === null) return run(name, channel, null, units);
   return run(name, channel, null, units, limiters);
 }
@@ -466,14 +491,13 @@ function runWith(run, more) {
   const channel = onLimit === undefined ? more.channel : text("onLimit", onLimit);
   if (more.actual !== undefined) writeActual(more.actual);
   if (more.gaveUp) slots[FLAGS] |= GAVE_UP;
+  slots[CLAIM_TIMEOUT] = claimTimeoutMs ?? Number.NaN;
   if (more.channel !== undefined) {
     slots[FLAGS] |= WAITS;
     slots[MAX_WAIT] = maxWaitMs;
-    slots[CLAIM_TIMEOUT] = claimTimeoutMs ?? Number.NaN;
     slots[QUEUE_POSITION] = queuePosition;
   }
-  const { units } = besides;
-  if (units !== null) return runByLabel(run, name, channel ?? "", units);
+  if (besides.units !== null || besides.share !== null) return runBesides(run, name, channel ?? "");
   return channel === undefined ? run(name) : run(name, channel);
 }
 
@@ -486,6 +510,8 @@ const ALLOWED_WHILE_CLOSING = new Set([CORRECT, RELEASE, CANCEL]);
 const allowed = (row) => (slots[row + 2] & STATUS) === GRANTED;
 const decision = (row, ticket, store) => new Decision(row, ticket, store);
 const settlement = (_row, ticket, store) => store.text(ticket);
+const extension = (row, ticket, store) =>
+  (slots[row + 1] === SETTLEMENT ? settlement : decision)(row, ticket, store);
 const lease = (row) => (Number.isNaN(slots[row + 2]) ? null : slots[row + 2] / 1000);
 const nothing = () => undefined;
 
@@ -496,13 +522,24 @@ const nothing = () => undefined;
 function isNewGrant({ permit, atUs }, members) {
   if (permit === null) return false;
   const grants = members === 0 ? [permit] : permit.split("+").slice(-members);
-  return grants.every((grant) => grant === "" || grant.split(":").at(-2) === String(atUs));
+  // Of a limiter without a permit the grant is empty, of one that only passed the call in shadow `~`.
+  const isNew = (grant) => ["", "~"].includes(grant) || grant.split(":").at(-2) === String(atUs);
+  return grants.every(isNew);
 }
 
 /** Returns the wait timeout in milliseconds, if one was given. */
 function waiting(given) {
   if (given === undefined || given === null) return undefined;
   return callNative(() => waitTimeoutMs(numeric(given)));
+}
+
+/** Checks a claim timeout; undefined if none was given. */
+function claimTimeout(given) {
+  if (given === undefined || given === null) return undefined;
+  if (typeof given !== "number" || Number.isNaN(given)) {
+    throw new InvalidError("claimTimeoutMs", "must be a number of milliseconds");
+  }
+  return given;
 }
 
 /** Returns whether `withinLimit` skips a refused function. */

@@ -3,7 +3,7 @@
 const { InvalidError } = require("./errors.js");
 const request = require("./request.js");
 
-const { numeric, span } = request;
+const { numeric, span, text } = request;
 
 /**
  * Limits that name their kind, so that they may have any label: frozen lists, as a policy as a list has them. The addon
@@ -12,9 +12,19 @@ const { numeric, span } = request;
 
 const window = (limit, interval) => named("window", limit, interval);
 
-const leaky = (capacity, drain) => named("leaky", capacity, drain);
+function leaky(capacity, drain, options) {
+  return named("leaky", capacity, drain, ...given(only(["refund"], options).refund));
+}
 
-const points = (capacity, refill) => named("points", capacity, refill);
+function points(capacity, refill, options) {
+  return named("points", capacity, refill, ...given(only(["refund"], options).refund));
+}
+
+function quota(limit, per, options) {
+  const { timezone = null, starts = null } = only(["timezone", "starts"], options);
+  if (starts !== null) return named("quota", limit, per, timezone, starts);
+  return named("quota", limit, per, ...given(timezone));
+}
 
 function bucket(limit, interval, options) {
   const { offset } = only(["offset"], options);
@@ -61,26 +71,33 @@ function spec(limit, label) {
   rejectFunctions(...limit);
   const [kind, ...numbers] = limit;
   const isThrottleOfOne = kind === "throttle" && numbers.length < 2;
-  const [amount, interval, offset] = isThrottleOfOne ? [1, ...numbers] : numbers;
+  const [amount, interval, third, starts] = isThrottleOfOne ? [1, ...numbers] : numbers;
   if (numbers.length > MAX_NUMBERS[kind]) {
     throw new InvalidError("limits", `has too many numbers: kind=${kind}`);
   }
-  return {
-    label,
-    kind: String(kind),
-    amount: numeric(amount),
-    interval: kind === "concurrency" ? optional(interval) : span(interval),
-    offset: optional(offset),
-  };
+  const made = { label, kind: String(kind), amount: numeric(amount) };
+  if (kind === "quota") {
+    const per = text("per", interval);
+    return { ...made, per, timezone: word("timezone", third), starts: word("starts", starts) };
+  }
+  made.interval = kind === "concurrency" ? optional(interval) : span(interval);
+  if (kind === "leaky" || kind === "points") made.refund = word("refund", third);
+  else made.offset = optional(third);
+  return made;
 }
+
+/** Checks a text that may be absent. */
+const word = (argument, value) =>
+  value === undefined || value === null ? undefined : text(argument, value);
 
 const MAX_NUMBERS = {
   bucket: 3,
   window: 2,
-  leaky: 2,
-  points: 2,
+  leaky: 3,
+  points: 3,
   throttle: 2,
   concurrency: 2,
+  quota: 4,
   unlimited: 0,
   paused: 0,
 };
@@ -114,7 +131,7 @@ function rejectFunctions(...values) {
 }
 
 module.exports = {
-  kinds: { bucket, window, leaky, points, throttle, concurrency },
+  kinds: { bucket, window, leaky, points, throttle, concurrency, quota },
   limitSpecs,
   setLockTimeout,
   optional,

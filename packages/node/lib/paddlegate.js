@@ -50,11 +50,18 @@ class Paddlegate {
   }
 
   leaky(name, capacity, drain, options) {
-    return this.#single(name, kinds.leaky(capacity, drain), options);
+    const { refund, ...others } = only(["refund", ...OPTIONS], options);
+    return this.limiter(name, [kinds.leaky(capacity, drain, { refund })], others);
   }
 
   points(name, capacity, refill, options) {
-    return this.#single(name, kinds.points(capacity, refill), options);
+    const { refund, ...others } = only(["refund", ...OPTIONS], options);
+    return this.limiter(name, [kinds.points(capacity, refill, { refund })], others);
+  }
+
+  quota(name, limit, per, options) {
+    const { timezone, starts, ...others } = only(["timezone", "starts", ...OPTIONS], options);
+    return this.limiter(name, [kinds.quota(limit, per, { timezone, starts })], others);
   }
 
   throttle(name, interval, options) {
@@ -63,11 +70,9 @@ class Paddlegate {
   }
 
   unlimited(name = "unlimited", options = undefined) {
-    const {
-      offset: _,
-      limit: __,
-      ...others
-    } = only(["offset", "limit", "lockTimeoutMs", ...OPTIONS], options);
+    const ofKinds = ["offset", "limit", "refund", "timezone", "starts"];
+    const others = only([...ofKinds, "lockTimeoutMs", ...OPTIONS], options);
+    for (const name of ofKinds) delete others[name];
     return this.limiter(name, [["unlimited"]], others);
   }
 
@@ -82,6 +87,8 @@ class Paddlegate {
       group,
       keyed,
       statistics,
+      mode,
+      blockAfter,
       onUnavailable,
       localSharePercent,
       ...others
@@ -93,11 +100,13 @@ class Paddlegate {
     const inGroup = (group ?? null) === null ? undefined : text("group", group);
     const isKeyed = flag("keyed", keyed);
     const counts = flag("statistics", statistics);
-    const mode = onUnavailableArguments(onUnavailable, localSharePercent);
-    const run = callNative(
-      () => this.#store.limiter(given, specs, keptFor, inGroup, isKeyed, counts, ...mode),
-      argumentNames,
-    );
+    const variant = [
+      (mode ?? null) === null ? undefined : text("mode", mode),
+      blockAfterArgument(blockAfter),
+    ];
+    const unavailable = onUnavailableArguments(onUnavailable, localSharePercent);
+    const more = [keptFor, inGroup, isKeyed, counts, ...variant, ...unavailable];
+    const run = callNative(() => this.#store.limiter(given, specs, ...more), argumentNames);
     const shown = { ...others, group: inGroup };
     return new Limiter(this.#parts, given, run, shown, { keyed: isKeyed });
   }
@@ -213,11 +222,24 @@ class Paddlegate {
   async limiterPage(options) {
     const { cursor, ...others } = only(["prefix", "cursor"], options);
     const prefix = prefixOf(others);
-    const at = (cursor ?? null) === null ? undefined : text("cursor", cursor);
-    this.#hub.checkOpen();
-    const ticket = this.#store.page(prefix, at);
-    if (ticket < 0) throw failure(this.#store, 0);
-    return ticket > 0 ? this.#redis.send(ticket, page) : page(ROWS, 0, this.#store);
+    let at = (cursor ?? null) === null ? undefined : text("cursor", cursor);
+    const store = this.#store;
+    const tickets = [];
+    try {
+      do {
+        // Each of these calls has a time-out of its own.
+        this.#hub.checkOpen();
+        const ticket = store.page(prefix, at);
+        if (ticket < 0) throw failure(store, 0);
+        tickets.push(ticket);
+        at = ticket > 0 ? await this.#redis.send(ticket, following) : following(ROWS, 0, store);
+      } while (at !== undefined && !store.isPage(tickets));
+    } catch (error) {
+      // Nothing of a failed page stays.
+      listed(store, tickets);
+      throw error;
+    }
+    return { limiters: listed(store, tickets), cursor: at ?? null };
   }
 
   async #close() {
@@ -249,11 +271,8 @@ const listed = (store, tickets) =>
     ttl,
   }));
 
-/** Reads a page of the limiter list. */
-const page = (_row, ticket, store) => ({
-  limiters: listed(store, [ticket]),
-  cursor: store.text(ticket) ?? null,
-});
+/** Returns the cursor of what follows a part of a page of the limiter list; undefined at its end. */
+const following = (_row, ticket, store) => store.text(ticket) ?? undefined;
 
 /** The number of parts of the limiter list that are read concurrently; each of them takes time on the server. */
 const CONCURRENT_PARTS = 16;
@@ -277,9 +296,25 @@ const OPTIONS = [
   "group",
   "keyed",
   "statistics",
+  "mode",
+  "blockAfter",
   "onUnavailable",
   "localSharePercent",
 ];
+
+/** Returns a rule for blocks as an argument of the addon, which checks its numbers. */
+function blockAfterArgument(rule) {
+  if (rule === undefined || rule === null) return undefined;
+  const names = ["refusals", "withinMs", "forMs"];
+  const isRule = typeof rule === "object" && Object.keys(rule).every((it) => names.includes(it));
+  if (!isRule) {
+    const message =
+      "must be an object such as { refusals: 100, withinMs: 60_000, forMs: 3_600_000 }";
+    throw new InvalidError("blockAfter", message);
+  }
+  const [refusals, withinMs, forMs] = names.map((name) => numeric(rule[name]));
+  return { refusals, withinMs, forMs };
+}
 
 /** Returns the behaviour of a limiter whose store is unavailable, as arguments of the addon. */
 const onUnavailableArguments = (mode, localSharePercent) => [

@@ -4,10 +4,16 @@ const { InvalidError } = require("./errors.js");
 const { now } = require("./timers.js");
 const { PERMIT, only } = require("./request.js");
 
+/** Internal method of `Permit`: extends it by the limiter that the caller chose. */
+const EXTEND = Symbol("extend");
+
 /** A grant. */
 class Permit {
   #limiter;
   #isEstimated;
+  #id;
+  /** The pending extension, whose id a further one and a correction need; null without one. */
+  #extending = null;
   /** The latest end of the lease by this process's clock. */
   #deadline;
   #isLost = false;
@@ -20,7 +26,7 @@ class Permit {
     this.#isEstimated = isEstimated;
     this.#deadline = decision.leaseMs === null ? null : began + decision.leaseMs;
     this.decision = decision;
-    this.id = decision.permit;
+    this.#id = decision.permit;
     this.fencingToken = decision.fencingToken;
     this.degraded = decision.degraded;
     Object.freeze(this);
@@ -29,6 +35,10 @@ class Permit {
   /** Marks a permit, which is accepted in place of its id. */
   get [PERMIT]() {
     return true;
+  }
+
+  get id() {
+    return this.#id;
   }
 
   get expiresInMs() {
@@ -58,7 +68,28 @@ class Permit {
     if (!this.#isEstimated) {
       throw new InvalidError("estimate", "nothing was estimated; acquire with an estimate");
     }
+    if (this.#extending !== null) await this.#extending;
     return this.#limiter.correct(this.id, actual);
+  }
+
+  extend(units) {
+    return this[EXTEND](this.#limiter, units);
+  }
+
+  /** Extends the permit by a limiter, after its extensions that are pending. */
+  async [EXTEND](limiter, units, options) {
+    if (!this.#isEstimated) {
+      throw new InvalidError("estimate", "nothing was estimated; acquire with an estimate");
+    }
+    const before = this.#extending ?? Promise.resolve();
+    const extended = before.then(() => this.#extend(limiter, units, options));
+    const settled = extended.then(nothing, nothing);
+    this.#extending = settled;
+    try {
+      return await extended;
+    } finally {
+      if (this.#extending === settled) this.#extending = null;
+    }
   }
 
   pointsUsed(actual) {
@@ -67,7 +98,14 @@ class Permit {
 
   async learnFromResponse(response, options) {
     const bounds = only(["provider", "maxPauseMs", "maxLearned"], options);
+    if (this.#extending !== null) await this.#extending;
     return this.#limiter.learnFromResponse(response, { ...bounds, permit: this.id });
+  }
+
+  async #extend(limiter, units, options) {
+    const extension = await limiter.extend(this.id, units, options);
+    if (extension.allowed && extension.permit !== null) this.#id = extension.permit;
+    return extension;
   }
 
   async #release() {
@@ -84,4 +122,6 @@ class Permit {
   }
 }
 
-module.exports = { Permit };
+const nothing = () => undefined;
+
+module.exports = { Permit, EXTEND };

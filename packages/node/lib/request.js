@@ -7,19 +7,27 @@ const {
   COST,
   ESTIMATE,
   SETTLE_WITHIN,
+  PRIORITY,
+  WEIGHT,
   ACTUAL,
   HAS_COST,
   HAS_ESTIMATE,
   HAS_SETTLE_WITHIN,
+  HAS_PRIORITY,
+  HAS_WEIGHT,
   BY_LABEL,
   ACQUIRE,
   ACQUIRE_WITH_ID,
+  ADMIT,
 } = require("./shared-buffer.js");
 const { unitsByLabel } = require("./cost.js");
 const { InvalidError } = require("./errors.js");
 
-/** What the operation in the shared buffer has besides: the units of a cost by label and the key, otherwise null. */
-const besides = { units: null, key: null };
+/** What the operation in the shared buffer has besides: the units of a cost by label, key and share, otherwise null. */
+const besides = { units: null, key: null, share: null };
+
+/** The operations that may queue. */
+const QUEUES = new Set([ACQUIRE, ACQUIRE_WITH_ID, ADMIT]);
 
 /**
  * Writes an operation and its options to the shared buffer. Returns the signal, if there is one; throws if it is
@@ -30,8 +38,11 @@ function request(operation, options, others) {
   let cost = 0;
   let estimate = 0;
   let settleWithinMs = 0;
+  let priority = 0;
+  let weight = 0;
   let units = null;
   let key = null;
+  let share = null;
   let signal;
   for (const name in object(options)) {
     const value = options[name];
@@ -58,7 +69,15 @@ function request(operation, options, others) {
         given |= HAS_SETTLE_WITHIN;
         break;
       default:
-        throw new InvalidError(name, `is no option here; there are ${names(operation, others)}`);
+        if (!QUEUES.has(operation)) throw unknown(name, operation, others);
+        if (name === "priority") {
+          priority = numeric(value);
+          given |= HAS_PRIORITY;
+        } else if (name === "weight") {
+          weight = numeric(value);
+          given |= HAS_WEIGHT;
+        } else if (name === "share") share = text(name, value);
+        else throw unknown(name, operation, others);
     }
   }
   signal?.throwIfAborted();
@@ -68,8 +87,11 @@ function request(operation, options, others) {
   slots[COST] = cost;
   slots[ESTIMATE] = estimate;
   slots[SETTLE_WITHIN] = settleWithinMs;
+  slots[PRIORITY] = priority;
+  slots[WEIGHT] = weight;
   besides.units = units;
   besides.key = key;
+  besides.share = share;
   return signal;
 }
 
@@ -81,12 +103,12 @@ function writeActual(actual) {
   besides.units = isNumber ? null : actual;
 }
 
-/** Returns the names of the valid options. */
-function names(
-  operation,
-  others = operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : [],
-) {
-  return [...others, "cost, estimate, settleWithinMs, key and signal"].join(", ");
+/** Returns the error for an option that the operation does not have. */
+function unknown(name, operation, others) {
+  const queue = QUEUES.has(operation) ? ["priority", "share", "weight"] : [];
+  const given = others ?? (operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : []);
+  const all = [...given, ...queue, "cost, estimate, settleWithinMs, key and signal"].join(", ");
+  return new InvalidError(name, `is no option here; there are ${all}`);
 }
 
 /** Marks a permit, which is accepted in place of its id. */

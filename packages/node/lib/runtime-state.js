@@ -6,14 +6,16 @@ function runtimeState(_row, ticket, store) {
 }
 
 /** Converts a runtime state of the addon to a frozen object. */
-function fromNative({ version, inUse, pausedForMs, overrides, expiresInMs, learned }) {
+function fromNative(state) {
   return Object.freeze({
-    version,
-    inUse,
-    pausedForMs: pausedForMs ?? null,
-    overrides: byLabel(overrides),
-    expiresInMs: expiresInMs ?? null,
-    learned: byLabel(learned),
+    version: state.version,
+    inUse: state.inUse,
+    pausedForMs: state.pausedForMs ?? null,
+    blockedForMs: state.blockedForMs ?? null,
+    mode: state.mode ?? null,
+    overrides: byLabel(state.overrides),
+    expiresInMs: state.expiresInMs ?? null,
+    learned: byLabel(state.learned),
   });
 }
 

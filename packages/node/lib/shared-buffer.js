@@ -6,7 +6,7 @@
  * a thread.
  */
 
-const LENGTH = 13 + 64 * 15;
+const LENGTH = 15 + 64 * 15;
 const slots = new Float64Array(LENGTH);
 
 module.exports = {
@@ -22,11 +22,13 @@ module.exports = {
   MAX_WAIT: 6,
   CLAIM_TIMEOUT: 7,
   QUEUE_POSITION: 8,
-  RECEIVED: 9,
-  LINK: 10,
-  TO_SEND: 11,
-  BROKEN: 12,
-  ROWS: 13,
+  PRIORITY: 9,
+  WEIGHT: 10,
+  RECEIVED: 11,
+  LINK: 12,
+  TO_SEND: 13,
+  BROKEN: 14,
+  ROWS: 15,
   ROW: 15,
   MAX_ROWS: 64,
 
@@ -63,6 +65,9 @@ module.exports = {
   APPLY_OJS_SIGNAL: 22,
   ADMIT_ALL: 23,
   DEBIT: 24,
+  EXTEND: 27,
+  /** With an admin command, as 13 to 19. */
+  BLOCK: 28,
 
   HAS_COST: 1,
   HAS_ESTIMATE: 2,
@@ -71,22 +76,27 @@ module.exports = {
   /** The cost, the estimate or the actual cost is by label, in the fourth argument, with its limiters in the fifth. */
   BY_LABEL: 16,
   HAS_SETTLE_WITHIN: 32,
+  HAS_PRIORITY: 64,
+  HAS_WEIGHT: 128,
 
   /** Values for `QUEUE_POSITION` other than the number of a ticket: the end of the queue, and the existing position. */
   AT_END: Number.NaN,
   EXISTING: -1,
 
+  /** The second number of a row with a settlement, which is the text of the ticket. */
+  SETTLEMENT: 1,
   /** The second number of a row that is not an answer. The fields of a row follow this number. */
   FAILED: 3,
   UNFINISHED: 4,
 
   /**
    * The first field of a decision is its status plus these flags: it has a permit; the store did not make it; it names
-   * its limiter.
+   * its limiter; only shadow made it, so that its reason is that of the refusal.
    */
   GRANTED: 1,
   STATUS: 3,
   WITH_PERMIT: 4,
   DEGRADED: 8,
   WITH_LIMITER: 16,
+  IN_SHADOW: 32,
 };

@@ -11,6 +11,7 @@ function statistics(row) {
   for (const [i, field] of FIELDS.entries()) {
     const number = slots[row + 2 + i];
     if (field.endsWith("_time")) counts[field.replace("_time", "TimeMs")] = number / 1000;
+    else if (field === "shadow_refused") counts.shadowRefused = number;
     else counts[field] = number;
   }
   counts.immediate = counts.granted - counts.waited;

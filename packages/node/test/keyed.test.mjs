@@ -47,6 +47,14 @@ const CALLS = [
     },
   ],
   ["renew", (it, o) => it.llm.renew(it.permit, o())],
+  [
+    "extend",
+    async (it, o) => {
+      const extended = await it.llm.extend(it.permit, { tpm: 20 }, o());
+      it.permit = extended.permit;
+      return extended;
+    },
+  ],
   ["correct", (it, o) => it.llm.correct(it.permit, { tpm: 50 }, o())],
   ["release", (it, o) => it.llm.release(it.permit, o())],
   [
@@ -90,7 +98,7 @@ const CALLS = [
     },
   ],
   ["enqueue", ({ queue }, o) => queue.enqueue("one", o())],
-  ["enqueue", ({ queue }, o) => queue.enqueue("two", o())],
+  ["enqueue", ({ queue }, o) => queue.enqueue("two", o({ priority: 1, share: "a", weight: 2 }))],
   ["enqueue", ({ queue }, o) => queue.enqueue("three", o({ claimTimeoutMs: 1000 }))],
   ["claim", ({ queue }, o) => queue.claim("three", o())],
   ["claim", ({ queue }, o) => queue.claim("nobody", o())],
@@ -98,6 +106,7 @@ const CALLS = [
   ["cancel", ({ queue }, o) => queue.cancel("three", o())],
   ["pause", ({ rate }, o) => rate.pause(o({ forMs: 1000 }))],
   ["allow", ({ rate }, o) => rate.allow(o())],
+  ["block", ({ rate }, o) => rate.block(o({ forMs: 1000 }))],
   ["resume", ({ rate }, o) => rate.resume(o())],
   ["override", ({ rate }, o) => rate.override(o({ limit: 5 }))],
   ["runtimeState", ({ rate }, o) => rate.runtimeState(o())],

@@ -43,6 +43,7 @@ for (const [store, pg] of Object.entries(stores)) {
         retryAfterMs: null,
         resetAfterMs: null,
         reason: "paused",
+        wouldRefuse: null,
         label: "paused",
         limiter: null,
         atUs: 0,
@@ -315,16 +316,18 @@ test("what is null is the default", async () => {
 test("an option that is none is told which there are", async () => {
   const limiter = new Paddlegate("memory://").window("x", 1, 1);
   const common = "cost, estimate, settleWithinMs, key and signal";
-  const waiting = `id, waitTimeoutMs, ${common}`;
+  const queues = `priority, share, weight, ${common}`;
+  const waiting = `id, waitTimeoutMs, ${queues}`;
+  const ticket = `claimTimeoutMs, waitTimeoutMs, ${queues}`;
   for (const [call, options] of [
     [() => limiter.allow({ identity: "x" }), common],
-    [() => limiter.tryAcquire({ identity: "x" }), `id, ${common}`],
-    [() => limiter.tryAcquire({ id: "x", identity: "x" }), `id, ${common}`],
+    [() => limiter.tryAcquire({ identity: "x" }), `id, ${queues}`],
+    [() => limiter.tryAcquire({ id: "x", identity: "x" }), `id, ${queues}`],
     [() => limiter.acquire({ identity: "x" }), waiting],
     [() => limiter.withinLimit({ identity: "x", waitTimeoutMs: 0 }, assert.fail), waiting],
-    [() => limiter.enqueue("x", { identity: "x" }), `claimTimeoutMs, waitTimeoutMs, ${common}`],
-    [() => limiter.admit("x", { identity: "x" }), `onLimit, ${common}`],
-    [() => limiter.claim("x", { identity: "x" }), `claimTimeoutMs, waitTimeoutMs, ${common}`],
+    [() => limiter.enqueue("x", { identity: "x" }), ticket],
+    [() => limiter.admit("x", { identity: "x" }), `onLimit, claimTimeoutMs, ${queues}`],
+    [() => limiter.claim("x", { identity: "x" }), ticket],
   ]) {
     const message = `is no option here; there are ${options}`;
     await assert.rejects(call, { argument: "identity", message });

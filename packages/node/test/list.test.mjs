@@ -208,6 +208,20 @@ test("a page is a chain of calls, one after the other", async (t) => {
   await pg.close();
 });
 
+test("a page of parts with few names ends with the 16 calls that make it complete", async (t) => {
+  let asked = 0;
+  const url = await listing(t, 1, (socket, reply) => {
+    asked += 1;
+    socket.write(reply);
+  });
+  const pg = open(url);
+  const { limiters, cursor } = await pg.limiterPage();
+  assert.deepEqual([limiters.length, cursor, asked], [112, "112.0", 112]);
+  const last = await pg.limiterPage({ cursor: "200.0" });
+  assert.deepEqual([last.limiters.length, last.cursor, asked], [56, null, 168]);
+  await pg.close();
+});
+
 test("a page that loses its connection fails, and the next call works", async (t) => {
   const url = await listing(t, 40, (socket, reply, commands) => {
     if (commands === 2) socket.destroy();

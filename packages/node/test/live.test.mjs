@@ -20,6 +20,8 @@ const nothing = {
   version: 0,
   inUse: true,
   pausedForMs: null,
+  blockedForMs: null,
+  mode: null,
   overrides: {},
   expiresInMs: null,
   learned: {},

@@ -95,6 +95,7 @@ for (const [store, pg] of Object.entries(stores)) {
       lapsed: 0,
       leases: 0,
       tickets: 0,
+      shadowRefused: 0,
       immediate: 0,
     });
     assert.ok(Object.isFrozen(untouched));

@@ -1,7 +1,9 @@
 // Checked by the compiler, never run.
 import {
   type Admission,
+  type BlockAfter,
   bucket,
+  type Closed,
   type Cost,
   concurrency,
   type Decision,
@@ -15,12 +17,14 @@ import {
   type LimitSettings,
   type Limits,
   leaky,
+  type Mode,
   type OnLimit,
   OverLimitError,
   Paddlegate,
   PaddlegateError,
   type Permit,
   points,
+  quota,
   type Reason,
   type Release,
   type RuntimeState,
@@ -102,6 +106,46 @@ const skipped = await ignoring.withinLimit(() => 7);
 same<typeof skipped, number | Skipped>(true);
 if (skipped === SKIPPED) same<typeof skipped, Skipped>(true);
 else same<typeof skipped, number>(true);
+const place = { priority: 9, share: "acme", weight: 2 };
+erp.acquire({ ...place, id: "job" });
+erp.withinLimit(place, () => 7);
+erp.tryAcquire({ ...place, id: "job" });
+erp.enqueue("job", place);
+erp.claim("job", place);
+erp.admit("job", { ...place, claimTimeoutMs: 5000 });
+// @ts-expect-error: it cannot queue
+erp.allow(place);
+const tenant = pg.quota("tenant", 5, "month", { timezone: "Europe/Berlin", starts: "15" });
+same<typeof tenant, Limiter>(true);
+pg.limiter("usd", { usd: quota(5, "day", { timezone: "UTC" }), quota: [5, "year", null, "04-06"] });
+pg.limiter("usd", [["quota", 5, "week"]]);
+// @ts-expect-error: not a period of the calendar
+pg.quota("tenant", 5, "hour");
+const calendar = (await pg.limiters())[0]?.limits[0]?.timezone;
+same<typeof calendar, string | undefined>(true);
+const longer = shop.extend("permit", { tpm: 5 }, { signal });
+same<typeof longer, Promise<Decision | Closed>>(true);
+const grown = shop.withinLimit({ estimate: 5 }, (permit) => permit.extend(5));
+same<typeof grown, Promise<Decision | Closed>>(true);
+pg.points("meter", 5, 5, { refund: "undrained" });
+pg.limiter("meter", { tpm: points(5, 5, { refund: "full" }), leaky: [5, 5, "undrained"] });
+// @ts-expect-error: no meter
+pg.window("meter", 5, 5, { refund: "full" });
+const blockAfter: BlockAfter = { refusals: 100, withinMs: 60_000, forMs: 3_600_000 };
+const login = pg.window("login", 5, "minute", { mode: "shadow", blockAfter, keyed: true });
+const blocked = login.block({ forMs: 5, key: "mallory" });
+same<typeof blocked, Promise<RuntimeState>>(true);
+const { mode, blockedForMs } = await login.override({ mode: "enforce", expiresInMs: 5 });
+same<typeof mode, Mode | null>(true);
+same<typeof blockedForMs, number | null>(true);
+login.restore({ mode: true });
+// @ts-expect-error: no mode
+login.override({ mode: "loud" });
+const why = (await login.peek()).wouldRefuse;
+same<typeof why, Reason | null>(true);
+const passed = (await login.stats()).shadowRefused;
+same<typeof passed, number>(true);
+
 const queued = erp.enqueue("job", { cost: 1, claimTimeoutMs: 5 });
 same<typeof queued, Promise<Decision>>(true);
 const lease = erp.renew("permit");

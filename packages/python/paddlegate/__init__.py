@@ -11,12 +11,13 @@ from paddlegate._errors import (
     PaddlegateError,
     UnavailableError,
 )
+from paddlegate._extension import Extension
 from paddlegate._gate import Gate, WithinGate
 from paddlegate._gate_decision import GateDecision
 from paddlegate._graphql import graphql_cost
 from paddlegate._learned import Learned
 from paddlegate._limiter import Limiter
-from paddlegate._limits import Bucket, Concurrency, Leaky, Points, Throttle, Window
+from paddlegate._limits import Bucket, Concurrency, Leaky, Points, Quota, Throttle, Window
 from paddlegate._native import Decision, TestClock, __version__
 from paddlegate._paddlegate import Paddlegate
 from paddlegate._permit import AsyncPermit, Permit, Settlement
@@ -34,6 +35,7 @@ __all__ = [
     "Concurrency",
     "DataError",
     "Decision",
+    "Extension",
     "Gate",
     "GateDecision",
     "InternalError",
@@ -51,6 +53,7 @@ __all__ = [
     "PaddlegateError",
     "Permit",
     "Points",
+    "Quota",
     "RuntimeState",
     "Settlement",
     "Statistics",

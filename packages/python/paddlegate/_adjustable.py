@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paddlegate._convert import Headers, Json
     from paddlegate._learned import Learned
     from paddlegate._limits import Limits
-    from paddlegate._native import Decision, _Provider
+    from paddlegate._native import Decision, _Mode, _Provider
     from paddlegate._permit import Grant
     from paddlegate._runtime_state import RuntimeState
     from paddlegate._waiting import Span
@@ -57,8 +57,36 @@ class AdjustableLimiter(_native.Limiter):
             await self._send_admin_request(AdminRequest.pause(seconds, until), key)
         )
 
+    def block(
+        self,
+        seconds: Span | None = None,
+        *,
+        until: datetime | float | None = None,
+        key: str | None = None,
+    ) -> RuntimeState:
+        """Refuse every call in all processes with the reason "blocked": a pause against abuse.
+
+        `seconds` and `until` are as in `pause`. A block that ends later stays in force; `resume`
+        ends it. The option `block_after` blocks by itself.
+
+            login.block(3600, key="203.0.113.7")
+        """
+        return to_runtime_state(self._admin(False, AdminRequest.block(seconds, until), key))
+
+    async def ablock(
+        self,
+        seconds: Span | None = None,
+        *,
+        until: datetime | float | None = None,
+        key: str | None = None,
+    ) -> RuntimeState:
+        """Like `block`."""
+        return to_runtime_state(
+            await self._send_admin_request(AdminRequest.block(seconds, until), key)
+        )
+
     def resume(self, *, key: str | None = None) -> RuntimeState:
-        """End the pause; waiters get a wake-up."""
+        """End the pause and the block, and count refusals anew; waiters get a wake-up."""
         return to_runtime_state(self._admin(False, AdminRequest.resume(), key))
 
     async def aresume(self, *, key: str | None = None) -> RuntimeState:
@@ -72,6 +100,7 @@ class AdjustableLimiter(_native.Limiter):
         *,
         label: str | None = None,
         limits: Limits | None = None,
+        mode: _Mode | None = None,
         expires_in: Span | None = None,
         expires_at: datetime | float | None = None,
         key: str | None = None,
@@ -83,11 +112,16 @@ class AdjustableLimiter(_native.Limiter):
         whole limits as for `Paddlegate.limiter`, `{"rpm": Window(50, 60)}`, also with labels that
         this policy does not have. A lower limit ends no lease.
 
+        Or `mode` is the mode of the limiter, whatever its own: "shadow" refuses nobody, "enforce"
+        refuses. With a limit it raises `InvalidError`, argument `mode`.
+
         The override lasts for `expires_in` or until `expires_at`, a `datetime` with a time zone or
         seconds since 1970; this end then applies to all overrides of the limiter. Without an end it
         lasts until `restore`, or until no call was granted for 90 days.
         """
-        request = AdminRequest.override(limit, interval, label, limits, expires_in, expires_at)
+        request = AdminRequest.override(
+            limit, interval, label, limits, mode, expires_in, expires_at
+        )
         return to_runtime_state(self._admin(False, request, key))
 
     async def aoverride(
@@ -97,12 +131,15 @@ class AdjustableLimiter(_native.Limiter):
         *,
         label: str | None = None,
         limits: Limits | None = None,
+        mode: _Mode | None = None,
         expires_in: Span | None = None,
         expires_at: datetime | float | None = None,
         key: str | None = None,
     ) -> RuntimeState:
         """Like `override`."""
-        request = AdminRequest.override(limit, interval, label, limits, expires_in, expires_at)
+        request = AdminRequest.override(
+            limit, interval, label, limits, mode, expires_in, expires_at
+        )
         return to_runtime_state(await self._send_admin_request(request, key))
 
     def apply_ojs_override(self, document: Json, *, key: str | None = None) -> RuntimeState:
@@ -136,19 +173,25 @@ class AdjustableLimiter(_native.Limiter):
         is_signal: bool = await run_operation(self._links, call.start)
         return is_signal
 
-    def restore(self, label: str | None = None, *, key: str | None = None) -> RuntimeState:
-        """Remove the overrides of a label, by default of all limits.
+    def restore(
+        self, label: str | None = None, *, mode: bool = False, key: str | None = None
+    ) -> RuntimeState:
+        """Remove the override of a label, with `mode` that of the mode, by default all overrides.
 
         The limit learned from the upstream applies again, otherwise that of the policy.
         """
-        return to_runtime_state(self._admin(False, AdminRequest.restore(label), key))
+        return to_runtime_state(self._admin(False, AdminRequest.restore(label, mode), key))
 
-    async def arestore(self, label: str | None = None, *, key: str | None = None) -> RuntimeState:
+    async def arestore(
+        self, label: str | None = None, *, mode: bool = False, key: str | None = None
+    ) -> RuntimeState:
         """Like `restore`."""
-        return to_runtime_state(await self._send_admin_request(AdminRequest.restore(label), key))
+        return to_runtime_state(
+            await self._send_admin_request(AdminRequest.restore(label, mode), key)
+        )
 
     def runtime_state(self, *, key: str | None = None) -> RuntimeState:
-        """Return the pause, the overrides and the learned limits; change nothing."""
+        """Return the pause, the block, the overrides and the learned limits; change nothing."""
         return to_runtime_state(self._admin(False, AdminRequest.get(), key))
 
     async def aruntime_state(self, *, key: str | None = None) -> RuntimeState:

@@ -58,6 +58,13 @@ def run_operation(links: Links, start: Callable[..., Any], *arguments: object) -
     call = start(True, *arguments)
     if not isinstance(call, Call):
         return completed(call)
+    return send_first(links, call, start, *arguments)
+
+
+def send_first(
+    links: Links, call: Call, start: Callable[..., Any], *arguments: object
+) -> Awaitable[Any]:
+    """Send the call that `start(True, ...)` returned; await its result, as `run_operation` does."""
     loop = asyncio.get_running_loop()
     if not can_watch_sockets(loop):
         return loop.run_in_executor(None, start, False, *arguments)

@@ -9,6 +9,7 @@ from paddlegate._adjustable import AdjustableLimiter
 from paddlegate._admission import Admission
 from paddlegate._asyncio import run_operation, start_operation
 from paddlegate._native import MultiStepCall
+from paddlegate._order import order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,18 +40,22 @@ class Jobs(AdjustableLimiter):
         settle_within: Span | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
+        priority: int | None = None,
+        share: str | None = None,
+        weight: int | None = None,
         key: str | None = None,
     ) -> Decision:
         """Grant a job or queue it; never wait.
 
-        `cost`, `estimate` and `settle_within` are as in `acquire`. `id`, of 1 to 64 bytes, names
+        The arguments that are not named here are as in `acquire`. `id`, of 1 to 64 bytes, names
         the ticket and the lease. The status is "granted" if the job may run now, otherwise
         "queued": call `claim` after `retry_after` seconds. A ticket that is not claimed within
         `claim_timeout` after that loses its queue position; the default is 60 seconds. After
         `wait_timeout` the job is refused; by default never.
         """
+        place = order(priority, share, weight)
         decision: Decision = self._enter(
-            False, cost, estimate, id, END, wait_timeout, claim_timeout, key, settle_within
+            False, cost, estimate, id, END, wait_timeout, claim_timeout, key, settle_within, place
         )
         return decision
 
@@ -63,11 +68,15 @@ class Jobs(AdjustableLimiter):
         settle_within: Span | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
+        priority: int | None = None,
+        share: str | None = None,
+        weight: int | None = None,
         key: str | None = None,
     ) -> Decision:
         """Like `enqueue`."""
+        place = order(priority, share, weight)
         return await self._aenter(
-            cost, estimate, id, END, wait_timeout, claim_timeout, key, settle_within
+            cost, estimate, id, END, wait_timeout, claim_timeout, key, settle_within, place
         )
 
     def claim(
@@ -79,15 +88,29 @@ class Jobs(AdjustableLimiter):
         settle_within: Span | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
+        priority: int | None = None,
+        share: str | None = None,
+        weight: int | None = None,
         key: str | None = None,
     ) -> Decision:
         """Check whether a queued job may run now.
 
         The status is "granted", still "queued", or "no_ticket" when the job has no ticket: it was
-        cancelled, has lapsed or was granted before.
+        cancelled, has lapsed or was granted before. A ticket keeps the priority and the share with
+        which it was taken; those given here are checked.
         """
+        place = order(priority, share, weight)
         decision: Decision = self._enter(
-            False, cost, estimate, id, EXISTING, wait_timeout, claim_timeout, key, settle_within
+            False,
+            cost,
+            estimate,
+            id,
+            EXISTING,
+            wait_timeout,
+            claim_timeout,
+            key,
+            settle_within,
+            place,
         )
         return decision
 
@@ -100,11 +123,15 @@ class Jobs(AdjustableLimiter):
         settle_within: Span | None = None,
         claim_timeout: Span | None = None,
         wait_timeout: Span | None = None,
+        priority: int | None = None,
+        share: str | None = None,
+        weight: int | None = None,
         key: str | None = None,
     ) -> Decision:
         """Like `claim`."""
+        place = order(priority, share, weight)
         return await self._aenter(
-            cost, estimate, id, EXISTING, wait_timeout, claim_timeout, key, settle_within
+            cost, estimate, id, EXISTING, wait_timeout, claim_timeout, key, settle_within, place
         )
 
     def admit(
@@ -115,17 +142,28 @@ class Jobs(AdjustableLimiter):
         cost: Cost | None = None,
         estimate: Cost | None = None,
         settle_within: Span | None = None,
+        claim_timeout: Span | None = None,
+        priority: int | None = None,
+        share: str | None = None,
+        weight: int | None = None,
         key: str | None = None,
     ) -> Admission:
         """Decide on a job under its id, of 1 to 64 bytes; never wait.
 
         `on_limit` is the action for a job over the limit; by default that of the limiter's
-        document, otherwise "wait". A job that is to "wait" or "reschedule" keeps its queue position
-        for a minute after its time. With a concurrency limit a repeated call for a running job
-        takes nothing. A job that runs again after a failure needs another id and counts as a new
-        job.
+        document, otherwise "wait". A job that is to "wait" or "reschedule" has a ticket: call again
+        after `after` seconds. Others pass the job by that has not called for `claim_timeout` after
+        its turn, by default 5 seconds, more than 0; its place is kept for a minute more. With a
+        concurrency limit a repeated call for a running job takes nothing. A job that runs again
+        after a failure needs another id and counts as a new job. The other arguments are as in
+        `acquire`.
+
+            job = reports.admit("job-7", priority=5, share="acme", claim_timeout=30)
         """
-        decision = self._admit(False, cost, estimate, id, on_limit, key, settle_within)
+        place = order(priority, share, weight)
+        decision = self._admit(
+            False, cost, estimate, id, on_limit, key, settle_within, claim_timeout, place
+        )
         return self._admission(decision, on_limit)
 
     async def aadmit(
@@ -136,11 +174,25 @@ class Jobs(AdjustableLimiter):
         cost: Cost | None = None,
         estimate: Cost | None = None,
         settle_within: Span | None = None,
+        claim_timeout: Span | None = None,
+        priority: int | None = None,
+        share: str | None = None,
+        weight: int | None = None,
         key: str | None = None,
     ) -> Admission:
         """Like `admit`."""
+        place = order(priority, share, weight)
         decision: Decision = await run_operation(
-            self._links, self._admit, cost, estimate, id, on_limit, key, settle_within
+            self._links,
+            self._admit,
+            cost,
+            estimate,
+            id,
+            on_limit,
+            key,
+            settle_within,
+            claim_timeout,
+            place,
         )
         return self._admission(decision, on_limit)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from paddlegate._asyncio import run_operation
+from paddlegate._asyncio import run_operation, send_first
 from paddlegate._cleanup import cancel_in_background, cancel_on_loop
 from paddlegate._errors import PaddlegateError
+from paddlegate._extension import Extension
 from paddlegate._jobs import Jobs
-from paddlegate._native import new_id
+from paddlegate._native import Call, new_id
+from paddlegate._order import order
+from paddlegate._permit import Grant
 from paddlegate._statistics import to_statistics
 from paddlegate._waiting import INTERRUPT_CANCEL_TIMEOUT, TaskWaiter, ThreadWaiter
 from paddlegate._within import WithinLimit
@@ -24,11 +27,13 @@ if TYPE_CHECKING:
         LimiterOfKey,
         LoadedLimiter,
         Together,
+        _BlockAfter,
+        _Mode,
         _OnLimit,
         _OnUnavailable,
     )
     from paddlegate._paddlegate import Paddlegate
-    from paddlegate._permit import AsyncPermit, Grant, Permit
+    from paddlegate._permit import AsyncPermit, Permit
     from paddlegate._statistics import Statistics
     from paddlegate._waiting import Span
 
@@ -62,6 +67,8 @@ class Limiter(Jobs):
         statistics: bool | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
+        mode: _Mode | None = None,
+        block_after: _BlockAfter | None = None,
     ) -> None:
         self._paddlegate = paddlegate
         self._links = paddlegate._links
@@ -83,6 +90,9 @@ class Limiter(Jobs):
         settle_within: Span | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
+        priority: int | None = None,
+        share: str | None = None,
+        weight: int | None = None,
         key: str | None = None,
     ) -> Permit:
         """Wait in the queue until the call is granted, and charge it.
@@ -101,9 +111,19 @@ class Limiter(Jobs):
 
         With the `id` of a lease, of 1 to 64 bytes, a repeated call takes no second lease. When a
         call with an `id` is interrupted before it has a ticket, the lease of that `id` stays.
+
+        In the queue a higher `priority`, from 0, the default, to 9, comes first. A `share` is text
+        of 1 to 128 bytes, such as a tenant: shares of one priority take turns by what their calls
+        cost, whatever the number of their calls, and one of `weight` 2, from 1, the default, to
+        1000, gets twice as much as one of weight 1. Calls without a share have one together.
+        Raises `InvalidError`, argument `priority`, `share` or `weight`; also for a weight without
+        a share.
+
+            reports.acquire(priority=9)
+            reports.acquire(share="acme", weight=3)
         """
-        limiter = self if key is None else self.with_key(key)
-        return ThreadWaiter(limiter, cost, estimate, wait_timeout, id, settle_within).wait()
+        limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
+        return ThreadWaiter(limiter, cost, estimate, wait_timeout, id, settle_within, place).wait()
 
     async def aacquire(
         self,
@@ -113,14 +133,19 @@ class Limiter(Jobs):
         settle_within: Span | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
+        priority: int | None = None,
+        share: str | None = None,
+        weight: int | None = None,
         key: str | None = None,
     ) -> AsyncPermit:
         """Like `acquire`. A task that is cancelled meanwhile leaves neither a lease nor a ticket.
 
         As in `acquire`, the lease of a given `id` may stay.
         """
-        limiter = self if key is None else self.with_key(key)
-        return await TaskWaiter(limiter, cost, estimate, wait_timeout, id, settle_within).wait()
+        limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
+        return await TaskWaiter(
+            limiter, cost, estimate, wait_timeout, id, settle_within, place
+        ).wait()
 
     @overload
     def within_limit(self, cost: Function, /) -> Function: ...
@@ -134,6 +159,9 @@ class Limiter(Jobs):
         settle_within: Span | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
+        priority: int | None = None,
+        share: str | None = None,
+        weight: int | None = None,
         key: str | None = None,
     ) -> WithinLimit: ...
 
@@ -145,16 +173,19 @@ class Limiter(Jobs):
         settle_within: Span | None = None,
         wait_timeout: Span | None = None,
         id: str | None = None,
+        priority: int | None = None,
+        share: str | None = None,
+        weight: int | None = None,
         key: str | None = None,
     ) -> Any:
         """Return a guard for `with`, `async with` or a function: wait as `acquire`, run the body.
 
         The arguments are those of `acquire`. As a decorator it needs no parentheses.
         """
-        limiter = self if key is None else self.with_key(key)
-        if callable(cost):
-            return WithinLimit(limiter, None, estimate, wait_timeout, id, settle_within)(cost)
-        return WithinLimit(limiter, cost, estimate, wait_timeout, id, settle_within)
+        limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
+        function, cost = (cost, None) if callable(cost) else (None, cost)
+        guard = WithinLimit(limiter, cost, estimate, wait_timeout, id, settle_within, place)
+        return guard if function is None else guard(function)
 
     async def atry_acquire(
         self,
@@ -169,13 +200,18 @@ class Limiter(Jobs):
         # With an id of its own, the lease of a cancelled task can be cancelled.
         generated_id = new_id() if id is None and self._grants_leases else None
         try:
-            decision: Decision = await run_operation(
-                self._links, self._acquire, cost, estimate, generated_id or id, key, settle_within
-            )
+            # In memory the answer is there at once; a coroutine for it takes longer than to decide.
+            call_id = generated_id or id
+            answer = self._acquire(True, cost, estimate, call_id, key, settle_within)
+            if isinstance(answer, Call):
+                answer = await send_first(
+                    self._links, answer, self._acquire, cost, estimate, call_id, key, settle_within
+                )
         except BaseException as error:
             if generated_id and not isinstance(error, (PaddlegateError, GeneratorExit)):
                 cancel_on_loop(self if key is None else self.with_key(key), generated_id)
             raise
+        decision: Decision = answer
         return decision
 
     async def aallow(
@@ -189,9 +225,12 @@ class Limiter(Jobs):
         """Like `allow`."""
         self._check_allow()
         # Without a lease, which a cancelled task would have to give back.
-        decision: Decision = await run_operation(
-            self._links, self._acquire, cost, estimate, None, key, settle_within
-        )
+        answer = self._acquire(True, cost, estimate, None, key, settle_within)
+        if isinstance(answer, Call):
+            answer = await send_first(
+                self._links, answer, self._acquire, cost, estimate, None, key, settle_within
+            )
+        decision: Decision = answer
         return decision.allowed
 
     async def apeek(
@@ -203,9 +242,12 @@ class Limiter(Jobs):
         key: str | None = None,
     ) -> Decision:
         """Like `peek`."""
-        decision: Decision = await run_operation(
-            self._links, self._peek, cost, estimate, key, settle_within
-        )
+        answer = self._peek(True, cost, estimate, key, settle_within)
+        if isinstance(answer, Call):
+            answer = await send_first(
+                self._links, answer, self._peek, cost, estimate, key, settle_within
+            )
+        decision: Decision = answer
         return decision
 
     async def adebit(self, cost: Cost, *, key: str | None = None) -> Decision:
@@ -223,6 +265,35 @@ class Limiter(Jobs):
         self, permit: str | Grant | Decision, actual: Cost, key: str | None = None
     ) -> Awaitable[str]:
         return run_operation(self._links, self._correct, permit, actual, key)
+
+    def extend(
+        self, permit: str | Grant | Decision, units: Cost, *, key: str | None = None
+    ) -> Extension:
+        """Reserve more units for the call of an open permit, such as a stream: all or nothing.
+
+        `units` is a number or a mapping as for `acquire`, at most 10^12 with what is reserved; a
+        mapping takes nothing of a limit that it does not name, and limits that count calls are not
+        charged. A grant has the id of the permit with the sum, with which the next extension and
+        the correction are made; older ids stay valid, and a repeated call with the same id
+        reserves once. A refusal has a `retry_after` and changes nothing. The call does not wait
+        behind the queue, and the time in which the permit can be settled stays.
+
+        The result has no decision for a permit that is not open; its `settlement` is then
+        "already", "late" or "unknown". Raises `InvalidError`, argument `units`, for units that can
+        never be granted. A `Permit` that is given in the place of its id gets the new one.
+
+            extension = tokens.extend(permit_id, 500)
+            if extension:
+                permit_id = extension.decision.permit
+        """
+        return _recorded(permit, Extension(*self._extend(False, permit, units, key)))
+
+    async def aextend(
+        self, permit: str | Grant | Decision, units: Cost, *, key: str | None = None
+    ) -> Extension:
+        """Like `extend`."""
+        fields = await run_operation(self._links, self._extend, permit, units, key)
+        return _recorded(permit, Extension(*fields))
 
     async def arelease(self, permit: str | Grant | Decision, *, key: str | None = None) -> str:
         """Like `release`."""
@@ -261,3 +332,10 @@ class Limiter(Jobs):
     def __repr__(self) -> str:
         key = "" if self.key is None else f" key={self.key!r}"
         return f"<{type(self).__name__} {self.name!r}{key}>"
+
+
+def _recorded(permit: str | Grant | Decision, extension: Extension) -> Extension:
+    """Give a permit the id of its extension."""
+    if isinstance(permit, Grant):
+        permit._record_extension(extension)
+    return extension

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    from paddlegate._native import _Period, _Refund
     from paddlegate._waiting import Span
 
 
@@ -45,24 +46,30 @@ class Bucket(LimitOfKind):
 
 @dataclass(frozen=True, slots=True)
 class Leaky(LimitOfKind):
-    """A burst of `capacity` units, which drains fully in `drain`."""
+    """A burst of `capacity` units, which drains fully in `drain`.
+
+    `refund` is what a correction to a lower cost gives back: "full", the default, the whole
+    difference; "undrained", at most what cannot have drained since the grant.
+    """
 
     capacity: int
     drain: Span
+    refund: _Refund = field(default="full", kw_only=True)
 
     def _parts(self) -> tuple[object, ...]:
-        return "leaky", self.capacity, self.drain
+        return "leaky", self.capacity, self.drain, self.refund
 
 
 @dataclass(frozen=True, slots=True)
 class Points(LimitOfKind):
-    """A budget of `capacity` points, full again after `refill`."""
+    """A budget of `capacity` points, full again after `refill`; `refund` is as for `Leaky`."""
 
     capacity: int
     refill: Span
+    refund: _Refund = field(default="full", kw_only=True)
 
     def _parts(self) -> tuple[object, ...]:
-        return "points", self.capacity, self.refill
+        return "points", self.capacity, self.refill, self.refund
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,25 @@ class Concurrency(LimitOfKind):
         if self.lock_timeout is None:
             return "concurrency", self.limit
         return "concurrency", self.limit, self.lock_timeout
+
+
+@dataclass(frozen=True, slots=True)
+class Quota(LimitOfKind):
+    """At most `limit` units in each period of the calendar: each day, week, month, quarter or year.
+
+    `timezone` is "UTC", the default, an offset such as "+05:30", or a name such as "Europe/Berlin".
+    `starts` is when the periods start in local time: for days the time, "06:00"; for weeks the day,
+    "sunday"; for months the day, "15", in a shorter month its last one; for quarters and years
+    month and day, "04-06"; by default midnight, Monday and the first day.
+    """
+
+    limit: int
+    per: _Period
+    timezone: str | None = field(default=None, kw_only=True)
+    starts: str | None = field(default=None, kw_only=True)
+
+    def _parts(self) -> tuple[object, ...]:
+        return "quota", self.limit, self.per, self.timezone, self.starts
 
 
 Limits: TypeAlias = Mapping[str, Any] | Iterable[LimitOfKind | tuple[object, ...]]

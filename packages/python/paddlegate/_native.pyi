@@ -9,6 +9,7 @@ from typing_extensions import disjoint_base
 
 from paddlegate._cost import Cost
 from paddlegate._limits import Limits
+from paddlegate._order import Order
 from paddlegate._permit import Grant
 
 # `id` is the name in all languages.
@@ -16,6 +17,7 @@ from paddlegate._permit import Grant
 
 __all__ = [
     "CANCEL_TIMEOUT",
+    "LIMITERS_PER_PAGE",
     "AdminRequest",
     "Call",
     "Decision",
@@ -23,6 +25,7 @@ __all__ = [
     "Limiter",
     "LimiterOfKey",
     "Link",
+    "ListedLimiter",
     "LoadedLimiter",
     "MultiStepCall",
     "Paddlegate",
@@ -49,9 +52,12 @@ _OnUnavailable: TypeAlias = Literal["raise", "fail_closed", "fail_open", "local"
 _JobOnLimit: TypeAlias = Literal["raise", "ignore", "wait", "reschedule", "drop"]
 _Action: TypeAlias = Literal["run", "wait", "reschedule", "drop", "refuse"]
 _Level: TypeAlias = Literal["second", "minute", "hour"]
-_LimiterFields: TypeAlias = tuple[
-    str, list[tuple[str, str, int, int, int]], int, int, str | None, bool
-]
+_Mode: TypeAlias = Literal["enforce", "shadow"]
+_BlockAfter: TypeAlias = tuple[int, _Span, _Span]
+_Refund: TypeAlias = Literal["full", "undrained"]
+_Period: TypeAlias = Literal["day", "week", "month", "quarter", "year"]
+_Closed: TypeAlias = Literal["already", "late", "unknown"]
+_ListedLimit: TypeAlias = tuple[str, str, int, int, int, tuple[_Period, str, str] | None]
 _Provider: TypeAlias = Literal[
     "auto",
     "shopify",
@@ -66,7 +72,14 @@ _Provider: TypeAlias = Literal[
 _Rules: TypeAlias = Literal["shopify", "github"]
 _LimitFields: TypeAlias = tuple[str, str, int, float]
 _RuntimeStateFields: TypeAlias = tuple[
-    int, bool, float | None, list[_LimitFields], float | None, list[_LimitFields]
+    int,
+    bool,
+    float | None,
+    list[_LimitFields],
+    float | None,
+    list[_LimitFields],
+    float | None,
+    _Mode | None,
 ]
 _Scope: TypeAlias = Literal["user", "global", "shared"]
 _LearnedFields: TypeAlias = tuple[
@@ -78,12 +91,16 @@ _LearnedFields: TypeAlias = tuple[
     _Scope | None,
     str | None,
 ]
-_StatisticsFields: TypeAlias = tuple[int, int, int, float, int, int, float, int, int, int, int, int]
+_StatisticsFields: TypeAlias = tuple[
+    tuple[int, int, int, float, int, int, float, int, int, int, int, int], int
+]
 
 __version__: str
 
 CANCEL_TIMEOUT: float
 """Seconds for which a call that ends without a permit waits for its cancellation."""
+LIMITERS_PER_PAGE: int
+"""The number of limiters that a page of the list has at least, but for the last."""
 
 @final
 class Decision:
@@ -103,7 +120,10 @@ class Decision:
         """The units that can be taken right after this decision; None when no limit applies."""
     @property
     def retry_after(self) -> float | None:
-        """Seconds to wait before the next attempt, 0 when granted; None when no time is known."""
+        """Seconds to wait before the next attempt, 0 when granted; None when no time is known.
+
+        With `would_refuse` the seconds that the call would have to wait.
+        """
     @property
     def reset_after(self) -> float | None:
         """Seconds until all units are available again; None when no time is known."""
@@ -111,8 +131,14 @@ class Decision:
     def reason(self) -> str | None:
         """Why the call was refused or queued; None if granted.
 
-        The kind of the limit, `paused`, `unavailable`, or `too_large`: a limit that was lowered
-        at run time is below the cost.
+        The kind of the limit, `paused`, `blocked`, `unavailable`, or `too_large`: a limit that was
+        lowered at run time is below the cost.
+        """
+    @property
+    def would_refuse(self) -> str | None:
+        """The `reason` that a call would have had which only the mode "shadow" granted, or None.
+
+        Such a grant charges nothing.
         """
     @property
     def label(self) -> str | None:
@@ -155,7 +181,17 @@ def restore(fields: tuple[Any, ...], /) -> Decision:
 def new_id() -> str:
     """Return a new id for a call: 32 random hexadecimal digits."""
 
-def sort_listed(entries: list[_LimiterFields], /) -> list[_LimiterFields]:
+@final
+class ListedLimiter:
+    """An entry of the list of limiters."""
+
+    def fields(self) -> tuple[str, list[_ListedLimit], int, int, str | None, bool]:
+        """Return name, limits, last use, time to live, group, and whether it is keyed.
+
+        Times are in microseconds.
+        """
+
+def sort_listed(entries: list[ListedLimiter], /) -> list[ListedLimiter]:
     """Merge the pages of a list of limiters and sort it by name."""
 
 def graphql_cost(query: str, variables: str, rules: _Rules, operation: str | None) -> int:
@@ -218,14 +254,14 @@ class Paddlegate:
     @property
     def _timeout(self) -> float | None: ...
     def _close(self) -> None: ...
-    def _limiters(self, prefix: str) -> list[_LimiterFields]: ...
+    def _limiters(self, prefix: str) -> list[ListedLimiter]: ...
     # The page; with `begin` the page or a `Call` to send to the server.
     def _limiter_page(self, begin: bool, prefix: str, cursor: str | None) -> Any: ...
     @property
     def _parts(self) -> int: ...
     def _begin_list(
         self, part: int, cursor: int, prefix: str
-    ) -> tuple[list[_LimiterFields], int] | Call: ...
+    ) -> tuple[list[ListedLimiter], int] | Call: ...
 
 @disjoint_base
 class Limiter:
@@ -244,6 +280,8 @@ class Limiter:
         statistics: bool | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
+        mode: _Mode | None = None,
+        block_after: _BlockAfter | None = None,
     ) -> Limiter: ...
     @property
     def name(self) -> str:
@@ -269,6 +307,18 @@ class Limiter:
     @property
     def keyed(self) -> bool:
         """Whether the limiter has a state for each key."""
+    @property
+    def mode(self) -> _Mode:
+        """Whether the limiter refuses, "enforce", or only says what it would refuse, "shadow".
+
+        An override may rule in its place: see `runtime_state`.
+        """
+    @property
+    def block_after(self) -> tuple[int, float, float] | None:
+        """Refusals that lead to a block, seconds within which they count, seconds that it lasts.
+
+        None without the option.
+        """
     @property
     def key(self) -> str | None:
         """The key, as given to `with_key`; None without one."""
@@ -375,6 +425,7 @@ class Limiter:
         claim_timeout: _Span | None,
         key: str | None = None,
         settle_within: _Span | None = None,
+        order: Order | None = None,
     ) -> Any: ...
     def _attempt(self, begin: bool, waiter: Waiter, now: float, channel: str) -> Any: ...
     def _admit(
@@ -386,6 +437,8 @@ class Limiter:
         on_limit: _JobOnLimit | None,
         key: str | None,
         settle_within: _Span | None,
+        claim_timeout: _Span | None = None,
+        order: Order | None = None,
     ) -> Any: ...
     def _peek(
         self,
@@ -398,6 +451,9 @@ class Limiter:
     def _debit(self, begin: bool, cost: Cost, key: str | None) -> Any: ...
     def _correct(
         self, begin: bool, permit: str | Grant | Decision, actual: Cost, key: str | None = None
+    ) -> Any: ...
+    def _extend(
+        self, begin: bool, permit: str | Grant | Decision, units: Cost, key: str | None = None
     ) -> Any: ...
     def _release(
         self, begin: bool, permit: str | Grant | Decision, key: str | None = None
@@ -472,6 +528,8 @@ class AdminRequest:
     @staticmethod
     def pause(seconds: _Span | None, until: _Deadline | None) -> AdminRequest: ...
     @staticmethod
+    def block(seconds: _Span | None, until: _Deadline | None) -> AdminRequest: ...
+    @staticmethod
     def resume() -> AdminRequest: ...
     @staticmethod
     def override(
@@ -479,11 +537,12 @@ class AdminRequest:
         interval: _Span | None,
         label: str | None,
         limits: Limits | None,
+        mode: _Mode | None,
         expires_in: _Span | None,
         expires_at: _Deadline | None,
     ) -> AdminRequest: ...
     @staticmethod
-    def restore(label: str | None) -> AdminRequest: ...
+    def restore(label: str | None, mode: bool) -> AdminRequest: ...
     @staticmethod
     def report_budget(
         remaining: int | None,
@@ -522,6 +581,7 @@ class Waiter:
         id: str | None,
         now: float,
         settle_within: _Span | None = None,
+        order: Order | None = None,
     ) -> Waiter: ...
     @property
     def id(self) -> str:

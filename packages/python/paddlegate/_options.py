@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
-    from paddlegate._native import _OnLimit, _OnUnavailable
+    from paddlegate._native import _BlockAfter, _Mode, _OnLimit, _OnUnavailable
     from paddlegate._waiting import Span
 
 
@@ -20,3 +20,5 @@ class LimiterOptions(TypedDict, total=False):
     statistics: bool | None
     on_unavailable: _OnUnavailable | None
     local_share_percent: int | None
+    mode: _Mode | None
+    block_after: _BlockAfter | None

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 
     from paddlegate._convert import Json
     from paddlegate._limits import LimitOfKind, Limits
-    from paddlegate._native import TestClock, _OnLimit, _OnUnavailable
+    from paddlegate._native import (
+        TestClock,
+        _BlockAfter,
+        _Mode,
+        _OnLimit,
+        _OnUnavailable,
+        _Period,
+        _Refund,
+    )
     from paddlegate._options import LimiterOptions
     from paddlegate._statistics import LimiterInfo, LimiterPage
     from paddlegate._waiting import Span
@@ -47,14 +55,22 @@ class Paddlegate(_native.Paddlegate):
 
     The methods that create a limiter without a document take a `name` of 1 to 512 bytes;
     `wait_timeout`, by default 5 seconds; `on_limit`, by default "raise", with which a refused body
-    raises `OverLimit`, while "ignore" skips the body; `ttl`, the time for which statistics are
-    kept after the last use, from one second to ten years, by default 90 days; and `group`, of 1 to
-    512 bytes, whose limiters are on one node of a cluster, so that they can decide `together`. All
-    processes must give a name the same group; in memory it has no effect. With `keyed`, by default
-    False, the limiter has a state for each key, such as a user, and every call has a `key`:
-    `per_user.allow(key="alice")`. A name has nothing in common with the keyed limiter of the same
-    name. Without `statistics`, by default True, the limiter keeps no statistics and is not in the
-    list of limiters; nothing of it remains soon after all units are available again.
+    raises `OverLimit`, while "ignore" skips the body; `ttl`, the time for which statistics are kept
+    after the last use, from one second to ten years, by default 90 days; and `group`, of 1 to 512
+    bytes, whose limiters are on one node of a cluster, so that they can decide `together`. All
+    processes must give a name the same group: with another, or none, it has another state. With
+    `keyed`, by default False, the limiter has a state for each key, such as a user, and every call
+    has a `key`: `per_user.allow(key="alice")`. A name has nothing in common with the keyed limiter
+    of the same name. Without `statistics`, by default True, the limiter keeps no statistics and is
+    not in the list of limiters; nothing of it remains soon after all units are available again.
+
+    With the `mode` "shadow", by default "enforce", the limiter decides and counts, but refuses
+    nobody: a call over the limit is granted at once, charges nothing and has `would_refuse`. With
+    `block_after`, `(refusals, within, for)`, a key, or a name without keys, is blocked for a time
+    after so many refusals within another: 1 to 1,000,000 refusals, both times from one second to
+    seven days, by default never: `block_after=(100, 60, 3600)`. The refusals then have the reason
+    "blocked", and `resume` ends the block. Other values raise `InvalidError`, argument `mode` or
+    `block_after`.
 
     All methods that create limiters take `on_unavailable`, the behaviour while the store cannot
     decide: "raise" an `UnavailableError`, the default; "fail_closed" refuses; "fail_open" grants
@@ -150,16 +166,61 @@ class Paddlegate(_native.Paddlegate):
         return Limiter(self, name, [("window", limit, interval)], **options)
 
     def leaky(
-        self, name: str, capacity: int, drain: Span, **options: Unpack[LimiterOptions]
+        self,
+        name: str,
+        capacity: int,
+        drain: Span,
+        *,
+        refund: _Refund = "full",
+        **options: Unpack[LimiterOptions],
     ) -> Limiter:
-        """Create a limiter with a burst of `capacity` units, which drains fully in `drain`."""
-        return Limiter(self, name, [("leaky", capacity, drain)], **options)
+        """Create a limiter with a burst of `capacity` units, which drains fully in `drain`.
+
+        `refund` is what a correction to a lower cost gives back: "full", the default, the whole
+        difference, also units that have drained meanwhile; "undrained", at most what cannot have
+        drained since the grant. Another one raises `InvalidError`, argument `refund`.
+        """
+        return Limiter(self, name, [("leaky", capacity, drain, refund)], **options)
 
     def points(
-        self, name: str, capacity: int, refill: Span, **options: Unpack[LimiterOptions]
+        self,
+        name: str,
+        capacity: int,
+        refill: Span,
+        *,
+        refund: _Refund = "full",
+        **options: Unpack[LimiterOptions],
     ) -> Limiter:
-        """Create a limiter with a budget of `capacity` points, full again after `refill`."""
-        return Limiter(self, name, [("points", capacity, refill)], **options)
+        """Create a limiter with a budget of `capacity` points, full again after `refill`.
+
+        `refund` is as for `leaky`.
+        """
+        return Limiter(self, name, [("points", capacity, refill, refund)], **options)
+
+    def quota(
+        self,
+        name: str,
+        limit: int,
+        per: _Period,
+        *,
+        timezone: str | None = None,
+        starts: str | None = None,
+        **options: Unpack[LimiterOptions],
+    ) -> Limiter:
+        """Create a limiter of at most `limit` units in each period of the calendar.
+
+        `per` is "day", "week", "month", "quarter" or "year". `limit` is from 1 to 10^12, in any
+        unit: money is whole micro-units. All units return when a period ends, by the clock of the
+        store, and a debt ends too. `timezone` is "UTC", the default, an offset such as "+05:30", or
+        a name such as "Europe/Berlin". `starts` is when the periods start in local time: for days
+        the time, "06:00"; for weeks the day, "sunday"; for months the day, "15", in a shorter month
+        its last one; for quarters and years month and day, "04-06"; or for all of them a date,
+        "2025-01-31", or a date with a time, at which one starts. By default midnight, Monday and
+        the first day. Raises `InvalidError`, argument `limit`, `per`, `timezone` or `starts`.
+
+            spending = pg.quota("tenant-7", 50_000_000, "month", timezone="Europe/Berlin")
+        """
+        return Limiter(self, name, [("quota", limit, per, timezone, starts)], **options)
 
     def throttle(
         self, name: str, interval: Span, *, limit: int = 1, **options: Unpack[LimiterOptions]
@@ -194,6 +255,8 @@ class Paddlegate(_native.Paddlegate):
         statistics: bool | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
+        mode: _Mode | None = None,
+        block_after: _BlockAfter | None = None,
         **labels: LimitOfKind | tuple[object, ...] | Span,
     ) -> Limiter:
         """Create a limiter with up to eight limits, which are all charged or none.
@@ -201,7 +264,8 @@ class Paddlegate(_native.Paddlegate):
         Each limit has a label of its own, by which decisions and overrides name it. A keyword is
         a label: that of a kind with its numbers, `concurrency=5, window=(100, 60), throttle=0.1`,
         or any label with a limit, `rpm=Window(500, "minute"), tpm=Points(150_000, 60)`. A throttle
-        of three starts per second is `throttle=(3, "second")`.
+        of three starts per second is `throttle=(3, "second")`, a quota of a month in Berlin
+        `quota=(1000, "month", "Europe/Berlin")`.
 
         `limits` is a mapping of the same form, for labels that are no keywords, or a list of limits
         with their kinds as labels, `[("window", 100, 60), Throttle(0.1)]`. A label has 1 to 32
@@ -221,6 +285,8 @@ class Paddlegate(_native.Paddlegate):
             statistics=statistics,
             on_unavailable=on_unavailable,
             local_share_percent=local_share_percent,
+            mode=mode,
+            block_after=block_after,
         )
 
     def together(
@@ -319,6 +385,8 @@ class Paddlegate(_native.Paddlegate):
         statistics: bool | None = None,
         on_unavailable: _OnUnavailable | None = None,
         local_share_percent: int | None = None,
+        mode: _Mode | None = None,
+        block_after: _BlockAfter | None = None,
     ) -> Limiter:
         """Create the limiter of a Conductor workflow run; both documents are JSON or objects.
 
@@ -326,8 +394,8 @@ class Paddlegate(_native.Paddlegate):
         an object with `input`, `correlationId` and `version` as far as the key needs them; a run
         without a key gets an unlimited limiter. A lease that is not renewed ends after
         `lock_timeout`, by default 30 seconds. The policy of the definition becomes its `on_limit`:
-        "wait" for `QUEUE`, "raise" for `REJECT`. `group`, `keyed` and `statistics` are as for other
-        limiters.
+        "wait" for `QUEUE`, "raise" for `REJECT`. `group`, `keyed`, `statistics`, `mode` and
+        `block_after` are as for other limiters.
         """
         loaded = self._workflow(
             json_text("definition", definition), json_text("run", run), lock_timeout
@@ -341,6 +409,8 @@ class Paddlegate(_native.Paddlegate):
             statistics=statistics,
             on_unavailable=on_unavailable,
             local_share_percent=local_share_percent,
+            mode=mode,
+            block_after=block_after,
         )
 
     def limiters(self, prefix: str = "") -> list[LimiterInfo]:
@@ -356,7 +426,7 @@ class Paddlegate(_native.Paddlegate):
         loop = asyncio.get_running_loop()
         if not can_watch_sockets(loop):
             return await loop.run_in_executor(None, self.limiters, prefix)
-        entries: list[_native._LimiterFields] = []
+        entries: list[_native.ListedLimiter] = []
         parts = iter(range(self._parts))
 
         async def worker() -> None:
@@ -386,5 +456,10 @@ class Paddlegate(_native.Paddlegate):
 
     async def alimiter_page(self, prefix: str = "", cursor: str | None = None) -> LimiterPage:
         """Like `limiter_page`."""
-        page = await run_operation(self._links, self._limiter_page, prefix, cursor)
-        return to_limiter_page(page)
+        entries: list[_native.ListedLimiter] = []
+        while True:
+            # Each of these calls has a time-out of its own.
+            page, cursor = await run_operation(self._links, self._limiter_page, prefix, cursor)
+            entries = _native.sort_listed(entries + page)
+            if cursor is None or len(entries) >= _native.LIMITERS_PER_PAGE:
+                return to_limiter_page((entries, cursor))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from paddlegate._convert import Headers, Json
     from paddlegate._cost import Cost
+    from paddlegate._extension import Extension
     from paddlegate._learned import Learned
     from paddlegate._limiter import Limiter
     from paddlegate._native import Decision, _Provider
@@ -26,7 +27,7 @@ _T = TypeVar("_T")
 class Grant:
     """Base class of permits. The lease is that of a concurrency limit."""
 
-    __slots__ = ("_expires_at", "_limiter", "_lost", "_pid", "_settlement", "decision")
+    __slots__ = ("_expires_at", "_id", "_limiter", "_lost", "_pid", "_settlement", "decision")
 
     def __init__(self, limiter: Limiter, decision: Decision, sent: float) -> None:
         self._limiter = limiter
@@ -35,13 +36,17 @@ class Grant:
         self._pid = os.getpid()
         # The result of the release.
         self._settlement: str | None = None
+        self._id = decision.permit
         self.decision = decision
         """The decision that granted the call."""
 
     @property
     def id(self) -> str | None:
-        """The id with which any process can correct or release it; None without one."""
-        return self.decision.permit
+        """The id with which any process can correct or release it; None without one.
+
+        It is another one after an extension.
+        """
+        return self._id
 
     @property
     def fencing_token(self) -> int | None:
@@ -81,9 +86,15 @@ class Grant:
         return lease is not None
 
     def _required_id(self) -> str:
-        if self.decision.permit is None:
-            raise InvalidError("only a call with an estimate can be corrected", "estimate")
-        return self.decision.permit
+        if self._id is None:
+            raise InvalidError(
+                "only a call with an estimate can be corrected or extended", "estimate"
+            )
+        return self._id
+
+    def _record_extension(self, extension: Extension) -> None:
+        if extension.decision is not None and extension.decision.allowed:
+            self._id = extension.decision.permit
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self._limiter.name!r} id={self.id!r}>"
@@ -107,6 +118,23 @@ class Permit(Grant):
     async def acorrect(self, actual: Cost) -> str:
         """Like `correct`."""
         return await self._limiter.acorrect(self._required_id(), actual)
+
+    def extend(self, units: Cost) -> Extension:
+        """Reserve more units for this call, such as a stream: all or nothing, without waiting.
+
+        The permit then has the id of the sum, with which `correct` compares. See `extend` of the
+        limiter.
+
+            if not permit.extend(500):
+                stream.close()
+        """
+        self._required_id()
+        return self._limiter.extend(self, units)
+
+    async def aextend(self, units: Cost) -> Extension:
+        """Like `extend`."""
+        self._required_id()
+        return await self._limiter.aextend(self, units)
 
     def points_used(self, actual: Cost) -> str:
         """Do the same as `correct`, for one budget of points."""
@@ -224,6 +252,19 @@ class AsyncPermit(Grant):
     async def acorrect(self, actual: Cost) -> str:
         """Like `correct`, as a coroutine."""
         return await self.correct(actual)
+
+    async def extend(self, units: Cost) -> Extension:
+        """Reserve more units for this call, such as a stream: all or nothing, without waiting.
+
+        Await one extension before the next. The permit then has the id of the sum, with which
+        `correct` compares. See `extend` of the limiter.
+        """
+        self._required_id()
+        return await self._limiter.aextend(self, units)
+
+    async def aextend(self, units: Cost) -> Extension:
+        """Like `extend`."""
+        return await self.extend(units)
 
     def points_used(self, actual: Cost) -> Settlement[str]:
         """Do the same as `correct`, for one budget of points."""

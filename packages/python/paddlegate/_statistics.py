@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from paddlegate._native import _LimiterFields, _StatisticsFields
+    from paddlegate._native import ListedLimiter, _Period, _StatisticsFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class Statistics:
     """Current leases."""
     tickets: int
     """Current tickets in the queue."""
+    shadow_refused: int = 0
+    """Calls that only the mode "shadow" let pass; they count neither as granted nor as refused."""
 
     @property
     def immediate(self) -> int:
@@ -46,18 +48,26 @@ class Statistics:
 
 def to_statistics(fields: _StatisticsFields) -> Statistics:
     """Convert the native result."""
-    return Statistics(*fields)
+    counted, shadow_refused = fields
+    return Statistics(*counted, shadow_refused)
 
 
 @dataclass(frozen=True, slots=True)
 class LimitInfo:
-    """One limit as last used; times in seconds. The numbers are as in `LimitSettings`."""
+    """One limit as last used; times in seconds. The numbers are as in `LimitSettings`.
+
+    Of a quota the `interval` is the longest period, and `per`, `timezone` and `starts` are those of
+    `Quota`; they are None for other kinds, and where this process does not know the time zone.
+    """
 
     label: str
     kind: str
     amount: int
     interval: float
     offset: float
+    per: _Period | None = None
+    timezone: str | None = None
+    starts: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +81,19 @@ class LimiterInfo:
     ttl: float
     """Seconds for which the statistics are kept after the last use."""
     group: str | None = None
-    """The group of the limiter; None without one, and in memory, where it has no effect."""
+    """The group of the limiter; None without one."""
     keyed: bool = False
     """Whether the limiter has a state for each key. All keys have one entry."""
 
 
-def to_limiter_info(entry: _LimiterFields) -> LimiterInfo:
+def to_limiter_info(entry: ListedLimiter) -> LimiterInfo:
     """Convert an entry of the native list."""
-    name, limits, last_used, ttl, group, keyed = entry
+    name, limits, last_used, ttl, group, keyed = entry.fields()
     return LimiterInfo(
         name,
         tuple(
-            LimitInfo(label, kind, amount, interval / 1e6, offset / 1e6)
-            for label, kind, amount, interval, offset in limits
+            LimitInfo(label, kind, amount, interval / 1e6, offset / 1e6, *(calendar or ()))
+            for label, kind, amount, interval, offset, calendar in limits
         ),
         last_used / 1e6 if last_used else None,
         ttl / 1e6,
@@ -102,7 +112,7 @@ class LimiterPage:
     """The cursor of the next page; None on the last page."""
 
 
-def to_limiter_page(page: tuple[list[_LimiterFields], str | None]) -> LimiterPage:
+def to_limiter_page(page: tuple[list[ListedLimiter], str | None]) -> LimiterPage:
     """Convert the native result."""
     entries, cursor = page
     return LimiterPage(tuple(map(to_limiter_info, entries)), cursor)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from paddlegate._hub import Hub
     from paddlegate._limiter import Limiter
     from paddlegate._native import Decision
+    from paddlegate._order import Order
 
 Span: TypeAlias = float | timedelta | str
 """Seconds, a timedelta, one of second, minute, hour and day, or an ISO 8601 duration."""
@@ -42,9 +43,12 @@ class BaseWaiter:
         wait_timeout: Span | None,
         id: str | None,  # noqa: A002 - the name in all languages
         settle_within: Span | None = None,
+        order: Order | None = None,
     ) -> None:
         self.limiter = limiter
-        self._rules = Waiter(limiter, cost, estimate, wait_timeout, id, monotonic(), settle_within)
+        self._rules = Waiter(
+            limiter, cost, estimate, wait_timeout, id, monotonic(), settle_within, order
+        )
         self._hub: Hub | None = None
 
     @property

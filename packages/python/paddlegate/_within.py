@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from paddlegate._cost import Cost
     from paddlegate._limiter import Limiter
+    from paddlegate._order import Order
     from paddlegate._permit import AsyncPermit, Permit
     from paddlegate._waiting import Span
 
@@ -43,6 +44,7 @@ class WithinLimit(Guarded):
         "_held",
         "_id",
         "_limiter",
+        "_order",
         "_settle_within",
         "_wait_timeout",
     )
@@ -55,6 +57,7 @@ class WithinLimit(Guarded):
         wait_timeout: Span | None,
         id: str | None = None,  # noqa: A002 - the name in all languages
         settle_within: Span | None = None,
+        order: Order | None = None,
     ) -> None:
         self._limiter = limiter
         self._cost = cost
@@ -62,6 +65,7 @@ class WithinLimit(Guarded):
         self._wait_timeout = wait_timeout
         self._id = id
         self._settle_within = settle_within
+        self._order = order or (None, None, None)
         # The permits of running bodies, each with its thread or task.
         self._held: list[Held] = []
 
@@ -122,21 +126,29 @@ class WithinLimit(Guarded):
         return takes
 
     def _acquire(self) -> Permit:
+        priority, share, weight = self._order
         return self._limiter.acquire(
             self._cost,
             estimate=self._estimate,
             settle_within=self._settle_within,
             wait_timeout=self._wait_timeout,
             id=self._id,
+            priority=priority,
+            share=share,
+            weight=weight,
         )
 
     async def _aacquire(self) -> AsyncPermit:
+        priority, share, weight = self._order
         return await self._limiter.aacquire(
             self._cost,
             estimate=self._estimate,
             settle_within=self._settle_within,
             wait_timeout=self._wait_timeout,
             id=self._id,
+            priority=priority,
+            share=share,
+            weight=weight,
         )
 
     def _admit(self) -> Permit | None:

@@ -75,12 +75,13 @@ def test_a_closed_store_has_no_connection_and_ends_its_waits(
         store.close()
         await store.aclose()
         limiter = store.window(name, 9, 60)
-        listing = store.limiters, store.limiter_page
+        keyed = store.window(name, 9, 60, keyed=True)
+        listing = store.limiters, store.limiter_page, limiter.stats, keyed.stats
         for verb in limiter.allow, limiter.acquire, limiter.peek, limiter.reset, *listing:
             with pytest.raises(InvalidError) as caught:
                 verb()
             assert refused(caught.value)
-        listing_forms = store.alimiters, store.alimiter_page
+        listing_forms = store.alimiters, store.alimiter_page, limiter.astats, keyed.astats
         for form in limiter.aallow, limiter.aacquire, limiter.apeek, *listing_forms:
             with pytest.raises(InvalidError) as caught:
                 await form()

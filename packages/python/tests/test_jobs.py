@@ -18,7 +18,7 @@ def test_jobs_take_their_turn(clocked, name):
     assert [second.status, third.status] == ["queued"] * 2
     assert [second.position, third.position] == [0, 1]
     assert second.ticket < third.ticket
-    assert (second.retry_after, second.ready_after) == (5, None)
+    assert (second.retry_after, second.ready_after) == (0.0625, None)
     assert not limiter.try_acquire()
     assert limiter.claim("b").status == "queued"
     assert limiter.release(first.permit) == "released"
@@ -51,10 +51,9 @@ def test_a_job_is_told_when_it_is_ready(clocked, clock, name):
 def test_a_job_that_is_not_claimed_loses_its_place(clocked, clock, name):
     limiter = clocked.concurrent(name, 1, lock_timeout=3600)
     first = limiter.enqueue("a")
-    # They should look after 5 seconds, and have 60 more by default.
+    # They should look after `retry_after`, and have 60 seconds more by default.
     limiter.enqueue("b", claim_timeout=59)
-    limiter.enqueue("c")
-    clock.advance(64.999999)
+    clock.advance(limiter.enqueue("c").retry_after + 59.999999)
     limiter.release(first.permit)
     assert limiter.claim("b").status == "no_ticket"
     assert limiter.claim("c").status == "granted"

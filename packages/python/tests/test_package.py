@@ -28,10 +28,13 @@ def test_the_readme(url, name, script, tmp_path, monkeypatch):
     assert "settled" in lines
     assert "released unknown" in lines
     assert lines[lines.index("token True") + 1] == "False"
-    assert lines[lines.index("{}") + 1 :][:6] == [
+    assert lines[lines.index("{}") + 1 :][:9] == [
         "paused",
         "None",
         "['rpd', 'rpm']",
+        "window 1",
+        "window enforce",
+        "blocked",
         "local 25",
         "2000",
         "True raise",
@@ -70,9 +73,9 @@ def test_every_verb_has_an_asynchronous_form():
     verbs = ["acquire", "allow", "cancel", "claim", "correct", "enqueue", "peek", "release"]
     verbs += ["debit", "renew", "reset", "stats", "try_acquire"]
     verbs += ["runtime_state", "learn_from_response", "override", "pause", "restore", "resume"]
-    verbs += ["report_budget"]
+    verbs += ["report_budget", "block", "extend"]
     assert all(hasattr(Limiter, verb) and hasattr(Limiter, f"a{verb}") for verb in verbs)
-    for verb in "learn_from_response", "points_used", "release", "renew":
+    for verb in "extend", "learn_from_response", "points_used", "release", "renew":
         assert all(
             hasattr(permit, verb) and hasattr(permit, f"a{verb}")
             for permit in (Permit, AsyncPermit)

@@ -632,8 +632,7 @@ def test_a_document_gives_groups(store, name):
 
 
 def test_the_list_shows_the_group(server, run):
-    # With a server of its own: the test clocks of others end entries of the list. One name and
-    # group in 256 have the same hash tag, and then one state; these have not.
+    # With a server of its own: the test clocks of others end entries of the list.
     pg = Paddlegate(server.url, timeout=20)
     alone, grouped = pg.window("a", 5, 60), pg.window("b", 5, 60, group="acme")
     assert pg.window("b", 5, 60).allow(5)
@@ -646,12 +645,11 @@ def test_the_list_shows_the_group(server, run):
     assert LimiterInfo("a", (), None, 60).group is None
 
 
-def test_in_memory_a_group_has_no_effect(name):
+def test_in_memory_too_the_state_of_a_group_is_its_own(name):
     store = Paddlegate("memory://")
     assert store.window(name, 5, 60, group="acme").allow(5)
-    assert not store.window(name, 5, 60).allow()
-    [listed] = store.limiters()
-    assert (listed.name, listed.group) == (name, None)
+    assert store.window(name, 5, 60).allow(5)
+    assert [(it.name, it.group) for it in store.limiters()] == [(name, None), (name, "acme")]
 
 
 def test_a_cluster_needs_a_group(name, run, until, start):

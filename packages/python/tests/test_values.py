@@ -65,7 +65,7 @@ def test_decisions(decisions, name):
     assert (paused.reason, paused.retry_after, paused.reset_after) == ("paused", None, None)
     assert (leased.lease, leased.fencing_token, leased.permit) == (9.0, 1_000_000, "a:1000000:1")
     assert (granted.lease, granted.fencing_token, granted.ticket, granted.position) == (None,) * 4
-    assert (queued.ticket, queued.position, queued.retry_after) == (1, 0, 5.0)
+    assert (queued.ticket, queued.position, queued.retry_after) == (1, 0, 0.0625)
     assert (queued.lease, queued.permit, queued.ready_after, gone.ticket) == (None,) * 4
     assert (too_large.reason, too_large.limit, too_large.retry_after) == ("too_large", 5, None)
     assert (of_two.reason, of_two.limit, of_two.retry_after) == ("concurrency", 1, 9.0)

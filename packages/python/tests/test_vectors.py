@@ -19,11 +19,13 @@ from paddlegate import (
     Paddlegate,
     PaddlegateError,
     Points,
+    Quota,
     TestClock,
     Throttle,
     Window,
 )
 from paddlegate._asyncio import run_operation
+from paddlegate._order import order
 
 DIRECTORY = Path(__file__).parents[3] / "tests" / "vectors"
 # `waiting.json` has no limiters: see test_waiter.py.
@@ -36,8 +38,16 @@ SPECIAL = {"$nan": math.nan, "$inf": math.inf, "$-inf": -math.inf, "$2^53": 2**5
 # A status that the vectors write in another way.
 STATUSES = {"no_ticket": "gone"}
 # What answers with what is in force, which a case need not say.
-ORDERS = {"pause", "resume", "override", "overrides", "restore", "controls"}
-KINDS: dict[str, Any] = {"window": Window, "leaky": Leaky, "points": Points}
+ORDERS = {
+    "pause",
+    "block",
+    "resume",
+    "mode",
+    "override",
+    "overrides",
+    "restore",
+    "controls",
+}
 # What is also replayed on an event loop.
 ON_LOOPS = {
     "points",
@@ -48,6 +58,11 @@ ON_LOOPS = {
     "costs",
     "keyed",
     "permits",
+    "quota",
+    "extend",
+    "refund",
+    "modes",
+    "shares",
 }
 PREFIXES = {file: uuid.uuid4().hex for file in FILES}
 
@@ -58,8 +73,13 @@ def cases(*, errors):
         for file, content in FILES.items()
         if (file == "errors") == errors
         for number, case in enumerate(content["cases"])
-        if "python" not in case.get("not_in", [])
+        if "python" not in case.get("not_in", []) and not is_of_core(case)
     ]
+
+
+def is_of_core(case):
+    """Return whether a step says how long a lapsed ticket stays, which only the core can."""
+    return any("keep_us" in step for step in case.get("steps", []))
 
 
 def value(raw):
@@ -73,12 +93,16 @@ def limit(spec):
     parts = [spec["kind"]]
     if "amount" in spec:
         parts.append(value(spec["amount"]))
+    if spec["kind"] == "quota":
+        return (*parts, spec.get("per"), spec.get("timezone"), spec.get("starts"))
     if "interval" in spec:
         parts.append(value(spec["interval"]))
     elif "interval_us" in spec:
         parts.append(spec["interval_us"] / 1e6)
     if "offset_us" in spec:
         parts.append(spec["offset_us"] / 1e6)
+    if "refund" in spec:
+        parts.append(spec["refund"])
     return tuple(parts)
 
 
@@ -98,10 +122,17 @@ def labelled(kind, *numbers):
             return Throttle(interval, limit=starts[0]) if starts else Throttle(interval)
         case "concurrency", (amount, *lock_timeout):
             return Concurrency(amount, lock_timeout=lock_timeout[0] if lock_timeout else None)
+        case "quota", (amount, per, timezone, starts):
+            return Quota(amount, per, timezone=timezone, starts=starts)
+        case "window", _:
+            return Window(*numbers)
+        case (("leaky" | "points"), (amount, interval, *refund)):
+            kinds: Any = {"leaky": Leaky, "points": Points}
+            return kinds[kind](amount, interval, **dict(zip(["refund"], refund, strict=False)))
         case (("unlimited" | "paused"), ()):
             return ()
         case _:
-            return KINDS[kind](*numbers)
+            raise AssertionError(f"unknown limit: {kind} {numbers}")
 
 
 def micros(seconds):
@@ -123,14 +154,18 @@ def shown(decision):
 
 
 def described(decision):
-    """Name the limiter of several that a decision describes, without the prefix."""
-    return {} if decision.limiter is None else {"limiter": decision.limiter.rpartition(".")[2]}
+    """Say what shadow let pass, and the limiter of several, without the prefix."""
+    shadow = {} if decision.would_refuse is None else {"would_refuse": decision.would_refuse}
+    if decision.limiter is None:
+        return shadow
+    return {**shadow, "limiter": decision.limiter.rpartition(".")[2]}
 
 
 def entered(decision):
     answer = {"status": STATUSES.get(decision.status, decision.status), **shown(decision)}
     del answer["allowed"]
     answer.pop("limiter", None)
+    answer.pop("would_refuse", None)
     return {
         **answer,
         "lease_us": micros(decision.lease),
@@ -156,6 +191,7 @@ def enter(how, limiter, step):
         grace / 1e6,
         step.get("key"),
         seconds(step, "settle_within_us"),
+        order(step.get("priority"), step.get("share"), step.get("weight")),
     )
 
 
@@ -182,14 +218,30 @@ def controlled(runtime_state):
         "overrides": numbers(runtime_state.overrides),
         "expires_in_us": micros(runtime_state.expires_in),
         "learned": numbers(runtime_state.learned),
+        **in_force("blocked_for_us", micros(runtime_state.blocked_for)),
+        **in_force("mode", runtime_state.mode),
     }
+
+
+def in_force(field, value):
+    return {} if value is None else {field: value}
 
 
 def ordered(how, limiter, step):
     match step["do"]:
-        case "pause":
+        case "pause" | "block":
             span, until = seconds(step, "for_us"), seconds(step, "until_us")
-            return how.call(limiter, "pause", span, until=until)
+            return how.call(limiter, step["do"], span, until=until)
+        case "mode" if step["mode"] is None:
+            return how.call(limiter, "restore", mode=True)
+        case "mode":
+            return how.call(
+                limiter,
+                "override",
+                mode=step["mode"],
+                expires_in=seconds(step, "expires_in_us"),
+                expires_at=seconds(step, "expires_at_us"),
+            )
         case "override":
             return how.call(
                 limiter,
@@ -232,11 +284,14 @@ def told(learned):
 
 
 def counted(statistics):
+    fields = dataclasses.asdict(statistics)
+    if statistics.shadow_refused == 0:
+        del fields["shadow_refused"]
     return {
         f"{field}_us" if field.endswith("_time") else field: micros(value)
         if field.endswith("_time")
         else value
-        for field, value in dataclasses.asdict(statistics).items()
+        for field, value in fields.items()
     }
 
 
@@ -269,9 +324,9 @@ class Keyed:
 
 
 def keyed(arguments, key):
-    """Write the key in the place of none, before how long an estimate can be settled."""
-    *most, _, settle_within = arguments
-    return (*most, key, settle_within)
+    """Write the key in the place of none, before the last two arguments."""
+    *most, _, settle_within, place = arguments
+    return (*most, key, settle_within, place)
 
 
 class Synchronous:
@@ -308,6 +363,11 @@ def step_answer(how, limiter, step, permits):
             return shown(how.call(limiter, "debit", step["cost"]))
         case "correct":
             return how.call(limiter, "correct", permit, step["actual"])
+        case "extend":
+            extension = how.call(limiter, "extend", permit, step["units"])
+            if extension:
+                permits[step.get("as", step["permit"])] = extension.decision.permit
+            return extension.settlement or shown(extension.decision)
         case "enter":
             decision = enter(how, limiter, step)
             if "permit" in step:
@@ -324,7 +384,7 @@ def step_answer(how, limiter, step, permits):
             return counted(how.call(limiter, "stats"))
         case "reset":
             return how.call(limiter, "reset")
-        case "pause" | "resume" | "override" | "overrides" | "restore" | "controls":
+        case command if command in ORDERS:
             return controlled(ordered(how, limiter, step))
         case "sync":
             return told(synced(how, limiter, step, permit))
@@ -371,26 +431,33 @@ class SeveralLimiters:
         self.names = {name: f"{prefix}-{number}.{name}" for name in self.specs}
         self.limiters = {name: self.one(name) for name in self.specs}
 
-    def one(self, name, group=None):
+    def one(self, name, group=None, mode=None):
         spec = self.specs[name]
+        rule = spec.get("block_after")
         return self.store.limiter(
             self.names[name],
             policy(spec["limits"]),
             group=group,
             keyed=spec.get("keyed"),
             statistics=spec.get("statistics"),
+            mode=mode or spec.get("mode"),
+            block_after=rule and (rule["refusals"], rule["within_us"] / 1e6, rule["for_us"] / 1e6),
         )
 
     def of(self, step):
         groups, of = step.get("groups", {}), step.get("of", list(self.limiters))
-        keys = step.get("keys", {})
+        keys, modes = step.get("keys", {}), step.get("modes", {})
+
+        def single(name):
+            if name in groups or name in modes:
+                return self.one(name, groups.get(name), modes.get(name))
+            return self.limiters[name]
 
         def given(name):
-            limiter = self.one(name, groups[name]) if name in groups else self.limiters[name]
-            return limiter.with_key(keys[name]) if name in keys else limiter
+            return single(name).with_key(keys[name]) if name in keys else single(name)
 
         if isinstance(of, str):
-            return Keyed(self.limiters[of], keys[of]) if of in keys else self.limiters[of]
+            return Keyed(single(of), keys[of]) if of in keys else single(of)
         return self.store.together(*map(given, of))
 
     def step(self, step):
@@ -401,7 +468,11 @@ class SeveralLimiters:
                 return units
             return {self.names.get(key, key): value for key, value in units.items()}
 
-        costs = {key: renamed(step[key]) for key in ("cost", "estimate", "actual") if key in step}
+        costs = {
+            key: renamed(step[key])
+            for key in ("cost", "estimate", "actual", "units")
+            if key in step
+        }
         return {**step, **costs}
 
 

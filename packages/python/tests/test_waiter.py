@@ -26,7 +26,7 @@ def decision(step):
             0,
             step["retry_after_us"],
             None,
-            None if granted else "concurrency",
+            (None if granted else "concurrency", None),
             ("concurrency", None),
             0,
             None,

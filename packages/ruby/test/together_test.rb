@@ -161,8 +161,7 @@ class TogetherTest < Minitest::Test
       assert_equal [group] * 4, [*each, together].map(&:group)
       together.within_limit { nil }
       listed = store.limiters.to_h { |info| [info.name, info.group] }
-      shown = store.memory? ? nil : group
-      assert_equal [shown] * 3, listed.values_at(*each.map(&:name))
+      assert_equal [group] * 3, listed.values_at(*each.map(&:name))
       assert_nil store.window(unique, 5, :minute).group
     end
     assert_equal group, memory.unlimited(unique, 5, group: group).group

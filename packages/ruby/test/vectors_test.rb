@@ -83,6 +83,9 @@ class VectorsTest < Minitest::Test
       kind, *numbers = rows.first
       options[:lock_timeout] = numbers.delete_at(1) if kind == "concurrency"
       options[:limit] = numbers.shift if kind == "throttle" && numbers[1]
+      options.merge!(calendar(limits.first)) if kind == "quota"
+      numbers = numbers.take(2) if kind == "quota"
+      options[:refund] = numbers.delete_at(2) if limits.first["refund"]
       kind = "concurrent" if kind == "concurrency"
       store.public_send(kind, name, *numbers, **options)
     end
@@ -90,9 +93,18 @@ class VectorsTest < Minitest::Test
     def self.limiters(store, prefix, limiters)
       limiters.to_h do |given|
         name = "#{prefix}.#{given["name"]}"
-        options = given.slice("keyed", "statistics").transform_keys(&:to_sym)
+        options = given.slice("keyed", "statistics", "mode").transform_keys(&:to_sym)
+        options[:block_after] = block_after(given["block_after"])
         [given["name"], limiter(store, name, given["limits"], **options)]
       end
+    end
+
+    def self.block_after(rule)
+      rule && [rule["refusals"], seconds(rule["within_us"]), seconds(rule["for_us"])]
+    end
+
+    def self.calendar(limit)
+      limit.slice("timezone", "starts").transform_keys(&:to_sym)
     end
 
     def self.mapping(limits)
@@ -105,7 +117,9 @@ class VectorsTest < Minitest::Test
     def self.row(limit)
       numbers = [limit["amount"], limit["interval_us"], limit["offset_us"]]
       amount, interval, offset = numbers
-      [limit["kind"], *[amount, seconds(interval), seconds(offset)].compact]
+      return [limit["kind"], amount, *limit.values_at("per", "timezone", "starts")] if limit["per"]
+
+      [limit["kind"], *[amount, seconds(interval), seconds(offset), limit["refund"]].compact]
     end
 
     def self.seconds(micros)
@@ -121,7 +135,7 @@ class VectorsTest < Minitest::Test
       @key = {}
       return @limiter = together(of, step) if of.is_a?(Array)
 
-      @limiter = @each.fetch(of)
+      @limiter = in_mode(of, step)
       return unless (key = step.dig("keys", of))
 
       if %w[enter cancel statistics].include?(step["do"])
@@ -137,9 +151,18 @@ class VectorsTest < Minitest::Test
         next @store.window("#{@name}.#{name}", 5, 60, group: group) if group
 
         key = step.dig("keys", name)
-        key ? @each.fetch(name).with_key(key) : @each.fetch(name)
+        key ? in_mode(name, step).with_key(key) : in_mode(name, step)
       end
       @store.together(*limiters)
+    end
+
+    # Returns the limiter of the case, or one of its name in the mode of the step.
+    def in_mode(name, step)
+      mode = step.dig("modes", name)
+      return @each.fetch(name) unless mode
+
+      given = @vector["limiters"].find { |limiter| limiter["name"] == name }
+      Replay.limiters(@store, @name, [given.merge("mode" => mode)]).fetch(name)
     end
 
     def with_real_names(step)
@@ -167,7 +190,9 @@ class VectorsTest < Minitest::Test
       place = { nil => 0, "kept" => -1 }.fetch(step["place"], step["place"])
       wait = [step["patience_us"], step.fetch("grace_us", 0), "", place] if step["patience_us"]
       within = seconds(step["settle_within_us"])
-      decision = @limiter.acquire_with_id(*step.values_at("id", "cost", "estimate"), within, wait)
+      order = Paddlegate::Value.order(*step.values_at("priority", "share", "weight"))
+      decision = @limiter.acquire_with_id(*step.values_at("id", "cost", "estimate"), within, wait,
+                                          order)
       @permits[step["permit"]] = decision.permit if step["permit"]
       json_of_enter(decision)
     end
@@ -187,6 +212,7 @@ class VectorsTest < Minitest::Test
 
     def do_statistics(_step)
       statistics = @limiter.stats.to_h
+      statistics.delete(:shadow_refused) if statistics[:shadow_refused].zero?
       JSON.generate(statistics.to_h do |name, value|
         name.end_with?("_time") ? ["#{name}_us", micros(value)] : [name, value]
       end)
@@ -200,6 +226,14 @@ class VectorsTest < Minitest::Test
       @limiter.correct(permit(step), step["actual"], **@key).to_s
     end
 
+    def do_extend(step)
+      extension = @limiter.extend(permit(step), step["units"], **@key)
+      return extension.to_s if extension.is_a?(Symbol)
+
+      @permits[step.fetch("as", step["permit"])] = extension.permit if extension.allowed?
+      json(extension)
+    end
+
     def do_debit(step)
       json(@limiter.debit(step["cost"], **@key))
     end
@@ -208,6 +242,22 @@ class VectorsTest < Minitest::Test
       moment = step["until_us"]
       moment = Time.at(0, moment, :microsecond) if moment
       runtime_state { @limiter.pause(seconds(step["for_us"]), until: moment, **@key) }
+    end
+
+    def do_block(step)
+      moment = step["until_us"]
+      moment = Time.at(0, moment, :microsecond) if moment
+      runtime_state { @limiter.block(seconds(step["for_us"]), until: moment, **@key) }
+    end
+
+    def do_mode(step)
+      return runtime_state { @limiter.restore(mode: true, **@key) } if step["mode"].nil?
+
+      expires_at = step["expires_at_us"] && (step["expires_at_us"] / 1_000_000r)
+      runtime_state do
+        @limiter.override(mode: step["mode"], expires_in: seconds(step["expires_in_us"]),
+                          expires_at: expires_at, **@key)
+      end
     end
 
     def do_resume(_step)
@@ -304,10 +354,10 @@ class VectorsTest < Minitest::Test
       )
     end
 
-    # The key that only a decision of several limiters has.
+    # The keys that only a grant in shadow and a decision of several limiters have.
     def named(decision)
-      name = decision.limiter
-      name ? { limiter: name.delete_prefix("#{@name}.") } : {}
+      { would_refuse: decision.would_refuse,
+        limiter: decision.limiter&.delete_prefix("#{@name}.") }.compact
     end
 
     def json_of_enter(decision)
@@ -325,7 +375,8 @@ class VectorsTest < Minitest::Test
       JSON.generate(
         version: runtime_state.version, paused_for_us: micros(runtime_state.paused_for),
         overrides: numbers(runtime_state.overrides),
-        expires_in_us: micros(runtime_state.expires_in), learned: numbers(runtime_state.learned)
+        expires_in_us: micros(runtime_state.expires_in), learned: numbers(runtime_state.learned),
+        **{ blocked_for_us: micros(runtime_state.blocked_for), mode: runtime_state.mode }.compact
       )
     end
 

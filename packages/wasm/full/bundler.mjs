@@ -13,6 +13,7 @@ export const {
   points,
   throttle,
   concurrency,
+  quota,
   PaddlegateError,
   OverLimitError,
   InvalidError,

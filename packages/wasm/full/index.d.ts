@@ -1,4 +1,4 @@
-import type { Kind } from "../types.js";
+import type { CalendarPeriod, Kind } from "../types.js";
 
 export * from "../index.js";
 export type * from "./limiter.js";
@@ -46,6 +46,10 @@ export interface SimulatedLimit {
   readonly interval?: Span;
   /** The time by which the intervals of a bucket start earlier. */
   readonly offset?: Span;
+  /** Of a quota, in the place of `interval`: its period, its time zone (`"UTC"`) and the start of its periods. */
+  readonly per?: CalendarPeriod;
+  readonly timezone?: string;
+  readonly starts?: string;
 }
 
 /** One of the compared policies, and the behaviour of refused callers. */

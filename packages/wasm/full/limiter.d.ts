@@ -2,6 +2,7 @@
 import type * as small from "../index.js";
 import type {
   BucketOptions,
+  CalendarPeriod,
   ConcurrencyOptions,
   Decision,
   Interval,
@@ -11,7 +12,10 @@ import type {
   Limit,
   LimiterOptions,
   Limits,
+  MeterOptions,
   Policy,
+  QueueOptions,
+  QuotaOptions,
   Refusal,
   Request,
   RuntimeState,
@@ -75,12 +79,17 @@ export interface Limiter<S = never> extends small.Limiter<S> {
 }
 
 /** A request to admit a job. */
-export interface AdmissionRequest extends Request {
+export interface AdmissionRequest extends Request, QueueOptions {
   /**
-   * The handling of a refused job. `"wait"` and `"reschedule"` take a ticket, whose queue position is kept for a minute
-   * after its time. Default: the handling in the limiter's document, otherwise `"wait"`.
+   * The handling of a refused job. `"wait"` and `"reschedule"` take a ticket. Default: the handling in the limiter's
+   * document, otherwise `"wait"`.
    */
   readonly onLimit?: OnLimit;
+  /**
+   * The time in milliseconds after its turn for which a queued job is not passed by, from 0.001 to ten years. Others pass a
+   * job by that has not called by then; its queue position is kept for a minute more. Default 5000.
+   */
+  readonly claimTimeoutMs?: number;
 }
 
 /** Options of a decision about several jobs. */
@@ -237,22 +246,32 @@ export class Paddlegate extends small.Paddlegate {
     name: string,
     capacity: number,
     drain: Interval,
-    options?: LimiterOptions<P>,
+    options?: MeterOptions<P>,
   ): Limiter<Refusal<P>>;
   points<P extends Policy = "raise">(
     name: string,
     capacity: number,
     refill: Interval,
-    options?: LimiterOptions<P>,
+    options?: MeterOptions<P>,
   ): Limiter<Refusal<P>>;
   throttle<P extends Policy = "raise">(
     name: string,
     interval: Interval,
     options?: ThrottleOptions<P>,
   ): Limiter<Refusal<P>>;
+  quota<P extends Policy = "raise">(
+    name: string,
+    limit: number,
+    per: CalendarPeriod,
+    options?: QuotaOptions<P>,
+  ): Limiter<Refusal<P>>;
   unlimited<P extends Policy = "raise">(
     name?: string,
-    options?: ConcurrencyOptions<P> & BucketOptions<P> & ThrottleOptions<P>,
+    options?: ConcurrencyOptions<P> &
+      BucketOptions<P> &
+      MeterOptions<P> &
+      QuotaOptions<P> &
+      ThrottleOptions<P>,
   ): Limiter<Refusal<P>>;
   paused<P extends Policy = "raise">(
     name: string,

@@ -1,6 +1,6 @@
 // The additions of the full module: documents, jobs, responses of upstream APIs, the cost of queries and the simulator.
 // The build also converts this file to CommonJS: keep the imports and the export at the start of their lines.
-import { flag, InvalidError, only, request, wholeMilliseconds } from "../arguments.mjs";
+import { flag, InvalidError, only, place, request, wholeMilliseconds } from "../arguments.mjs";
 import simulation from "./simulation.mjs";
 
 // Adds methods to the classes; `inside` gives access to their private members.
@@ -21,12 +21,13 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     onLimit,
   });
   // Without the members that a kind does not have.
-  host.policyLimit = (kind, label, interval, limit, offset) => ({
+  host.policyLimit = (kind, label, interval, limit, offset, per, timezone, starts) => ({
     kind,
     label,
     ...(interval !== undefined && { interval }),
     ...(limit !== undefined && { limit }),
     ...(offset !== undefined && { offset }),
+    ...(per !== undefined && { per, timezone, starts }),
   });
   host.gateDecision = (allowed, delayUs, slot, level, retryAfterUs, reason) =>
     Object.freeze({
@@ -83,15 +84,12 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     },
 
     admit(job, options) {
-      const { onLimit, key, ...asked } = only(
-        ["onLimit", "cost", "estimate", "settleWithinMs", "key"],
-        options,
-      );
+      const { onLimit, claimTimeoutMs, key, ...asked } = only(ADMISSION, options);
       const limiter = inside.with(this, key);
       const units = request(asked);
       const began = performance.now();
       const admission = inside.run(limiter, (inner) =>
-        inner.admit(job, ...units, onLimit ?? this.onLimit ?? "wait"),
+        inner.admit(job, ...units, place(asked), onLimit ?? this.onLimit ?? "wait", claimTimeoutMs),
       );
       return granted(limiter, began, (asked.estimate ?? null) !== null)(admission);
     },
@@ -217,6 +215,18 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     },
   };
 }
+
+const ADMISSION = [
+  "onLimit",
+  "claimTimeoutMs",
+  "cost",
+  "estimate",
+  "settleWithinMs",
+  "priority",
+  "share",
+  "weight",
+  "key",
+];
 
 // In the order in which the WebAssembly function reads them.
 const ATTRIBUTES = ["context", "url", "logOnCode", "dataContainerId", "ip"];

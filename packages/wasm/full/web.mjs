@@ -18,6 +18,7 @@ export const {
   points,
   throttle,
   concurrency,
+  quota,
   PaddlegateError,
   OverLimitError,
   InvalidError,

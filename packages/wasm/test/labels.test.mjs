@@ -94,6 +94,8 @@ test("an override may be of labels that the policy does not have", () => {
     version: limiter.runtimeState().version,
     inUse: false,
     pausedForMs: null,
+    blockedForMs: null,
+    mode: null,
     overrides: {
       concurrency: { kind: "concurrency", limit: 3, intervalMs: 30_000 },
       rpm: { kind: "window", limit: 4, intervalMs: 60_000 },

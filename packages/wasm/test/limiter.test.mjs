@@ -61,6 +61,7 @@ test("a decision is plain, frozen and complete", () => {
     retryAfterMs: 0,
     resetAfterMs: 1000,
     reason: null,
+    wouldRefuse: null,
     label: "window",
     limiter: null,
     atUs: 5,

@@ -9,7 +9,7 @@ const root = new URL("../", import.meta.url);
 const readme = readFileSync(new URL("README.md", root), "utf8");
 const examples = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code);
 
-test("the README has its examples", () => assert.equal(examples.length, 10));
+test("the README has its examples", () => assert.equal(examples.length, 11));
 
 for (const [index, code] of examples.entries()) {
   test(`README, example ${index + 1}`, () => {

@@ -58,6 +58,13 @@ function steps({ pg, clock }, testCase, name) {
       case "debit":
         answer = asText(limiter.debit(step.cost, { key }));
         break;
+      case "extend": {
+        const permit = permits.get(step.permit) ?? step.permit;
+        answer = limiter.extend(permit, step.units, { key });
+        if (step.as) permits.set(step.as, answer.permit);
+        answer = typeof answer === "string" ? JSON.stringify(answer) : asText(answer);
+        break;
+      }
       case "enter":
         answer = enter(limiter, step, key);
         if (step.permit) permits.set(step.permit, answer.permit);
@@ -77,6 +84,8 @@ function steps({ pg, clock }, testCase, name) {
         answer = asCounts(limiter.stats());
         break;
       case "pause":
+      case "block":
+      case "mode":
       case "resume":
       case "override":
       case "overrides":
@@ -117,10 +126,16 @@ class Several {
   }
 
   // Returns the limiter of a step, and the key for its calls; those that decide together have theirs.
-  of({ of = [...this.#each.keys()], groups = {}, keys = {} }) {
+  of({ of = [...this.#each.keys()], groups = {}, keys = {}, modes = {} }) {
     const one = (name) => {
-      const { limits, keyed, statistics } = this.#each.get(name);
-      return this.#pg.limiter(this.#real(name), limits, { group: groups[name], keyed, statistics });
+      const { limits, block_after: rule, keyed, statistics, mode } = this.#each.get(name);
+      const blockAfter = rule && {
+        refusals: rule.refusals,
+        withinMs: ms(rule.within_us),
+        forMs: ms(rule.for_us),
+      };
+      const more = { keyed, statistics, mode: modes[name] ?? mode, blockAfter };
+      return this.#pg.limiter(this.#real(name), limits, { group: groups[name], ...more });
     };
     const ofKey = (name) => (name in keys ? one(name).withKey(keys[name]) : one(name));
     return typeof of === "string" ? [one(of), keys[of]] : [this.#pg.together(of.map(ofKey))];
@@ -198,9 +213,11 @@ function asLimits(limits) {
   return Object.fromEntries(limits.map(({ kind, label = kind }, i) => [label, lists[i]]));
 }
 
-function asList({ kind, amount, interval_us, interval, offset_us }) {
+function asList({ kind, amount, interval_us, interval, offset_us, refund, ...calendar }) {
   const span = interval === undefined ? interval_us / 1e6 : value(interval);
   if (kind === "unlimited" || kind === "paused") return [kind];
+  if (kind === "quota") return [kind, amount, calendar.per, calendar.timezone, calendar.starts];
+  if (refund !== undefined) return [kind, value(amount), span, refund];
   if (kind === "throttle" && amount === undefined) return [kind, span];
   const offset = offset_us === undefined ? [] : [offset_us / 1e6];
   return [kind, value(amount), span, ...offset];
@@ -228,10 +245,11 @@ function value(written) {
 
 // A place of the vector's choice, which waiters take by themselves, stands behind the options.
 function enter(limiter, step, key) {
-  const { id, patience_us, grace_us = 2_000_000, place } = step;
-  if (patience_us === undefined) return limiter.tryAcquire({ ...request(step, key), id });
+  const { id, patience_us, grace_us = 2_000_000, place, priority, share, weight } = step;
+  const queued = { ...request(step, key), priority, share, weight };
+  if (patience_us === undefined) return limiter.tryAcquire({ ...queued, id });
   const asked = {
-    ...request(step, key),
+    ...queued,
     waitTimeoutMs: patience_us / 1000,
     claimTimeoutMs: grace_us / 1000,
   };
@@ -244,6 +262,7 @@ function attempt(limiter, step, key, permits) {
     acquire: () => limiter.tryAcquire(request(step, key)),
     peek: () => limiter.peek(request(step, key)),
     debit: () => limiter.debit(step.cost, { key }),
+    extend: () => limiter.extend(permits.get(step.permit) ?? step.permit, step.units, { key }),
     correct: () => limiter.correct(permits.get(step.permit) ?? step.permit, step.actual, { key }),
     enter: () => enter(limiter, step, key),
     statistics: () => limiter.stats({ key }),
@@ -256,6 +275,8 @@ function control(limiter, step, key) {
   const expires = { expiresInMs: ms(step.expires_in_us), expiresAt: ms(step.expires_at_us) };
   const options = {
     pause: { forMs: ms(step.for_us), until: ms(step.until_us) },
+    block: { forMs: ms(step.for_us), until: ms(step.until_us) },
+    mode: step.mode === null ? { mode: true } : { mode: step.mode, ...expires },
     override: {
       label,
       limit: amount,
@@ -265,7 +286,9 @@ function control(limiter, step, key) {
     overrides: { limits: asLimits(step.limits ?? []), ...expires },
     restore: { label },
   };
-  const name = { controls: "runtimeState", overrides: "override" }[step.do] ?? step.do;
+  const mode = step.mode === null ? "restore" : "override";
+  const names = { controls: "runtimeState", overrides: "override", mode };
+  const name = names[step.do] ?? step.do;
   return limiter[name]({ ...options[step.do], key });
 }
 
@@ -299,7 +322,7 @@ function asLearned({ settlement, learned, ignored }) {
 
 const ms = (us) => (us === undefined ? undefined : us / 1000);
 
-function asControls({ version, pausedForMs, overrides, expiresInMs, learned }) {
+function asControls({ version, pausedForMs, overrides, expiresInMs, learned, ...more }) {
   const limits = (byLabel) =>
     Object.entries(byLabel).map(([label, { kind, limit, intervalMs }]) => ({
       label,
@@ -313,11 +336,13 @@ function asControls({ version, pausedForMs, overrides, expiresInMs, learned }) {
     overrides: limits(overrides),
     expires_in_us: micros(expiresInMs),
     learned: limits(learned),
+    ...(more.blockedForMs !== null && { blocked_for_us: micros(more.blockedForMs) }),
+    ...(more.mode !== null && { mode: more.mode }),
   });
 }
 
 const asText = (decision) =>
-  JSON.stringify({ allowed: decision.allowed, ...numbers(decision), ...limiterOf(decision) });
+  JSON.stringify({ allowed: decision.allowed, ...numbers(decision), ...more(decision) });
 
 const asAnswer = (decision) =>
   JSON.stringify({
@@ -328,15 +353,21 @@ const asAnswer = (decision) =>
     number: decision.ticket,
     position: decision.position,
     ready_after_us: decision.readyAfterUs,
-    ...limiterOf(decision),
+    ...more(decision),
   });
+
+// What only some decisions have.
+const more = (decision) => ({
+  ...(decision.wouldRefuse !== null && { would_refuse: decision.wouldRefuse }),
+  ...limiterOf(decision),
+});
 
 // The name of the limiter in a decision of several, as the case has it.
 const limiterOf = ({ limiter }) =>
   limiter === null ? {} : { limiter: limiter.slice(limiter.lastIndexOf(".") + 1) };
 
 function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
-  const { granted, refused, waited, units, corrections, ...others } = counts;
+  const { granted, refused, waited, units, corrections, shadowRefused, ...others } = counts;
   return JSON.stringify({
     granted,
     refused,
@@ -346,6 +377,7 @@ function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
     corrections,
     held_time_us: micros(heldTimeMs),
     ...others,
+    ...(shadowRefused > 0 && { shadow_refused: shadowRefused }),
   });
 }
 

@@ -214,7 +214,7 @@ test("wrong limiters, groups and options", () => {
   b.allow();
   assert.deepEqual(
     pg.limiters().map(({ name, group }) => [name, group]),
-    [["b", null]],
+    [["b", "acme"]],
   );
   for (const argument of ["ttl", "group", "lockTimeoutMs"]) {
     assert.throws(() => pg.together([a], { [argument]: undefined }), invalid(argument));

@@ -13,6 +13,7 @@ import {
   Paddlegate,
   type Permit,
   points,
+  quota,
   type Reason,
   type RuntimeState,
   SKIPPED,
@@ -88,7 +89,7 @@ const both: Limiter = pg.together([grouped, llm], { waitTimeoutMs: 5 });
 const ignoring: Limiter<Skipped> = pg.together([both], { onLimit: "ignore" });
 ignoring.tryAcquire({ cost: { llm: { tpm: 900 }, x: 3 } }).limiter satisfies string | null;
 both.correct("id", { llm: { tpm: 900 } }) satisfies string;
-pg.limiters()[0]?.group satisfies null | undefined;
+pg.limiters()[0]?.group satisfies string | null | undefined;
 // @ts-expect-error: labels have no labels
 both.allow({ cost: { llm: { tpm: { tpm: 5 } } } });
 // @ts-expect-error: limiters, not their names
@@ -109,6 +110,25 @@ const skipped: number | Skipped = await pg
 if (skipped === SKIPPED) skipped satisfies Skipped;
 else skipped satisfies number;
 erp.enqueue("job", { claimTimeoutMs: 5 }).position satisfies number | null;
+const place = { priority: 9, share: "acme", weight: 2 };
+erp.enqueue("job", place).wouldRefuse satisfies Reason | null;
+await erp.acquire({ ...place, id: "job" });
+// @ts-expect-error: it cannot queue
+erp.allow(place);
+pg.quota("tenant", 5, "month", { timezone: "+01:00", starts: "15" }).allow() satisfies boolean;
+pg.limiter("usd", { usd: quota(5, "day"), quota: [5, "year", null, "04-06"] });
+// @ts-expect-error: not a period of the calendar
+pg.quota("tenant", 5, "hour");
+const extended = permit.extend({ tpm: 5 });
+extended satisfies Decision | "already" | "late" | "unknown";
+shop.extend("permit", 5, { key: "acme" }) satisfies typeof extended;
+pg.points("meter", 5, 5, { refund: "undrained" });
+const blockAfter = { refusals: 100, withinMs: 60_000, forMs: 3_600_000 };
+const login = pg.window("login", 5, "minute", { mode: "shadow", blockAfter, keyed: true });
+login.block({ forMs: 5, key: "mallory" }).blockedForMs satisfies number | null;
+login.override({ mode: "enforce", expiresInMs: 5 }).mode satisfies "enforce" | "shadow" | null;
+login.restore({ mode: true });
+login.stats().shadowRefused satisfies number;
 erp.stats().immediate satisfies number;
 erp.peek().degraded satisfies false;
 permit.degraded satisfies false;

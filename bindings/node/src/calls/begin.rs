@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 
 use paddlegate::store::redis::Call;
-use paddlegate::{Admission, Answer, Cost, Error, Limiter, MultiStep, OnLimit, Operation, Paddlegate, Prepared};
+use paddlegate::{
+    Admission, Answer, Cost, Error, Limiter, MultiStep, OnLimit, Operation, Paddlegate, Prepared, Request,
+};
 
 use super::{AT_ONCE, Calls, Settling};
 use crate::admin_request::AdminRequest;
@@ -49,8 +51,15 @@ impl Calls {
         id: Option<&str>,
         channel: Option<&str>,
         units: Option<&GivenUnits>,
+        share: Option<&str>,
     ) -> i32 {
         self.clear_last_answers();
+        if self.buffer.is_plain_allow()
+            && let Some(is_granted) = limiter.allow_at_once(&Request::default())
+        {
+            self.buffer.set_allowed(is_granted);
+            return 0;
+        }
         let units = match units.map(|given| self.buffer.units(given)).transpose() {
             Ok(units) => units,
             Err(error) => return self.failed(error),
@@ -67,25 +76,32 @@ impl Calls {
                 0
             }
             CHECK_KEY => 0,
-            ADMIT => self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default(), by_label),
+            ADMIT => {
+                let request = self.buffer.request(by_label, share);
+                self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default(), request)
+            }
             operation => {
                 if operation == ALLOW
                     && let Err(error) = limiter.check_allow()
                 {
                     return self.failed(error);
                 }
-                let operation = self.buffer.operation(id.unwrap_or_default(), channel.unwrap_or_default(), by_label);
+                let (id, channel) = (id.unwrap_or_default(), channel.unwrap_or_default());
+                let operation = self.buffer.operation(id, channel, by_label, share);
                 self.ask(limiter, operation, None)
             }
         }
     }
 
     /// Requests a decision about a job. The channel argument holds the name of the handling of refused jobs.
-    fn admit(&mut self, limiter: &Limiter, job: &str, on_limit: &str, by_label: Cost<'_>) -> i32 {
-        let asked = self.buffer.request(by_label).and_then(|request| Ok((request, OnLimit::from_name(on_limit)?)));
+    fn admit(&mut self, limiter: &Limiter, job: &str, on_limit: &str, request: paddlegate::Result<Request<'_>>) -> i32 {
+        let asked = request.and_then(|request| {
+            let on_limit = OnLimit::from_name(on_limit)?;
+            Ok((request, on_limit, Admission::wait(on_limit, self.buffer.claim_timeout()?)))
+        });
         match asked {
-            Ok((request, on_limit)) => {
-                let operation = Operation::AcquireWithId { request, id: job, wait: Admission::wait(on_limit) };
+            Ok((request, on_limit, wait)) => {
+                let operation = Operation::AcquireWithId { request, id: job, wait };
                 self.ask(limiter, Ok(operation), Some(on_limit))
             }
             Err(error) => self.failed(error),

@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::learned::Learned;
-use crate::model::limit::Limit;
+use crate::model::limit::{Kind, Limit};
 use crate::model::operation::{Answer, Operation};
 use crate::model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 use crate::store::signal_handling::SignalHandling;
@@ -122,6 +122,9 @@ impl Limiter {
 
 /// Returns the limit with other numbers. Its errors name the arguments of the public methods.
 fn numbered(known: &Limit, amount: Option<u64>, interval: Option<Micros>) -> Result<Limit> {
+    if known.kind() == Kind::Quota && interval.is_some() {
+        return Err(Error::invalid("interval", "a quota keeps the periods of its calendar; give its limit alone"));
+    }
     let given = amount.is_some();
     let (amount, interval) = (amount.unwrap_or(known.amount()), interval.unwrap_or(known.interval().min(MAX_SPAN)));
     known.with_numbers(amount, interval, known.offset()).map_err(|error| match error.argument() {

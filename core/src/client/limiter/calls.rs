@@ -5,6 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
+use crate::model::extension::Extension;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit::Settlement;
 use crate::model::request::{Request, Wait};
@@ -30,6 +31,9 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn acquire(&self, request: Request<'_>) -> Result<Decision> {
+        if let Some((plain, limit)) = self.acquire_plain(&request) {
+            return Ok(plain.decision(limit));
+        }
         match self.run(Operation::Acquire(request), SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
@@ -100,6 +104,9 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn peek(&self, request: Request<'_>) -> Result<Decision> {
+        if let Some((plain, limit)) = self.peek_plain(&request) {
+            return Ok(plain.decision(limit));
+        }
         match self.run(Operation::Peek(request), SignalHandling::Ignore)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
@@ -116,7 +123,8 @@ impl Limiter {
     /// corrected.
     ///
     /// A meter (`leaky`, `points`) refunds the whole difference, including what has drained since the grant: of 1,000
-    /// points that refill in 20 s, 2,000 can be granted in 20 s when the first 1,000 are corrected to 0. In a window
+    /// points that refill in 20 s, 2,000 can be granted in 20 s when the first 1,000 are corrected to 0;
+    /// [`Refund::Undrained`](crate::Refund::Undrained) gives back no such units. In a window
     /// the actual use never exceeds the limit: behind more than 1,000 newer units a higher cost is charged to a later
     /// time, and a lower one is refunded with the oldest units.
     ///
@@ -134,6 +142,44 @@ impl Limiter {
     /// ```
     pub fn correct<'a>(&self, permit: &str, actual: impl Into<Cost<'a>>) -> Result<Settlement> {
         self.settlement(Operation::Correct { permit, actual: actual.into() })
+    }
+
+    /// Reserves more units for the call of an open permit, such as a stream that grows: all of them if every limit allows it,
+    /// otherwise nothing.
+    ///
+    /// A grant has the id of the permit with the sum, with which a later correction compares; the older ids stay valid. A
+    /// refusal has a `retry_after` and leaves the permit as it was. An extension does not wait behind the queue, whose calls
+    /// came later. A map of labels takes nothing of a limit that it does not name; limits that count calls are not charged.
+    ///
+    /// The units are added to what `permit` says: a repeated call with the same id reserves them once, also after a lost
+    /// reply. So extend a permit with the id of its last grant, one call after the other. `Invalid` with the argument `units`
+    /// when they can never be granted, and when the sum exceeds 10^12.
+    ///
+    /// The deadline of the permit stays. A correction gives back units in the period of the first grant alone (bucket, quota),
+    /// and of a window at most what the first estimate took.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Extension, Paddlegate, Request, Settlement};
+    /// let tokens = Paddlegate::memory().points("tokens", 1_000, Duration::from_secs(86_400))?;
+    /// let permit = tokens.acquire(Request::estimate(200))?.permit.unwrap();
+    /// let extended = tokens.extend(&permit, 300)?;
+    /// let longer = extended.decision().unwrap().permit.clone().unwrap();
+    /// assert!(tokens.extend(&permit, 300)?.allowed(), "the same call again");
+    /// assert_eq!(tokens.peek(Request::cost(0))?.remaining, Some(500));
+    /// assert!(!tokens.extend(&longer, 600)?.allowed());
+    /// assert_eq!(tokens.correct(&longer, 450)?, Settlement::Settled);
+    /// assert_eq!(tokens.peek(Request::cost(0))?.remaining, Some(550));
+    /// assert_eq!(tokens.extend(&longer, 1)?, Extension::Closed(Settlement::Already));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn extend<'a>(&self, permit: &str, units: impl Into<Cost<'a>>) -> Result<Extension> {
+        match self.run(Operation::Extend { permit, units: units.into() }, SignalHandling::Ignore)? {
+            Answer::Extension(extension) => Ok(*extension),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Charges a cost in any case, up to one whole limit of debt. The decision shows the remaining units.

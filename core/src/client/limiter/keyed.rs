@@ -13,7 +13,7 @@ use crate::model::operation::Operation;
 #[cfg(feature = "redis")]
 use crate::model::policy::Policy;
 use crate::model::statistics::Statistics;
-use crate::store::memory::OfAllKeys;
+use crate::store::memory::{OfAllKeys, StateName};
 #[cfg(feature = "redis")]
 use crate::store::redis::{PARTS, Roles};
 
@@ -145,9 +145,10 @@ impl Limiter {
 
     /// Returns what all keys have in common in the memory store; `None` for a limiter that is not keyed.
     pub(super) fn all_keys_in_memory(&self) -> Option<&Arc<OfAllKeys>> {
-        let Inner { keys: Some(keys), store, name, policy, has_statistics, .. } = &*self.inner else { return None };
+        let Inner { keys: Some(keys), store, policy, has_statistics, .. } = &*self.inner else { return None };
         let memory = store.in_memory()?;
-        Some(keys.in_memory.get_or_init(|| memory.all_keys(name, policy, *has_statistics)))
+        let name = || StateName { key: None, ..self.inner.state_name() };
+        Some(keys.in_memory.get_or_init(|| memory.all_keys(name(), policy, *has_statistics)))
     }
 
     /// Returns the second at which the limiter was last added to the list of limiters of its hash tag.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 use super::{Limiter, StateLocation};
-use crate::base::charge::Charge;
+use crate::base::charge::{Charge, MAX_UNITS};
 use crate::base::clock;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_TIME, Micros};
@@ -19,6 +19,7 @@ use crate::engine::transaction::{Entry, Transaction, Waiting};
 use crate::model::budget::UpstreamReport;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
+use crate::model::extension::Extension;
 use crate::model::limit::Limit;
 #[cfg(feature = "redis")]
 use crate::model::limiter_info::LimiterInfo;
@@ -54,6 +55,14 @@ impl Limiter {
     /// ```
     #[inline]
     pub fn prepare(&self, operation: Operation<'_>) -> Result<Prepared> {
+        let plain = match &operation {
+            Operation::Acquire(request) => self.acquire_plain(request),
+            Operation::Peek(request) => self.peek_plain(request),
+            _ => None,
+        };
+        if let Some((plain, limit)) = plain {
+            return Ok(decided(plain.decision(limit)));
+        }
         if self.inner.on_unavailable == OnUnavailable::Raise {
             self.start(operation)
         } else {
@@ -113,13 +122,8 @@ impl Limiter {
                 check_id(id)?;
                 wait.as_ref().map_or(Ok(()), Wait::check)?;
                 let (charge, permit) = request.charge(&self.inner.policy)?;
-                let queue = wait.map(|wait| Waiting {
-                    max_wait: wait.max_wait.0,
-                    claim_timeout: wait.claim_timeout.0,
-                    channel: wait.channel,
-                    position: wait.position,
-                });
-                self.prepare_enter(&Entry { id, charge, permit, queue })
+                let order = request.order()?;
+                self.prepare_enter(&Entry { id, charge, permit, order, queue: wait.map(Waiting::from) })
             }
             Operation::Peek(request) => {
                 let (charge, permit) = self.peeked(request)?;
@@ -127,6 +131,7 @@ impl Limiter {
             }
             Operation::Debit(cost) => self.prepare_debit(cost),
             Operation::Correct { permit, actual } => self.prepare_correct(permit, actual),
+            Operation::Extend { permit, units } => self.prepare_extend(permit, units),
             Operation::Release { permit } => self.prepare_release(permit),
             Operation::Renew { permit } => self.prepare_renew(permit),
             Operation::Cancel { id, gave_up } => self.prepare_cancel(id, gave_up),
@@ -144,13 +149,22 @@ impl Limiter {
         let needs_id = permit.is_some() || policy.concurrency().is_some() && charge.most() > 0;
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(&charge, permit.is_some(), None),
-            _ if needs_id => self.prepare_enter(&Entry { id: &permit::new_id()?, charge, permit, queue: None }),
+            _ if needs_id => self.prepare_enter(&Entry::without_queue(&permit::new_id()?, charge, permit)),
             StateLocation::Memory { .. } => {
                 let now = self.now();
-                let reply = self.on_state(now, |state| state.acquire(policy, now, &charge, false))??;
-                match reply {
-                    Some(reply) => Ok(decided(reply.decision(policy, &charge, None))),
-                    None => self.prepare_enter(&Entry { id: &permit::new_id()?, charge, permit, queue: None }),
+                let decision = self.on_state(now, |state| {
+                    // A keyed limiter comes here with plain calls too.
+                    if let (Some(limit), Charge::All(units)) = (policy.plain(), charge)
+                        && let Some(plain) = state.acquire_plain(limit, policy.tag_list(), now, units, true)
+                    {
+                        return Ok(Some(plain.decision(limit)));
+                    }
+                    let reply = state.acquire(policy, now, &charge, false)?;
+                    Ok(reply.map(|reply| reply.decision(policy, &charge, None)))
+                })??;
+                match decision {
+                    Some(decision) => Ok(decided(decision)),
+                    None => self.prepare_enter(&Entry::without_queue(&permit::new_id()?, charge, permit)),
                 }
             }
             #[cfg(feature = "redis")]
@@ -166,7 +180,7 @@ impl Limiter {
 
     /// Starts a call under an id that callers may not choose.
     pub(crate) fn enter_marked(&self, charge: Charge, permit: Option<Micros>, id: &str) -> Result<Prepared> {
-        self.prepare_enter(&Entry { id, charge, permit, queue: None })
+        self.prepare_enter(&Entry::without_queue(id, charge, permit))
     }
 
     fn prepare_enter(&self, entry: &Entry<'_>) -> Result<Prepared> {
@@ -241,7 +255,7 @@ impl Limiter {
     fn prepare_correct(&self, permit: &str, actual: Cost<'_>) -> Result<Prepared> {
         let actual = actual.charge("actual", &self.inner.policy)?;
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
-        if self.inner.policy.limits().is_empty() && permit == permit::UNLIMITED {
+        if self.inner.policy.limits().is_empty() && permit == permit::UNLIMITED || permit == permit::SHADOW {
             return settled(Settlement::Settled);
         }
         let Some(permit) = parsed(permit)? else {
@@ -256,13 +270,51 @@ impl Limiter {
             StateLocation::Redis { keys, .. } => {
                 // The permit of another policy has a key that the script does not find.
                 let charged = self.inner.policy.in_policy_order(&permit.charged).unwrap_or_default();
-                Ok(Prepared::Call(Call::correct(keys, &permit, charged, actual, self.test_time())))
+                Ok(Prepared::Call(Call::correct(keys, &self.inner.policy, &permit, charged, actual, self.test_time())))
+            }
+        }
+    }
+
+    fn prepare_extend(&self, permit: &str, units: Cost<'_>) -> Result<Prepared> {
+        let policy = &self.inner.policy;
+        let units = units.extension("units", policy)?;
+        let extended = |extension| Ok(Prepared::Answered(Answer::Extension(Box::new(extension))));
+        // Nothing was charged for the call of a permit in shadow, which refuses nobody.
+        if policy.limits().is_empty() && permit == permit::UNLIMITED || permit == permit::SHADOW {
+            return extended(Extension::Decided(Decision::unlimited(Some(permit.to_owned()))));
+        }
+        let unknown = || extended(Extension::Closed(Settlement::Unknown));
+        let Some(permit) = parsed(permit)? else { return unknown() };
+        // The permit of another policy has a key that the state does not find.
+        let charged = policy.in_policy_order(&permit.charged).unwrap_or_default();
+        let sums = (0..policy.limits().len()).map(|i| charged.of(i) + units.of(i));
+        if let Some(sum) = sums.max().filter(|sum| *sum > MAX_UNITS) {
+            return Err(Error::invalid(
+                "units",
+                format!("must be at most {MAX_UNITS} with what is reserved: sum={sum}"),
+            ));
+        }
+        match &self.inner.location {
+            StateLocation::Stateless => unknown(),
+            StateLocation::Memory { .. } => {
+                let outcome = self.transact("", |transaction| transaction.extend(&permit, &units))??;
+                extended(match outcome {
+                    Ok((reply, charged)) => Extension::Decided(reply.extension(policy, &permit, &units, charged)),
+                    Err(settlement) => Extension::Closed(settlement),
+                })
+            }
+            #[cfg(feature = "redis")]
+            StateLocation::Redis { keys, .. } => {
+                Ok(Prepared::Call(Call::extend(keys, policy, &permit, charged, units, self.test_time())))
             }
         }
     }
 
     fn prepare_release(&self, permit: &str) -> Result<Prepared> {
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
+        if permit == permit::SHADOW && self.grants_leases() {
+            return settled(Settlement::Released);
+        }
         let (Some(permit), Some(_)) = (parsed(permit)?, self.inner.policy.concurrency()) else {
             return settled(Settlement::Unknown);
         };
@@ -278,6 +330,9 @@ impl Limiter {
 
     fn prepare_renew(&self, permit: &str) -> Result<Prepared> {
         let renewed = |renewal| Ok(Prepared::Answered(Answer::Renewal(renewal)));
+        if permit == permit::SHADOW {
+            return renewed(self.inner.policy.concurrency().map(Limit::interval));
+        }
         let (Some(permit), Some(_)) = (parsed(permit)?, self.inner.policy.concurrency()) else {
             return renewed(None);
         };
@@ -304,6 +359,15 @@ impl Limiter {
 
     fn prepare_report(&self, report: &UpstreamReport<'_>) -> Result<Prepared> {
         report.check(&self.inner.policy)?;
+        let without_permit;
+        let report = if report.permit == Some(permit::SHADOW) {
+            // Nothing was charged, so there is nothing to settle.
+            let settled = report.actual.map(|_| Settlement::Settled).or(report.settled);
+            without_permit = UpstreamReport { permit: None, actual: None, settled, ..*report };
+            &without_permit
+        } else {
+            report
+        };
         let unlimited = report.permit.is_none_or(|permit| permit == permit::UNLIMITED);
         if self.inner.policy.limits().is_empty() && unlimited {
             return Ok(self.report_without_state(report, Settlement::Settled));
@@ -447,7 +511,11 @@ impl Limiter {
         let limits = self.inner.policy.limits();
         let is_listed = self.all_keys_in_memory().is_none() && self.has_statistics() && !limits.is_empty();
         let created = store.cell(name, is_listed.then_some(limits), now)?;
-        Ok(cell.get_or_init(|| created))
+        let cell = cell.get_or_init(|| created);
+        if let Some(plain) = &self.inner.plain {
+            plain.cell.get_or_init(|| cell.clone());
+        }
+        Ok(cell)
     }
 
     /// Returns the entry for the list of limiters, once a minute or twice per `ttl`, whichever is more often.

@@ -7,8 +7,9 @@ use crate::base::error::{Error, Result};
 use crate::client::prepared::Prepared;
 use crate::engine::together;
 use crate::model::cost::Cost;
+use crate::model::limit::Limit;
 use crate::model::operation::Answer;
-use crate::model::permit::{JointPermit, MAX_PERMIT_ID, Permit, Settlement};
+use crate::model::permit::{JointPermit, MAX_PERMIT_ID, Permit, SHADOW, Settlement};
 #[cfg(feature = "redis")]
 use crate::store::redis::{Call, Settled};
 
@@ -23,11 +24,15 @@ struct PartPermit<'a> {
 impl Limiter {
     pub(super) fn correct_all(&self, permit: &str, actual: Cost<'_>) -> Result<Prepared> {
         let actual = actual.charges("actual", &self.policies())?;
+        if permit == SHADOW {
+            return Ok(Prepared::Answered(Answer::Settlement(Settlement::Settled)));
+        }
         let permits = self.permits(permit)?;
         #[cfg(feature = "redis")]
         if let Some(settled) = sent(&permits, |part| {
             let charged = part.limiter.policy().in_policy_order(&part.permit.charged).unwrap_or_default();
-            let words = vec![part.permit.to_string(), part.permit.granted_at.to_string(), charged.to_string()];
+            let words = [part.permit.to_string(), part.permit.granted_at.to_string(), charged.to_string()];
+            let words = words.into_iter().chain([part.limiter.policy().refunds()]).collect();
             (actual[part.place], words)
         }) {
             return Ok(Prepared::Call(Call::correct_together(&settled, self.test_time())));
@@ -44,6 +49,9 @@ impl Limiter {
 
     pub(super) fn release_all(&self, permit: &str) -> Result<Prepared> {
         let permits = self.leases(permit)?;
+        if permits.is_empty() && self.leases_in_shadow(permit).next().is_some() {
+            return Ok(Prepared::Answered(Answer::Settlement(Settlement::Released)));
+        }
         #[cfg(feature = "redis")]
         if let Some(settled) = sent(&permits, of_lease) {
             return Ok(Prepared::Call(Call::release_together(&settled, self.test_time())));
@@ -60,6 +68,11 @@ impl Limiter {
 
     pub(super) fn renew_all(&self, permit: &str) -> Result<Prepared> {
         let permits = self.leases(permit)?;
+        if permits.is_empty()
+            && let Some(renewal) = self.leases_in_shadow(permit).map(Limit::interval).min()
+        {
+            return Ok(Prepared::Answered(Answer::Renewal(Some(renewal))));
+        }
         #[cfg(feature = "redis")]
         if let Some(settled) = sent(&permits, of_lease) {
             return Ok(Prepared::Call(Call::renew_together(&settled, self.test_time())));
@@ -102,6 +115,16 @@ impl Limiter {
             Some(PartPermit { limiter, place, permit: permit.filter(|_| limiter.has_state())? })
         });
         Ok(with_permit.collect())
+    }
+
+    /// Returns the concurrency limits of the limiters that only passed the call of a permit because they are in shadow.
+    fn leases_in_shadow<'a>(&'a self, permit: &str) -> impl Iterator<Item = &'a Limit> {
+        let each = JointPermit::parse(permit, self.limiters().len()).map(|joint| joint.in_shadow);
+        let is_of_all = permit == SHADOW;
+        self.limiters().iter().enumerate().filter_map(move |(place, limiter)| {
+            let in_shadow = is_of_all || each.as_ref().is_some_and(|each| each[place]);
+            limiter.policy().concurrency().filter(|_| in_shadow)
+        })
     }
 
     /// Returns those of the permits that are leases.

@@ -6,7 +6,6 @@ use super::prepare::decided;
 use super::{Inner, Limiter, StateLocation};
 use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
-use crate::base::micros::Micros;
 use crate::client::prepared::Prepared;
 use crate::client::store::Store;
 use crate::engine::reply::Reply;
@@ -108,13 +107,15 @@ impl Limiter {
                 let mut limiters = self.inner.together.iter().zip(&charges);
                 let has_lease = limiters.any(|(limiter, charge)| limiter.grants_leases() && charge.most() > 0);
                 let id = if permit.is_some() || has_lease { Some(new_id()?) } else { None };
-                self.acquire_of_all(charges, permit, id.as_deref(), None)
+                let entry = Entry::without_queue(id.as_deref().unwrap_or_default(), Charge::All(0), permit);
+                self.acquire_of_all(charges, entry)
             }
             Operation::AcquireWithId { request, id, wait } => {
                 check_id(id)?;
                 wait.as_ref().map_or(Ok(()), Wait::check)?;
                 let (charges, permit) = request.charges(&self.policies())?;
-                self.acquire_of_all(charges, permit, Some(id), wait)
+                let (order, queue) = (request.order()?, wait.map(Waiting::from));
+                self.acquire_of_all(charges, Entry { id, charge: Charge::All(0), permit, order, queue })
             }
             Operation::Peek(request) => {
                 let is_estimate = request.estimate.is_some();
@@ -126,6 +127,7 @@ impl Limiter {
             }
             Operation::Debit(cost) => self.debit_all(cost),
             Operation::Correct { permit, actual } => self.correct_all(permit, actual),
+            Operation::Extend { .. } => Err(of_one("extend")),
             Operation::Release { permit } => self.release_all(permit),
             Operation::Renew { permit } => self.renew_all(permit),
             Operation::Cancel { id, gave_up } => {
@@ -176,24 +178,13 @@ impl Limiter {
         self.with_state().next().is_none().then(|| parts.decision(&[]))
     }
 
-    fn acquire_of_all(
-        &self,
-        charges: Vec<Charge>,
-        permit: Option<Micros>,
-        id: Option<&str>,
-        wait: Option<Wait<'_>>,
-    ) -> Result<Prepared> {
-        let parts = self.parts(charges, permit.is_some(), id);
+    /// Takes the charges of all limiters for a call, whose id is empty when it has none.
+    fn acquire_of_all(&self, charges: Vec<Charge>, entry: Entry<'_>) -> Result<Prepared> {
+        let id = Some(entry.id).filter(|id| !id.is_empty());
+        let parts = self.parts(charges, entry.permit.is_some(), id);
         if let Some(decision) = self.decided_without_state(&parts) {
             return Ok(decided(decision));
         }
-        let queue = wait.map(|wait| Waiting {
-            max_wait: wait.max_wait.0,
-            claim_timeout: wait.claim_timeout.0,
-            channel: wait.channel,
-            position: wait.position,
-        });
-        let entry = Entry { id: id.unwrap_or_default(), charge: Charge::All(0), permit, queue };
         match self.location() {
             StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
             StateLocation::Memory { store, .. } => {

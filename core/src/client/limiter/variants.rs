@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::{Inner, Limiter, MAX_NAME};
 use crate::base::error::{Error, Result};
+use crate::model::block_after::BlockAfter;
+use crate::model::mode::Mode;
 use crate::model::on_unavailable::OnUnavailable;
 use crate::model::policy::Policy;
 
@@ -33,8 +35,7 @@ impl Limiter {
     /// Returns a copy in a group, of 1 to 512 bytes. In a cluster the limiters of a group are on one node, so that they can
     /// decide [together](crate::Paddlegate::together).
     ///
-    /// All processes must give a name the same group: with another one, or none, it has another state. In memory the group
-    /// has no effect.
+    /// All processes must give a name the same group: with another one, or none, it has another state.
     ///
     /// # Examples
     ///
@@ -86,6 +87,84 @@ impl Limiter {
             inner.keys = inner.keys.as_ref().map(|_| Arc::default());
         });
         Ok(variant.located())
+    }
+
+    /// Returns a copy in a mode. In [`Mode::Shadow`] it decides and counts as ever, but refuses nobody: for the roll-out of a limit.
+    ///
+    /// A call that would be refused, or would have to wait, is granted at once: the decision says so in
+    /// [`would_refuse`](crate::Decision::would_refuse), with the `label` of the limit and the `retry_after` that it would have had.
+    /// It charges nothing, so the state stays what it would be with refusals. Its permit is settled, renewed and released without
+    /// effect. Statistics count it as `shadow_refused`. A pause and a block that a command sets refuse as ever, at once, and a cost
+    /// that can never pass is still an error. While the store is unavailable, a limiter in shadow grants where others refuse.
+    ///
+    /// An operator overrides the mode at run time with [`LimitOverride::Mode`](crate::LimitOverride::Mode), in both directions.
+    /// The mode is of the limiter in this process: others that use the name may have another one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Kind, Mode, Paddlegate, Reason, Request};
+    /// let api = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?.with_mode(Mode::Shadow)?;
+    /// assert_eq!(api.acquire(Request::cost(2))?.would_refuse, None);
+    /// let decision = api.acquire(Request::cost(1))?;
+    /// assert!(decision.allowed() && decision.retry_after.unwrap().0 > 0);
+    /// assert_eq!(decision.would_refuse, Some(Reason::Limit(Kind::Window)));
+    /// let statistics = api.statistics()?;
+    /// assert_eq!((statistics.granted, statistics.refused, statistics.shadow_refused), (1, 0, 1));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn with_mode(&self, mode: Mode) -> Result<Self> {
+        self.check_single("mode", "belongs to each limiter; give it to those that decide together")?;
+        Ok(self.with_policy(|policy| policy.with_mode(mode)))
+    }
+
+    /// Returns the mode of this limiter; an override in the store may rule in its place.
+    pub fn mode(&self) -> Mode {
+        self.inner.policy.mode()
+    }
+
+    /// Returns a copy that blocks by itself: a key of a keyed limiter, or the name of another, after so many refusals.
+    ///
+    /// Only the refusals of limiters with the rule count, those of all processes together; see [`BlockAfter`].
+    /// [`AdminCommand::Resume`](crate::AdminCommand::Resume) ends a block.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{BlockAfter, Paddlegate, Reason, Request};
+    /// let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3_600));
+    /// let login = Paddlegate::memory().window("login", 1, minute)?.keyed()?;
+    /// let login = login.with_block_after(BlockAfter::new(2, minute, hour)?)?;
+    /// let mallory = login.with_key("203.0.113.7")?;
+    /// assert!(mallory.acquire(Request::cost(1))?.allowed());
+    /// for _ in 0..2 {
+    ///     assert!(!mallory.acquire(Request::cost(1))?.allowed());
+    /// }
+    /// assert_eq!(mallory.acquire(Request::cost(1))?.reason, Some(Reason::Blocked));
+    /// assert!(login.with_key("203.0.113.8")?.acquire(Request::cost(1))?.allowed());
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn with_block_after(&self, block_after: BlockAfter) -> Result<Self> {
+        self.check_single("block_after", "belongs to each limiter; give it to those that decide together")?;
+        Ok(self.with_policy(|policy| policy.with_block_after(Some(block_after))))
+    }
+
+    fn with_policy(&self, change: impl FnOnce(Policy) -> Policy) -> Self {
+        let variant = self.varied(|inner| {
+            inner.policy = Arc::new(change((*inner.policy).clone()));
+            inner.keys = inner.keys.as_ref().map(|_| Arc::default());
+        });
+        variant.located()
+    }
+
+    /// Returns whether this process refuses nobody; of several limiters, whether none of them does.
+    pub(crate) fn is_shadow(&self) -> bool {
+        match &*self.inner.together {
+            [] => self.mode() == Mode::Shadow,
+            each => each.iter().all(Self::is_shadow),
+        }
     }
 
     /// Returns whether the limiter keeps statistics and is in the list of limiters.

@@ -3,7 +3,7 @@
 -- functions of the queue and of the verbs are made.
 --
 -- REQUIRES: dry_run DAMAGED min max limit_count verb units id register_limiter now overrides ctx evaluate own_units
--- REQUIRES: limit_exceeded_by add_statistic write_state append_to_logs keep_skew
+-- REQUIRES: limit_exceeded_by add_statistic write_state append_to_logs keep_skew in_mode count_refusal write_overrides
 -- PROVIDES: nothing
 
 if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
@@ -22,7 +22,7 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
       end
     end
   end
-  local index, wait, remaining, reset = evaluate(asked, ahead, verb ~= 'peek' and own_units or nil, now)
+  local index, wait, remaining, reset, rate = evaluate(asked, ahead, verb ~= 'peek' and own_units or nil, now)
   if ctx.damaged then
     return redis.error_reply(DAMAGED)
   end
@@ -31,6 +31,10 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
     if wait_alone == 0 then
       return {4, 0, 0, 0, 0, now}
     end
+  end
+  local status = wait == 0 and 1 or 0
+  if in_mode then
+    status, index, wait, remaining, reset = in_mode(index, wait, remaining, reset, rate)
   end
   if verb ~= 'peek' and not dry_run then
     if wait == 0 and units > 0 then
@@ -48,9 +52,13 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
       write_state(ctx.longest_reset)
     else
       if wait > 0 then
-        add_statistic('refused', 1)
+        add_statistic(status == 6 and 'shadow_refused' or 'refused', 1)
       end
-      keep_skew()
+      if wait > 0 and in_mode and count_refusal(index) then
+        write_overrides()
+      else
+        keep_skew()
+      end
     end
   end
   if verb ~= 'peek' then
@@ -59,7 +67,7 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
   end
   local is_overridden = overrides and overrides.own
   return {
-    wait == 0 and 1 or 0, index, remaining, wait, reset, now,
+    status, index, remaining, wait, reset, now,
     is_overridden and (index < limit_count and ctx.limits[index + 1].a or 0),
   }
 end

@@ -30,20 +30,25 @@ impl State {
         let ahead = self.queue_summary.ahead(policy, now, charge);
         let alone = Demand { cost: Some(charge), change: Change::Cost, ..Demand::default() };
         let evaluation = self.decide(policy, now, Demand { ahead: ahead.as_ref(), ..alone });
-        let granted = evaluation.wait == 0;
-        if !granted && ahead.is_some() && self.decide(policy, now, alone).wait == 0 {
+        if evaluation.wait > 0 && ahead.is_some() && self.decide(policy, now, alone).wait == 0 {
             return Ok(None);
         }
+        let (evaluation, would_refuse) = self.in_mode(own, now, evaluation);
+        let granted = evaluation.wait == 0;
         if granted && charge.most() > 0 && !dry_run {
             self.take(policy, &evaluation, now, skew, charge);
             self.queue_summary.write(now);
         } else if !dry_run {
             // Otherwise the clock of a full limiter would stand still until the server's clock catches up.
             self.skew = skew;
-            self.statistics.refused += u64::from(!granted);
+            if !granted && self.count_refusal(own, now, charge, &evaluation, would_refuse) && self.last == 0 {
+                let levels = self.decide(policy, now, Demand::default()).levels;
+                self.settle(policy, &levels, now, skew);
+            }
         }
-        let status = if granted { Status::Granted } else { Status::Refused };
-        Ok(Some(Reply { amount: Some(policy.capacity(evaluation.index)), ..Reply::new(status, &evaluation, now) }))
+        let status = if granted || would_refuse { Status::Granted } else { Status::Refused };
+        let amount = Some(policy.capacity(evaluation.index));
+        Ok(Some(Reply { would_refuse, amount, ..Reply::new(status, &evaluation, now) }))
     }
 
     /// Returns what `acquire` would return and changes nothing. `remaining` does not subtract the cost.
@@ -54,9 +59,10 @@ impl State {
         policy.check_fits(own, argument, charge)?;
         let ahead = self.queue_summary.ahead(policy, now, charge);
         let demand = Demand { cost: Some(charge), ahead: ahead.as_ref(), ..Demand::default() };
-        let evaluation = self.decide(policy, now, demand);
-        let status = if evaluation.wait == 0 { Status::Granted } else { Status::Refused };
-        Ok(Reply { amount: Some(policy.capacity(evaluation.index)), ..Reply::new(status, &evaluation, now) })
+        let (evaluation, would_refuse) = self.in_mode(own, now, self.decide(policy, now, demand));
+        let status = if evaluation.wait == 0 || would_refuse { Status::Granted } else { Status::Refused };
+        let amount = Some(policy.capacity(evaluation.index));
+        Ok(Reply { would_refuse, amount, ..Reply::new(status, &evaluation, now) })
     }
 
     /// Takes a charge in any case, up to one whole limit of debt. The reply has the remaining units.

@@ -61,7 +61,7 @@ end
 if verb == 'control' then
   function handlers.control()
     local KIND_NAMES =
-      {b = 'bucket', w = 'window', l = 'leaky', p = 'points', t = 'throttle', c = 'concurrency'}
+      {b = 'bucket', w = 'window', l = 'leaky', p = 'points', t = 'throttle', c = 'concurrency', q = 'quota'}
     local pause, ends, changes = ARGV[verb_at + 4], ARGV[verb_at + 5], ARGV[verb_at + 6]
     if ctx.damaged then
       return redis.error_reply(DAMAGED)
@@ -76,7 +76,10 @@ if verb == 'control' then
       evaluate()
       adopt_levels()
       if pause == '0' then
-        overrides.paused_until = 0
+        overrides.paused_until, overrides.blocked_until, overrides.barred_until = 0, 0, 0
+        overrides.counted_until, overrides.refusals = 0, 0
+      elseif string.sub(pause, 1, 1) == '!' then
+        overrides.blocked_until = max(overrides.blocked_until, to_time(string.sub(pause, 2)))
       elseif pause ~= '' then
         overrides.paused_until = max(overrides.paused_until, to_time(pause))
       end
@@ -85,14 +88,17 @@ if verb == 'control' then
           overrides.overridden_until = ends == '' and MAX or to_time(ends)
         end
         if overrides.overridden_until <= now then
-          overrides.overridden = {}
+          overrides.overridden, overrides.mode = {}, nil
         end
         for change in string.gmatch(changes, '[^,]+') do
           local _, _, tag, numbers = find(change, '^(%l[^=]*)=(.*)$')
-          if tag then
+          if change == '-M' or find(change, '^M=') then
+            overrides.mode = change ~= '-M' and overrides.overridden_until > now and string.sub(change, 3) or nil
+          elseif tag then
             set_limit(overrides.overridden, tag, overrides.overridden_until > now and numbers or nil)
           else
             local label = string.sub(change, 2)
+            overrides.mode = label ~= '' and overrides.mode or nil
             for overridden in pairs(overrides.overridden) do
               if label == '' or label == (string.match(overridden, ':(.*)') or KIND_NAMES[overridden]) then
                 overrides.overridden[overridden] = nil
@@ -117,10 +123,11 @@ if verb == 'control' then
     end
     encode_overrides()
     local overridden, until_time = limit_list(overrides.overridden), overrides.overridden_until
-    local remaining = overridden ~= '' and until_time < MAX and until_time - now or 0
+    local remaining = (overridden ~= '' or overrides.mode) and until_time < MAX and until_time - now or 0
     return {
       overrides.text == '' and 0 or overrides.version, max(overrides.paused_until - now, 0), remaining, overridden,
-      limit_list(overrides.learned), in_use,
+      limit_list(overrides.learned), in_use, overrides.mode or '',
+      max(overrides.blocked_until, overrides.barred_until, now) - now,
     }
   end
 end

@@ -1,15 +1,16 @@
 -- Acquire with an id: grants, queues or refuses. Twin of enter.rs.
 --
--- REQUIRES: dry_run MAX_REMOVALS MAX DAMAGED call format find min max limit_count verb_at verb units costs id register_limiter
+-- REQUIRES: dry_run MAX_REMOVALS MAX DAMAGED call format min max limit_count verb_at verb units costs id register_limiter
 -- REQUIRES: now overrides LATE_RELEASE unpack ctx handlers evaluate own_units limit_exceeded_by add_statistic expiry
--- REQUIRES: load_list write_state append_to_logs keep_skew MAX_CHECKED_TICKETS LEASE permits_key queue_key records_key
--- REQUIRES: read_ticket caller_ticket own_tags add_loads records_expiry write_ticket remove_ticket load_ahead
--- REQUIRES: advance_queue to_text adopt_levels write_queue_summary find_lease
+-- REQUIRES: write_state append_to_logs keep_skew in_mode count_refusal MAX_CHECKED_TICKETS LEASE permits_key queue_key
+-- REQUIRES: records_key read_ticket caller_ticket own_tags records_expiry write_ticket remove_ticket load_ahead
+-- REQUIRES: advance_queue to_text adopt_levels write_queue_summary find_lease LEVEL tickets_before count_turn join_queue
 -- PROVIDES: nothing
 
 if verb == 'acquire' then
   function handlers.acquire()
-    local MAX_TICKETS, RECHECK, MAX_PERMITS, MAX_RECLAIMED = 100000, 5000000, 100000, 1000
+    local MAX_TICKETS, RECHECK, MIN_POLL, MAX_TURNS = 100000, 5000000, 50000, 1000
+    local MAX_PERMITS, MAX_RECLAIMED = 100000, 1000
     local function reply(status, index, remaining, wait, reset, lease, fencing_token, number, position, ready, granted_at, charged)
       return {
         status, index, remaining, wait, reset, now, lease or 0, fencing_token or 0, number or 0, position or 0, ready or -1,
@@ -18,10 +19,10 @@ if verb == 'acquire' then
       }
     end
 
-    local max_wait, claim_timeout, channel, requested = ARGV[verb_at + 7] or '', nil, nil, nil
+    local max_wait, claim_timeout, keep, channel, requested = ARGV[verb_at + 7] or '', nil, nil, nil, nil
     local may_queue = max_wait ~= ''
     if may_queue then
-      max_wait, claim_timeout = max_wait + 0, ARGV[verb_at + 8] + 0
+      max_wait, claim_timeout, keep = max_wait + 0, ARGV[verb_at + 8] + 0, (ARGV[verb_at + 11] or 0) + 0
       channel, requested = ARGV[verb_at + 9], ARGV[verb_at + 10]
     end
     local lease_limit = ctx.lease_limit
@@ -52,23 +53,27 @@ if verb == 'acquire' then
     if may_queue and not ticket and requested == '-' then
       return reply(3, 0, 0, 0, 0)
     end
-    local returns = may_queue and requested ~= '' and requested ~= '-'
+    local returns = may_queue and tonumber(requested)
 
     local index, wait, remaining, reset, rate = evaluate(own_units, nil, own_units)
+    local status
     if units == 0 then
       keep_skew()
-      return reply(wait == 0 and 1 or 0, index, remaining, wait, reset)
+      status = wait == 0 and 1 or 0
+      if in_mode then
+        status, index, wait, remaining, reset = in_mode(index, wait, remaining, reset, rate)
+      end
+      return reply(status, index, remaining, wait, reset)
     end
 
+    local number, units_ahead = 0, nil
     if ctx.tickets > 0 then
       -- Tickets ahead of it. One that comes back with its number has the position that it had.
       local function tickets_ahead()
         if ticket then
           return call('ZRANK', queue_key, id)
-        elseif returns then
-          return call('ZCOUNT', queue_key, '-inf', requested)
         end
-        return ctx.tickets
+        return tickets_before(returns)
       end
 
       -- Their units of each limit, as far as those are known without reading each ticket.
@@ -81,6 +86,9 @@ if verb == 'acquire' then
           local others = max(queued - (own or 0), 0)
           if kind == 't' or kind == 'c' or queued == ctx.tickets or returns and not units_before then
             known[i] = min(ahead, others)
+          elseif ctx.queued.r then
+            -- Not in the order of arrival: the mean of all.
+            known[i] = min(math.floor(queued / ctx.tickets) * ahead, others)
           elseif not units_before then
             known[i] = others
           else
@@ -93,12 +101,13 @@ if verb == 'acquire' then
         return known
       end
 
-      local ahead, units_ahead, first_expiry = tickets_ahead(), nil, MAX
+      local ahead, first_expiry = nil, MAX
+      ahead, number = tickets_ahead()
       if wait == 0 then
         if ahead > 0 then
           -- Perhaps nobody was notified yet: the limit was raised, or a lease has ended by itself.
           advance_queue()
-          ahead = tickets_ahead()
+          ahead, number = tickets_ahead()
         end
         ahead, units_ahead, first_expiry = load_ahead(ahead)
         if ahead > MAX_CHECKED_TICKETS then
@@ -132,12 +141,16 @@ if verb == 'acquire' then
       return redis.error_reply(DAMAGED)
     end
 
-    local is_full = ctx.tickets >= MAX_TICKETS
+    local is_full = ctx.tickets >= MAX_TICKETS or (number or 0) >= LEVEL
     for i = 1, limit_count do
       is_full = is_full or (ctx.queued[ctx.limits[i].record_tag] or 0) + own_units[i] > MAX
     end
-    -- While a limit is zero, a ticket keeps its position.
-    local queues = may_queue and max_wait > 0 and not limit_exceeded_by(own_units, 'known')
+    status = wait == 0 and 1 or 0
+    if in_mode then
+      status, index, wait, remaining, reset, rate = in_mode(index, wait, remaining, reset, rate)
+    end
+    -- While a limit is zero, a ticket keeps its position. In shadow nobody waits.
+    local queues = may_queue and max_wait > 0 and not ctx.is_shadow and not limit_exceeded_by(own_units, 'known')
       and (rate <= max_wait and (ticket or not is_full) or ticket and rate == MAX)
     if dry_run then
       if ctx.queue_changed then
@@ -145,72 +158,55 @@ if verb == 'acquire' then
         write_queue_summary()
       end
       register_limiter(now)
-      return reply(wait == 0 and 1 or queues and 2 or 0, index, remaining, wait, reset)
+      return reply(wait > 0 and queues and 2 or status, index, remaining, wait, reset)
     end
     if wait > 0 and not queues then
       if ticket then
         remove_ticket(ticket)
         advance_queue()
       end
-      add_statistic('refused', 1)
-      if ctx.queue_changed then
+      add_statistic(status == 6 and 'shadow_refused' or 'refused', 1)
+      if in_mode and count_refusal(index) or ctx.queue_changed then
         write_queue_summary()
       else
         keep_skew()
       end
       register_limiter(now)
-      return reply(0, index, remaining, wait, reset)
+      return reply(status, index, remaining, wait, reset)
     end
 
     if wait > 0 then
+      -- The time until a lease is free for a call that gets no wake-up: by the mean time that leases are held, and a quarter more,
+      -- because a call that comes too early has to come again. Until one is released it is how long the first is held.
+      local function until_turn()
+        local limit, ahead = lease_limit, 0
+        for i = 1, limit_count do
+          ahead = units_ahead and ctx.limits[i] == limit and units_ahead[i] or ahead
+        end
+        local turns = min(max(math.ceil((ahead + 1 + limit.live - limit.a) / limit.a), 1), MAX_TURNS)
+        local first = limit.live > 0 and call('ZRANGE', limit.key, -limit.live, -limit.live)[1]
+        local granted_at = first and string.match(call('HGET', records_key, LEASE .. first) or '', '^%d+')
+        local age, mean = max(now - (granted_at or now), 0), ctx.queued.h
+        local after = first and turns * min(max(age, MIN_POLL), RECHECK) or RECHECK
+        if mean then
+          after = max(turns * mean - min(age, mean), math.floor((age - mean) / 2))
+        end
+        return min(max(after + math.floor(after / 4), MIN_POLL), RECHECK)
+      end
+
       -- Takes or keeps a position in the queue. A wait that a release can shorten is checked again in any case, and a ticket
       -- with a channel, for which a process waits, shows that the process is alive.
       local delay = wait > rate and max(rate, min(wait, RECHECK)) or wait < MAX and wait or RECHECK
       if channel ~= '' then
         delay = min(delay, RECHECK)
+      elseif wait > rate then
+        delay = max(rate, min(wait, until_turn()))
       end
-      local tags, order = own_tags()
-      local is_same = ticket and ticket.tags == tags
-      for i = 1, is_same and limit_count or 0 do
-        is_same = is_same and ticket.units[ctx.limits[i].record_tag] == own_units[i]
+      ticket = join_queue(ticket, returns)
+      if not ticket then
+        return redis.error_reply(DAMAGED)
       end
-      if not is_same then
-        -- A new ticket, or one whose call has other limits or another cost than the call before.
-        local _, _, counter, loads = find(call('HGET', records_key, '') or '0 ', '^(%d+) (%S*)$')
-        local is_list = loads and string.gsub(loads ~= '' and loads .. ',' or '', '%l[^=,]*=%d+,', '') == ''
-        if not is_list or counter - MAX > 0 then
-          return redis.error_reply(DAMAGED)
-        end
-        local totals = {}
-        for tag, load in string.gmatch(ctx.tickets > 0 and loads or '', '([^=,]+)=(%d+)') do
-          totals[tag] = min(load + 0, MAX)
-        end
-        counter = counter + 0
-        local is_back = not ticket and returns and requested + 0 <= counter
-        local other = ticket or is_back and ctx.tickets > 0 and read_ticket(call('ZRANGE', queue_key, 0, 0)[1])
-        local own, before, texts = {id = id, tags = tags, units = {}}, {}, {}
-        for place, i in ipairs(order) do
-          local tag = ctx.limits[i].record_tag
-          local total = totals[tag] or 0
-          local known = other and other.before[tag]
-          own.units[tag], texts[place] = own_units[i], to_text(own_units[i])
-          before[place] = to_text(known and min(known, ticket and MAX or total) or total)
-        end
-        own.before_text, own.units_text = table.concat(before, ','), table.concat(texts, ',')
-        if ticket then
-          add_loads(ctx.queued, ticket, -1)
-          own.number, own.queued_at = ticket.number, ticket.queued_at
-        else
-          own.number, own.queued_at = is_back and requested + 0 or counter + 1, now
-          add_loads(totals, own, 1)
-          call('HSET', records_key, '', format('%.0f ', max(counter, own.number)) .. load_list(totals))
-          call('ZADD', queue_key, to_text(own.number), id)
-          ctx.tickets = ctx.tickets + 1
-        end
-        add_loads(ctx.queued, own, 1)
-        ticket = own
-      end
-      ticket.next_check, ticket.expires_at = now + delay, now + delay + claim_timeout
+      ticket.next_check, ticket.expires_at = now + delay, now + delay + claim_timeout + keep
       ticket.claim_timeout, ticket.channel = claim_timeout, channel
       write_ticket(ticket)
       call('PEXPIRE', queue_key, expiry(ctx.queued_until - now))
@@ -218,7 +214,7 @@ if verb == 'acquire' then
       write_queue_summary()
       register_limiter(now)
       return reply(2, index, remaining, delay, reset, 0, 0, ticket.number, call('ZRANK', queue_key, id),
-        (lease_limit or wait == MAX) and -1 or wait)
+        (lease_limit or wait == MAX or ctx.queued.r) and -1 or wait)
     end
 
     -- Grants.
@@ -278,6 +274,7 @@ if verb == 'acquire' then
     append_to_logs(own_units)
     if ctx.tickets > 0 then
       adopt_levels()
+      count_turn(ticket)
       if ticket then
         remove_ticket(ticket)
         add_statistic('waited', 1)

@@ -3,16 +3,29 @@
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
-use crate::engine::loads::Loads;
-use crate::engine::queue::{MAX_CHECKED_TICKETS, MAX_TICKETS, RECHECK, Ticket};
+use crate::engine::queue::{LEVEL, MAX_CHECKED_TICKETS, MAX_TICKETS, MEAN_HELD, MIN_POLL, RECHECK, Ticket};
 use crate::engine::reply::{LeaseAndTicket, Reply};
 use crate::engine::state::{Evaluation, Units};
+use crate::engine::transaction::join::Place;
 use crate::engine::transaction::{Entry, Transaction, Waiting};
 use crate::limits::concurrency::Lease;
 use crate::model::decision::Status;
 use crate::model::limit::Rule;
+use crate::model::mode::Mode;
 use crate::model::permit::Permit;
 use crate::model::request::QueuePosition;
+use crate::model::share::Order;
+
+/// The maximum number of turns that are counted; all later ones are farther away than [`RECHECK`].
+const MAX_TURNS: u64 = 1_000;
+
+/// What is ahead of a call.
+#[derive(Clone, Copy, Debug, Default)]
+struct View {
+    /// The number that the call would get; zero when the queue is in the order of arrival.
+    number: u64,
+    units_ahead: Units,
+}
 
 impl Transaction<'_> {
     pub(crate) fn enter(self, entry: Entry<'_>) -> Result<Reply> {
@@ -24,6 +37,9 @@ impl Transaction<'_> {
     // Two callers would otherwise get a copy each, which a browser would have to load.
     #[inline(never)]
     fn answer(mut self, entry: Entry<'_>) -> Result<Reply> {
+        // A call that does not queue is behind all tickets.
+        let order = entry.queue.map_or_else(Order::default, |_| entry.order);
+        let entry = Entry { order, ..entry };
         let Entry { id, charge, .. } = entry;
         // A call whose id has a live lease takes nothing.
         if let Some(held) = self.lease_of(id, None).filter(|lease| lease.end > self.now) {
@@ -58,18 +74,17 @@ impl Transaction<'_> {
         }
         if charge.most() == 0 {
             self.state.skew = self.skew;
-            let evaluation = self.evaluate(None, &charge);
-            return Ok(Reply::new(
-                if evaluation.wait == 0 { Status::Granted } else { Status::Refused },
-                &evaluation,
-                self.now,
-            ));
+            let (evaluation, would_refuse) = self.state.in_mode(self.own, self.now, self.evaluate(None, &charge));
+            return Ok(self.unless_queued(&evaluation, would_refuse));
         }
-        let evaluation = self.evaluate_in_queue(&charge, ticket.as_ref(), position);
+        let (evaluation, view) = self.evaluate_in_queue(&charge, order, ticket.as_ref(), position);
+        let (evaluation, would_refuse) = self.state.in_mode(self.own, self.now, evaluation);
         let is_overfull =
             self.loads(&charge).any(|(tag, units)| self.queue_summary.loads.get(tag) + units > MAX_TIME.0);
-        let is_full = self.queue_summary.tickets >= MAX_TICKETS as u64 || is_overfull;
-        let waiting = entry.queue.filter(|waiting| {
+        let is_full = self.queue_summary.tickets >= MAX_TICKETS as u64 || view.number >= LEVEL || is_overfull;
+        // In shadow nobody waits.
+        let is_shadow = self.state.mode(self.own, self.now) == Mode::Shadow;
+        let waiting = entry.queue.filter(|_| !is_shadow).filter(|waiting| {
             // A ticket keeps its position through a wait without a known end, such as a limit of 0.
             let is_closed = ticket.is_some() && evaluation.rate == MAX_TIME.0 && !evaluation.is_too_large;
             let in_time =
@@ -77,46 +92,51 @@ impl Transaction<'_> {
             waiting.max_wait > 0 && (in_time || is_closed)
         });
         if self.dry_run {
-            return Ok(self.foresee(&evaluation, waiting.is_some()));
+            return Ok(self.foresee(&evaluation, waiting.is_some(), would_refuse));
         }
         Ok(match waiting {
-            _ if evaluation.wait > 0 && waiting.is_none() => self.refuse(&evaluation, ticket),
-            Some(waiting) if evaluation.wait > 0 => self.wait(entry, waiting, &evaluation, ticket),
+            _ if evaluation.wait > 0 && waiting.is_none() => self.refuse(&charge, &evaluation, ticket, would_refuse),
+            Some(waiting) if evaluation.wait > 0 => self.wait(entry, waiting, &evaluation, &view.units_ahead, ticket),
             _ => self.grant(entry, &evaluation, ticket),
         })
     }
 
     /// Returns what the call would get. Tickets that have lapsed may have left the queue.
-    fn foresee(mut self, evaluation: &Evaluation, queues: bool) -> Reply {
+    fn foresee(mut self, evaluation: &Evaluation, queues: bool, would_refuse: bool) -> Reply {
         if self.queue_changed {
             self.write_queue_summary();
         }
-        let status = match evaluation.wait {
-            0 => Status::Granted,
-            _ if queues => Status::Queued,
-            _ => Status::Refused,
-        };
-        Reply::new(status, evaluation, self.now)
+        if evaluation.wait > 0 && queues {
+            return Reply::new(Status::Queued, evaluation, self.now);
+        }
+        self.unless_queued(evaluation, would_refuse)
+    }
+
+    /// Returns the grant or the refusal of a call that does not queue.
+    fn unless_queued(&self, evaluation: &Evaluation, would_refuse: bool) -> Reply {
+        let status = if evaluation.wait == 0 || would_refuse { Status::Granted } else { Status::Refused };
+        Reply { would_refuse, ..Reply::new(status, evaluation, self.now) }
     }
 
     /// Evaluates the call behind all tickets ahead of it.
     fn evaluate_in_queue(
         &mut self,
         charge: &Charge,
+        order: Order<'_>,
         ticket: Option<&Ticket>,
         position: Option<QueuePosition>,
-    ) -> Evaluation {
+    ) -> (Evaluation, View) {
         let alone = self.evaluate(None, charge);
         if self.queue_summary.tickets == 0 {
-            return alone;
+            return (alone, View::default());
         }
-        let mut ahead = self.ahead(ticket, position);
+        let Place { mut ahead, mut number } = self.place(ticket, position, order, charge);
         let (mut units_ahead, mut first_expiry) = (Units::default(), MAX_TIME.0);
         if alone.wait == 0 {
             if ahead > 0 {
                 // The tickets ahead may need a wake-up: the limit was raised, or a lease has ended without a release.
                 self.advance();
-                ahead = self.ahead(ticket, position);
+                Place { ahead, number } = self.place(ticket, position, order, charge);
             }
             (ahead, units_ahead, first_expiry) = self.load_ahead(ahead);
         }
@@ -132,15 +152,17 @@ impl Transaction<'_> {
                 *units = known.max(*units);
             }
         }
+        let view = View { number, units_ahead };
         if ahead == 0 {
-            return alone;
+            return (alone, view);
         }
-        let evaluation = self.evaluate(Some(&units_ahead), charge);
+        let evaluation = self.evaluate(Some(&view.units_ahead), charge);
         if evaluation.wait == MAX_TIME.0 {
-            return evaluation;
+            return (evaluation, view);
         }
         // A ticket ahead that has lapsed but could not be removed yet blocks this call only.
-        Evaluation { wait: evaluation.wait.min(first_expiry.saturating_sub(self.now).max(1)), ..evaluation }
+        let wait = evaluation.wait.min(first_expiry.saturating_sub(self.now).max(1));
+        (Evaluation { wait, ..evaluation }, view)
     }
 
     /// Returns the units of the tickets ahead of each limit, as far as they are known without examining each ticket.
@@ -156,6 +178,8 @@ impl Transaction<'_> {
             *units = match (before, position) {
                 _ if limit.counts_starts() || *units == self.queue_summary.tickets => ahead.min(others),
                 (None, Some(QueuePosition::Number(_))) => ahead.min(others),
+                // The mean of all.
+                _ if self.is_reordered() => (*units / self.queue_summary.tickets * ahead).min(others),
                 (None, _) => others,
                 (Some(before), _) => {
                     let head = head.and_then(|head| head.before(tag)).unwrap_or(0);
@@ -166,29 +190,18 @@ impl Transaction<'_> {
         units
     }
 
-    /// Returns the number of tickets ahead. A call that returns under its old number has the position of that number.
-    fn ahead(&self, ticket: Option<&Ticket>, position: Option<QueuePosition>) -> u64 {
-        match (ticket, position) {
-            (Some(ticket), _) => self.rank(ticket),
-            (None, Some(QueuePosition::Number(number))) => {
-                self.state.queue.as_ref().map_or(0, |queue| queue.before(number))
-            }
-            _ => self.queue_summary.tickets,
-        }
-    }
-
-    fn refuse(mut self, evaluation: &Evaluation, ticket: Option<Ticket>) -> Reply {
+    fn refuse(mut self, charge: &Charge, evaluation: &Evaluation, ticket: Option<Ticket>, would_refuse: bool) -> Reply {
         if let Some(ticket) = ticket {
             self.remove_ticket(&ticket);
             self.advance();
         }
-        self.state.statistics.refused += 1;
-        if self.queue_changed {
+        let counts = self.state.count_refusal(self.own, self.now, charge, evaluation, would_refuse);
+        if self.queue_changed || counts {
             self.write_queue_summary();
         } else {
             self.state.skew = self.skew;
         }
-        Reply::new(Status::Refused, evaluation, self.now)
+        self.unless_queued(evaluation, would_refuse)
     }
 
     /// Adds a ticket to the queue, or updates it.
@@ -200,6 +213,7 @@ impl Transaction<'_> {
         entry: Entry<'_>,
         waiting: Waiting<'_>,
         evaluation: &Evaluation,
+        units_ahead: &Units,
         ticket: Option<Ticket>,
     ) -> Reply {
         let wait = evaluation.wait;
@@ -210,19 +224,20 @@ impl Transaction<'_> {
         };
         if !waiting.channel.is_empty() {
             check_after = check_after.min(RECHECK.0);
+        } else if wait > evaluation.rate {
+            check_after = evaluation.rate.max(wait.min(self.until_turn(units_ahead)));
         }
-        let mut ticket = match ticket {
-            Some(ticket) => self.revised(ticket, &entry.charge),
-            None => self.join(entry.id, &entry.charge, waiting.position),
-        };
+        let mut ticket = self.join_queue(&entry, ticket);
         ticket.next_check = self.now + check_after;
-        ticket.expires_at = ticket.next_check + waiting.claim_timeout;
+        ticket.expires_at = ticket.next_check + waiting.claim_timeout + waiting.keep;
         ticket.claim_timeout = waiting.claim_timeout;
         waiting.channel.clone_into(&mut ticket.channel);
         let (number, position) = (ticket.number, self.rank(&ticket));
+        // Others may still come before it where arrival does not decide.
+        let is_known = self.policy.concurrency().is_none() && wait < MAX_TIME.0 && !self.is_reordered();
+        let ready = is_known.then_some(wait);
         self.keep(ticket);
         self.write_queue_summary();
-        let ready = (self.policy.concurrency().is_none() && wait < MAX_TIME.0).then_some(wait);
         Reply {
             retry_after: check_after,
             lease_and_ticket: LeaseAndTicket { number, position, ready, ..LeaseAndTicket::default() },
@@ -230,57 +245,27 @@ impl Transaction<'_> {
         }
     }
 
-    fn join(&mut self, id: &str, charge: &Charge, position: QueuePosition) -> Ticket {
-        let loads: Vec<(&str, u64)> = self.loads(charge).collect();
-        let queue = self.state.queue.get_or_insert_default();
-        if self.queue_summary.tickets == 0 {
-            queue.total = Loads::default();
-        }
-        let head = queue.at(0);
-        let returns = matches!(position, QueuePosition::Number(number) if number <= queue.counter);
-        let before = |tag| {
-            let total = queue.total.get(tag);
-            head.filter(|_| returns).and_then(|head| head.before(tag)).map_or(total, |head| head.min(total))
+    /// Returns the time until a lease is free for a call that gets no wake-up: by the mean time that leases are held, and a
+    /// quarter more, because a call that comes too early has to come again. Until one is released it is how long the first is
+    /// held.
+    fn until_turn(&mut self, units_ahead: &Units) -> u64 {
+        let limits = self.policy.limits().iter().enumerate();
+        let mut concurrency = limits.filter_map(|(i, limit)| match limit.rule {
+            Rule::Concurrency(concurrency) => Some((i, concurrency.limit)),
+            _ => None,
+        });
+        let Some((i, limit)) = concurrency.next_back() else { return RECHECK.0 };
+        let (now, mean) = (self.now, self.queue_summary.loads.get(MEAN_HELD));
+        let (live, age) = self.leases().map_or((0, 0), |leases| (leases.live(now), leases.age_of_first(now)));
+        let turns = (units_ahead[i] + 1 + live).saturating_sub(limit).div_ceil(limit.max(1)).clamp(1, MAX_TURNS);
+        let after = if mean == 0 && live == 0 {
+            RECHECK.0
+        } else if mean == 0 {
+            turns * age.clamp(MIN_POLL.0, RECHECK.0)
+        } else {
+            (turns * mean - age.min(mean)).max(age.saturating_sub(mean) / 2)
         };
-        let units_before = loads.iter().map(|(tag, _)| before(tag)).collect();
-        let number = match position {
-            QueuePosition::Number(number) if returns => number,
-            _ => queue.counter + 1,
-        };
-        queue.counter = queue.counter.max(number);
-        queue.total.add(loads.iter().copied());
-        self.queue_summary.tickets += 1;
-        self.queue_summary.loads.add(loads.iter().copied());
-        Ticket {
-            id: id.to_owned(),
-            number,
-            units_before,
-            units: loads.iter().map(|(_, units)| *units).collect(),
-            queued_at: self.now,
-            next_check: 0,
-            expires_at: 0,
-            claim_timeout: 0,
-            channel: String::new(),
-            tags: self.own.tags().clone(),
-        }
-    }
-
-    /// Gives a ticket the limits and the cost of this call, which may be others than those of the call before.
-    fn revised(&mut self, ticket: Ticket, charge: &Charge) -> Ticket {
-        let loads: Vec<(&str, u64)> = self.loads(charge).collect();
-        if ticket.loads().eq(loads.iter().copied()) {
-            return ticket;
-        }
-        let total = self.state.queue.as_ref().map(|queue| &queue.total);
-        let before = |tag| ticket.before(tag).or_else(|| total.map(|total| total.get(tag))).unwrap_or(0);
-        self.queue_summary.loads.remove(ticket.loads());
-        self.queue_summary.loads.add(loads.iter().copied());
-        Ticket {
-            units_before: loads.iter().map(|(tag, _)| before(tag)).collect(),
-            units: loads.iter().map(|(_, units)| *units).collect(),
-            tags: self.own.tags().clone(),
-            ..ticket
-        }
+        (after + after / 4).clamp(MIN_POLL.0, RECHECK.0)
     }
 
     fn grant(mut self, entry: Entry<'_>, evaluation: &Evaluation, ticket: Option<Ticket>) -> Reply {
@@ -302,6 +287,9 @@ impl Transaction<'_> {
             self.state.open_permit(self.own, &permit, now + time.0, max_removals);
         }
         self.state.take(&self.policy, evaluation, now, self.skew, &entry.charge);
+        if self.queue_summary.tickets > 0 {
+            self.count_turn(ticket.as_ref(), entry.order, &entry.charge);
+        }
         if let Some(ticket) = ticket {
             self.remove_ticket(&ticket);
             lease_and_ticket.number = ticket.number;

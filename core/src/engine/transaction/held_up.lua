@@ -21,7 +21,7 @@ if verb == 'suspend' or verb == 'leave' then
       ticket.units, ticket.units_text = {}, string.gsub(ticket.units_text, '%d+', '0')
       ticket.is_suspended, ticket.next_check = true, now + ARGV[verb_at + 7]
       ticket.claim_timeout, ticket.channel = ARGV[verb_at + 8] + 0, ARGV[verb_at + 9]
-      ticket.expires_at = ticket.next_check + ticket.claim_timeout
+      ticket.expires_at = ticket.next_check + ticket.claim_timeout + (ARGV[verb_at + 11] or 0)
       write_ticket(ticket)
       call('PEXPIRE', queue_key, expiry(ctx.queued_until - now))
       call('PEXPIRE', records_key, records_expiry())

@@ -10,7 +10,7 @@ impl Transaction<'_> {
         self.queue_summary.loads.remove(ticket.loads());
         ticket.units.fill(0);
         ticket.next_check = self.now + delay;
-        ticket.expires_at = ticket.next_check + waiting.claim_timeout;
+        ticket.expires_at = ticket.next_check + waiting.claim_timeout + waiting.keep;
         ticket.claim_timeout = waiting.claim_timeout;
         waiting.channel.clone_into(&mut ticket.channel);
         self.keep(ticket);

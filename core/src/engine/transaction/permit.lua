@@ -1,6 +1,6 @@
 -- Leases, and the verbs of a permit: statistics, release, renew and cancel. Twin of permit.rs.
 --
--- REQUIRES: MAX DAMAGED call attempt format find max limit_count verb_at verb id raw skew now overrides LATE_RELEASE
+-- REQUIRES: MAX DAMAGED call attempt format find min max limit_count verb_at verb id raw skew now overrides LATE_RELEASE
 -- REQUIRES: unpack ctx handlers key_count evaluate add_statistic expiry load_list write_state LEASE records_key
 -- REQUIRES: caller_ticket remove_ticket advance_queue
 -- PROVIDES: PERMIT_TIMEOUT to_text adopt_levels write_queue_summary find_lease remove_lease
@@ -77,6 +77,7 @@ end
 if verb == 'statistics' then
   function handlers.statistics()
     local fields = {'granted', 'refused', 'waited', 'wait', 'units', 'corrections', 'held', 'overages', 'reclaimed', 'lapsed'}
+    fields[#fields + 1] = 'shadow_refused'
     local stored, counts = attempt('HMGET', KEYS[2], unpack(fields)), {}
     for i = 1, #fields do
       counts[i] = max(tonumber(stored[i] or nil) or 0, 0)
@@ -85,13 +86,14 @@ if verb == 'statistics' then
     counts[5] = max((tonumber(stored[5] or nil) or 0) + counts[1], 0)
     local leases = KEYS[key_count + 4]
     local live = ctx.lease_limit and ctx.lease_limit.live or leases and call('ZCOUNT', leases, format('(%.0f', now), '+inf')
-    counts[#fields + 1], counts[#fields + 2] = live or 0, ctx.tickets
+    counts[11], counts[12], counts[13] = live or 0, ctx.tickets, counts[11]
     return counts
   end
 end
 
 if verb == 'release' then
   function handlers.release()
+    local MAX_HELD = 1099511627776
     local granted_at = ARGV[verb_at + 4] + 0
     local lease_end = find_lease(granted_at)
     if ctx.damaged then
@@ -111,6 +113,12 @@ if verb == 'release' then
       return {5}
     elseif not lease_end then
       return {6}
+    end
+    if ctx.tickets > 0 then
+      -- The mean of the last releases, for calls that get no wake-up.
+      local held, mean = min(max(now - granted_at, 1), MAX_HELD), ctx.queued.h
+      ctx.queued.h, ctx.queued_text = mean and max(mean + math.floor((held - mean) / 8), 1) or held, nil
+      ctx.queue_changed = true
     end
     advance_queue()
     if ctx.queue_changed then

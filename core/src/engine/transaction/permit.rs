@@ -3,12 +3,18 @@
 
 use crate::base::charge::Charge;
 use crate::base::micros::Micros;
-use crate::engine::permits;
+use crate::engine::queue::MEAN_HELD;
 use crate::engine::state::{Change, Demand};
 use crate::engine::transaction::Transaction;
+use crate::engine::transaction::extend::OpenPermit;
 use crate::limits::concurrency::Lease;
-use crate::model::limit::Rule;
-use crate::model::permit::{PERMIT_TIMEOUT, Permit, SETTLED_MEMORY, Settlement};
+use crate::model::limit::{Limit, Rule};
+use crate::model::permit::{Permit, SETTLED_MEMORY, Settlement};
+use crate::model::refund::Refund;
+
+/// The longest time that counts in the mean, in microseconds.
+const MAX_HELD: u64 = 1 << 40;
+
 impl Transaction<'_> {
     /// Replaces the charge of a permit by the actual cost, once.
     pub(crate) fn correct(mut self, permit: &Permit<'_>, actual: &Charge) -> Settlement {
@@ -43,11 +49,23 @@ impl Transaction<'_> {
         if !live {
             return Settlement::Unknown;
         }
+        if self.queue_summary.tickets > 0 {
+            self.count_held(now.saturating_sub(permit.granted_at));
+        }
         self.advance();
         if self.queue_changed {
             self.write_queue_summary();
         }
         Settlement::Released
+    }
+
+    /// Adds to the mean time that the last leases were held, for calls that get no wake-up.
+    fn count_held(&mut self, held: u64) {
+        let (held, mean) =
+            (held.clamp(1, MAX_HELD).cast_signed(), self.queue_summary.loads.get(MEAN_HELD).cast_signed());
+        let mean = if mean == 0 { held } else { (mean + (held - mean).div_euclid(8)).max(1) };
+        self.queue_summary.loads.set(MEAN_HELD, mean.cast_unsigned());
+        self.queue_changed = true;
     }
 
     /// Restarts the duration of a live lease and returns it; `None` when the lease has ended.
@@ -80,16 +98,14 @@ impl Transaction<'_> {
     }
 
     pub(super) fn settle_permit(&mut self, permit: &Permit<'_>, actual: &Charge) -> Settlement {
-        let (now, id) = (self.now, permits::key(self.own, permit));
-        let deadline = match self.state.permits.mark(&id) {
-            Some(mark) if mark % 2 == 1 && now < mark / 2 => return Settlement::Already,
-            Some(mark) if mark % 2 == 0 && now < mark / 2 => mark / 2,
-            // The time of every permit is at least this long. A younger one was forgotten or settled, or is of another policy.
-            _ if now >= permit.granted_at + PERMIT_TIMEOUT.0 => return Settlement::Late,
-            _ => return Settlement::Unknown,
+        let now = self.now;
+        let OpenPermit { key, deadline, charged } = match self.open_permit(permit) {
+            Ok(open) => open,
+            Err(settlement) => return settlement,
         };
-        let Some(charged) = self.own.in_policy_order(&permit.charged) else { return Settlement::Unknown };
-        let change = Change::By { new: actual, old: &charged };
+        let kept = self.kept(permit, actual, &charged);
+        let counted = kept.as_ref().unwrap_or(actual);
+        let change = Change::By { new: counted, old: &charged };
         let ask = Demand { change, granted_at: permit.granted_at, ..Demand::default() };
         let evaluation = self.state.decide(&self.policy, now, ask);
         for (i, limit) in self.policy.limits().iter().enumerate() {
@@ -100,11 +116,26 @@ impl Transaction<'_> {
                 log.correct(permit.granted_at, change.of(i, 0).min(most.cast_signed()), evaluation.levels[i]);
             }
         }
-        self.state.permits.keep(id, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
+        self.state.permits.keep(key, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
         self.state.statistics.corrections += 1;
         let change = actual.most().cast_signed() - charged.most().cast_signed();
         self.state.statistics.units = self.state.statistics.units.saturating_add_signed(change);
         self.state.settle(&self.policy, &evaluation.levels, now, self.skew);
         Settlement::Settled
+    }
+    /// Returns the charge that stays where a limit gives back no units that may have drained; `None` without such a limit.
+    fn kept(&self, permit: &Permit<'_>, actual: &Charge, charged: &Charge) -> Option<Charge> {
+        let is_capped = |limit: &Limit| limit.refund() == Refund::Undrained;
+        self.own.limits().iter().any(is_capped).then(|| {
+            let elapsed = self.now.saturating_sub(permit.granted_at);
+            let limits = self.own.limits().iter().zip(self.policy.limits()).enumerate();
+            Charge::each(limits.map(|(i, (own, limit))| match limit.rule {
+                Rule::Leaky(leaky) if is_capped(own) => {
+                    let undrained = leaky.undrained(charged.of(i), elapsed);
+                    actual.of(i).max(charged.of(i).saturating_sub(undrained))
+                }
+                _ => actual.of(i),
+            }))
+        })
     }
 }

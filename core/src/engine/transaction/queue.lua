@@ -1,25 +1,32 @@
--- The queue of a limiter: tickets in the order they came. Twin of transaction/queue.rs; the contract is in state.lua.
+-- The queue of a limiter: tickets by priority, then by number; join.lua says which number a ticket gets. Twin of
+-- transaction/queue.rs; the contract is in state.lua.
 --
--- queue    zset    member: ticket id, score: its number
--- records  hash    ticket id -> "number units_before units queued_at next_check expires_at claim_timeout tags channel";
+-- queue    zset    member: ticket id, score: its number - priority * LEVEL
+-- records  hash    ticket id -> "number units_before units queued_at next_check expires_at claim_timeout tags channel", the
+--                  number with ":priority" behind it when that is not 0, the channel with LEASE and the share behind it when
+--                  the ticket is one of a share;
 --                  '' -> "number loads": the last number, and "tag=units" of all tickets since the queue was empty;
+--                  SHARE .. priority .. share -> "number tickets": the number after its last ticket, and its tickets;
 --                  LEASE .. id -> "granted_at fencing_token charge": which grant a lease is of when an id is used again
 --                  tags: those of its call's limits, sorted, with commas between; units: what it takes of each, one of a
 --                  limit that counts calls; units_before: what was queued of each before it; next_check: when the ticket
---                  calls again; expires_at: when its position is lost unless it has called.
+--                  calls again; others pass it by when its claim timeout has passed since; expires_at: when its position is
+--                  lost unless it has called.
 --
 -- A ticket is notified by a message "delay_us id" on its channel when its turn has come, or comes before its next check.
 -- A message without a subscriber costs the ticket its position, which it gets back when it calls.
 --
 -- A ticket without units is suspended: another limiter holds its call up. It keeps its position and stops nobody.
 --
--- REQUIRES: MAX_EXPIRED MAX call attempt format find min max limit_count verb id now LATE_RELEASE ctx key_count evaluate
+-- REQUIRES: MAX_EXPIRED MAX call attempt format find min max limit_count verb id now overrides LATE_RELEASE ctx key_count
+-- REQUIRES: evaluate
 -- REQUIRES: limit_exceeded_by add_statistic expiry
--- PROVIDES: MAX_CHECKED_TICKETS LEASE permits_key queue_key records_key read_ticket caller_ticket own_tags
--- PROVIDES: units_of add_loads records_expiry write_ticket remove_ticket ticket_at load_ahead advance_queue
+-- PROVIDES: MAX_CHECKED_TICKETS LEASE SHARE permits_key queue_key records_key read_ticket caller_ticket own_tags
+-- PROVIDES: units_of add_loads records_expiry write_ticket remove_ticket claim_end ticket_at load_ahead
+-- PROVIDES: call_again advance_queue
 
 local MAX_CHECKED_TICKETS = 64
-local LEASE = '\31'
+local LEASE, SHARE = '\31', '\30'
 local permits_key, queue_key, records_key = KEYS[key_count + 1], KEYS[key_count + 2], KEYS[key_count + 3]
 if not queue_key then
   -- While a slot moves to another node, a call may only name keys that exist as long as there are leases.
@@ -35,8 +42,9 @@ local function read_ticket(name)
   if not record then
     return nil
   end
-  local _, _, number, before, cost, queued_at, next_check, expires_at, claim_timeout, tags, channel =
-    find(record, '^(%d+) ([%d,]+) ([%d,]+) (%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
+  local _, _, number, priority, before, cost, queued_at, next_check, expires_at, claim_timeout, tags, channel =
+    find(record, '^(%d+):?(%d?) ([%d,]+) ([%d,]+) (%d+) (%d+) (%d+) (%d+) (%S+) (.*)$')
+  local share_at = channel and find(channel, LEASE, 1, true)
   local units, units_before, is_damaged = {}, {}, not channel or next_check - MAX > 0 or claim_timeout - MAX > 0
   if is_damaged or expires_at - MAX > 0 then
     ctx.damaged = true
@@ -61,9 +69,11 @@ local function read_ticket(name)
     return nil
   end
   return {
-    id = name, number = number + 0, before = units_before, units = units, before_text = before, units_text = cost,
+    id = name, number = number + 0, priority = tonumber(priority) or 0, before = units_before, units = units, before_text = before, units_text = cost,
     queued_at = queued_at + 0, next_check = next_check + 0, expires_at = expires_at + 0, claim_timeout = claim_timeout + 0,
-    tags = tags, channel = channel, is_suspended = not find(cost, '[1-9]'),
+    tags = tags, channel = string.sub(channel, 1, (share_at or 0) - 1), share = share_at and string.sub(channel, share_at + 1),
+    is_suspended = not find(cost, '[1-9]'),
+    is_passed = name ~= id and next_check + claim_timeout <= now and expires_at - now > 0,
   }
 end
 
@@ -100,7 +110,7 @@ local function units_of(ticket)
     units[i] = ticket.units[ctx.limits[i].record_tag]
     is_shared = is_shared or units[i] ~= nil
   end
-  return units, is_shared and not ticket.is_suspended
+  return units, is_shared and not (ticket.is_suspended or ticket.is_passed)
 end
 
 -- Adds so many times the units of a ticket to those of all tickets.
@@ -127,21 +137,47 @@ local function records_expiry()
 end
 
 local function write_ticket(ticket)
-  call('HSET', records_key, ticket.id, format('%.0f %s %s %.0f %.0f %.0f %.0f %s %s', ticket.number, ticket.before_text,
-    ticket.units_text, ticket.queued_at, ticket.next_check, ticket.expires_at, ticket.claim_timeout, ticket.tags,
-    ticket.channel))
+  local number, channel = format('%.0f', ticket.number), ticket.channel
+  if ticket.priority > 0 then
+    number = format('%s:%.0f', number, ticket.priority)
+  end
+  if ticket.share then
+    channel = channel .. LEASE .. ticket.share
+  end
+  call('HSET', records_key, ticket.id, format('%s %s %s %.0f %.0f %.0f %.0f %s %s', number, ticket.before_text,
+    ticket.units_text, ticket.queued_at, ticket.next_check, ticket.expires_at, ticket.claim_timeout, ticket.tags, channel))
   ctx.queued_until, ctx.queue_changed = max(ctx.queued_until, ticket.expires_at), true
 end
 
 local function remove_ticket(ticket)
   call('ZREM', queue_key, ticket.id)
   call('HDEL', records_key, ticket.id)
+  if ticket.share then
+    local field = format('%s%.0f%s', SHARE, ticket.priority, ticket.share)
+    local number, tickets = string.match(call('HGET', records_key, field) or '', '^(%d+) (%d+)$')
+    if tickets and tickets - 1 > 0 then
+      call('HSET', records_key, field, format('%s %.0f', number, tickets - 1))
+    else
+      call('HDEL', records_key, field)
+    end
+  end
   ctx.tickets, ctx.queue_changed, ctx.removed = ctx.tickets - 1, true, ctx.removed + 1
   if ctx.tickets > 0 then
     add_loads(ctx.queued, ticket, -1)
   else
     ctx.queued, ctx.queued_text = {}, ''
   end
+end
+
+-- When others pass a ticket by, unless it has called.
+local function claim_end(ticket)
+  return ticket.next_check + ticket.claim_timeout
+end
+
+-- Gives a ticket another time to call.
+local function call_again(ticket, check)
+  ticket.next_check, ticket.expires_at = check, check + ticket.expires_at - ticket.next_check
+  write_ticket(ticket)
 end
 
 -- The ticket at a position, nil behind the end of the queue. One that has expired is removed unless it is the caller's, and
@@ -160,7 +196,7 @@ local function ticket_at(position)
 end
 
 -- The tickets before a position that have a limit in common with this call, their units of each limit, and the first time at
--- which one of them may expire. A ticket above a limit stops nobody: it keeps its position, and its own call decides.
+-- which others pass one of them by. A ticket above a limit stops nobody: it keeps its position, and its own call decides.
 local function load_ahead(position)
   local checked, ahead, units_ahead, first_expiry = 0, 0, {}, MAX
   local unchecked = nil
@@ -174,7 +210,7 @@ local function load_ahead(position)
       checked = checked + 1
       local units, is_shared = units_of(ticket)
       if is_shared and not limit_exceeded_by(units) then
-        ahead, first_expiry = ahead + 1, min(first_expiry, ticket.expires_at)
+        ahead, first_expiry = ahead + 1, min(first_expiry, claim_end(ticket))
         for i = 1, limit_count do
           units_ahead[i] = (units_ahead[i] or 0) + (units[i] or 0)
         end
@@ -199,8 +235,12 @@ local function advance_queue()
       return
     end
     local units, is_shared = units_of(ticket)
-    if (is_shared or verb == 'control' and not ticket.is_suspended) and not limit_exceeded_by(units) then
+    if (is_shared or verb == 'control' and not (ticket.is_suspended or ticket.is_passed)) and not limit_exceeded_by(units) then
       local _, wait = evaluate(units, units_ahead)
+      if overrides and overrides.mode == 's' then
+        -- All pass, but for a pause.
+        wait = max(overrides.paused_until, overrides.blocked_until, now) - now
+      end
       local check = wait == 0 and now or min(now + wait, first_expiry)
       local is_present = true
       if ticket.id ~= id and ticket.channel ~= '' and ticket.next_check > check + (wait == 0 and 0 or NOTIFY_SLACK) then
@@ -210,14 +250,12 @@ local function advance_queue()
           is_present = false
           remove_ticket(ticket)
         elseif type(receivers) == 'number' then
-          ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout
-          write_ticket(ticket)
+          call_again(ticket, check)
         end
       end
       if verb == 'control' and ticket.channel == '' and ticket.next_check > check + NOTIFY_SLACK then
         -- It cannot be notified that a pause has ended, and must not block the others until the pause was to end.
-        ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout
-        write_ticket(ticket)
+        call_again(ticket, check)
       end
       if wait > 0 and is_present then
         return
@@ -226,7 +264,7 @@ local function advance_queue()
         for i = 1, limit_count do
           units_ahead[i] = (units_ahead[i] or 0) + (units[i] or 0)
         end
-        first_expiry = ticket.id == id and first_expiry or min(first_expiry, ticket.expires_at)
+        first_expiry = ticket.id == id and first_expiry or min(first_expiry, claim_end(ticket))
       end
       checked = is_present and checked + 1 or checked
     else

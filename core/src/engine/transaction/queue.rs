@@ -6,6 +6,7 @@ use crate::engine::loads::Loads;
 use crate::engine::queue::{MAX_CHECKED_TICKETS, Ticket};
 use crate::engine::state::Units;
 use crate::engine::transaction::{TicketUnits, Transaction};
+use crate::model::mode::Mode;
 use crate::model::policy::is_exceeded;
 /// A ticket gets no wake-up for a change below this, in microseconds.
 const NOTIFY_SLACK: u64 = 1_000;
@@ -54,8 +55,13 @@ impl Transaction<'_> {
         }
     }
 
-    /// Returns the load ahead of a position: tickets, their units of each limit, and the earliest time at which one of them
-    /// may lapse. Tickets without a limit of this call do not count.
+    /// Returns whether others pass a ticket by: its call did not retry in time, and still has its position.
+    pub(super) fn is_passed(&self, ticket: &Ticket) -> bool {
+        ticket.id != self.id && ticket.claim_end() <= self.now && ticket.expires_at > self.now
+    }
+
+    /// Returns the load ahead of a position: tickets, their units of each limit, and the earliest time at which others pass
+    /// one of them by. Tickets without a limit of this call do not count.
     pub(crate) fn load_ahead(&mut self, mut position: u64) -> (u64, Units, u64) {
         let (mut read, mut ahead, mut units_ahead, mut first_expiry) = (0, 0, Units::default(), MAX_TIME.0);
         while read < position && read < MAX_CHECKED_TICKETS {
@@ -70,7 +76,7 @@ impl Transaction<'_> {
             if units.is_shared() && self.fits(&units) {
                 ahead += 1;
                 add(&mut units_ahead, &units.charge);
-                first_expiry = first_expiry.min(ticket.expires_at);
+                first_expiry = first_expiry.min(ticket.claim_end());
             }
         }
         let unread = position.saturating_sub(read);
@@ -94,18 +100,23 @@ impl Transaction<'_> {
             let units = self.units_of(&ticket);
             // A call without limits, which works on the name alone, has to do with every ticket.
             let is_shared = units.is_shared() || self.own.limits().is_empty();
-            if ticket.is_suspended() || !is_shared && !self.is_admin || !self.fits(&units) {
+            if ticket.is_suspended() || self.is_passed(&ticket) || !is_shared && !self.is_admin || !self.fits(&units) {
                 read += 1;
                 continue;
             }
-            let wait = self.evaluate_ticket(&units_ahead, &units).wait;
+            let overrides = self.state.overrides.as_deref();
+            let wait = match overrides.filter(|overrides| overrides.mode(self.now) == Some(Mode::Shadow)) {
+                // All pass, but for a pause.
+                Some(overrides) => overrides.paused_until.max(overrides.blocked_until).saturating_sub(self.now),
+                None => self.evaluate_ticket(&units_ahead, &units).wait,
+            };
             let check_at = if wait == 0 { self.now } else { (self.now + wait).min(first_expiry) };
             let mut is_present = true;
             let slack = if wait == 0 { 0 } else { NOTIFY_SLACK };
             if ticket.id != self.id && !ticket.channel.is_empty() && ticket.next_check > check_at + slack {
                 is_present = self.channels.publish(&ticket.channel, check_at - self.now, &ticket.id);
                 if is_present {
-                    (ticket.next_check, ticket.expires_at) = (check_at, check_at + ticket.claim_timeout);
+                    ticket.call_again(check_at);
                     self.keep(ticket.clone());
                 } else {
                     self.remove_ticket(&ticket);
@@ -114,7 +125,7 @@ impl Transaction<'_> {
             if self.is_admin && ticket.channel.is_empty() && ticket.next_check > check_at + NOTIFY_SLACK {
                 // A ticket without a channel gets no wake-up when a pause ends, and must not block the others until its
                 // old time.
-                (ticket.next_check, ticket.expires_at) = (check_at, check_at + ticket.claim_timeout);
+                ticket.call_again(check_at);
                 self.keep(ticket.clone());
             }
             if wait > 0 && is_present {
@@ -124,7 +135,7 @@ impl Transaction<'_> {
             if is_present && is_shared {
                 add(&mut units_ahead, &units.charge);
                 if ticket.id != self.id {
-                    first_expiry = first_expiry.min(ticket.expires_at);
+                    first_expiry = first_expiry.min(ticket.claim_end());
                 }
             }
         }

@@ -1,45 +1,37 @@
 -- What comes back: the actual cost of a permit, and what the upstream's response says of its budget. Twin of
 -- transaction/upstream.rs.
 --
--- REQUIRES: push MAX DAMAGED call format find min max limit_count verb_at verb units id now overrides limit_list
+-- REQUIRES: undrained push MAX DAMAGED call format find min max limit_count verb_at verb units now overrides limit_list
 -- REQUIRES: encode_overrides TOO_MANY_LABELS unpack ctx handlers evaluate own_units add_statistic expiry write_state
--- REQUIRES: permits_key own_tags units_of advance_queue PERMIT_TIMEOUT to_text adopt_levels
--- REQUIRES: correct_log to_time ensure_overrides set_limit has_too_many_labels apply_overrides
+-- REQUIRES: permits_key units_of advance_queue PERMIT_TIMEOUT to_text adopt_levels
+-- REQUIRES: SETTLED_MEMORY numbers_of find_permit correct_log to_time ensure_overrides set_limit has_too_many_labels apply_overrides
 -- PROVIDES: nothing
 
 if verb == 'learn' or verb == 'correct' then
   -- A correction has no response to learn from.
   function handlers.learn()
-    local SETTLED_MEMORY, MAX_OPEN = 60000000, 250
+    local MAX_OPEN = 250
     -- How far the end of an upstream's interval must be from ours to be another one: upstreams give it in whole seconds.
     local SAME_END = 2000000
     local limits = ctx.limits
-    local function numbers_of(list)
-      local numbers = {}
-      for number in string.gmatch(list, '%d+') do
-        numbers[#numbers + 1] = number + 0
-      end
-      return numbers
-    end
-    local granted_at, charged, changes, change = ARGV[verb_at + 4] + 0, numbers_of(ARGV[verb_at + 5]), {}, 0
-    for i = 1, limit_count do
-      changes[i] = own_units[i] - (charged[i] or charged[1])
-    end
-    change = units - max(unpack(charged))
-    local settles = verb == 'correct' or ARGV[verb_at + 6] == '1'
-    local permit = (own_tags()) .. '|' .. (id or '')
-    local status, corrections = 3, {}
-    local mark = settles and tonumber(call('ZSCORE', permits_key, permit) or nil)
-    local is_settled = mark and mark % 2 == 1
-    local deadline = mark and (is_settled and mark - 1 or mark) / 2
-    if settles and mark and now < deadline then
-      status = is_settled and 4 or 3
-    elseif settles then
-      -- The time of every permit is at least this long. A younger one was forgotten or settled, or is of another policy.
-      status = now >= granted_at + PERMIT_TIMEOUT and 5 or 6
+    local granted_at, corrections, change = ARGV[verb_at + 4] + 0, {}, 0
+    local settles = verb == 'correct' or ARGV[verb_at + 7] == '1'
+    local permit, charged, deadline
+    local status = 3
+    if settles then
+      permit, charged, status, deadline = find_permit()
     end
     local corrects = settles and status == 3
     if corrects then
+      local changes = {}
+      for i = 1, limit_count do
+        local limit = limits[i]
+        changes[i] = own_units[i] - charged[i]
+        if string.sub(ARGV[verb_at + 6], i, i) == '1' then
+          changes[i] = max(changes[i], -undrained(charged[i], max(now - granted_at, 0), limit.a, limit.b, limit.c))
+        end
+      end
+      change = units - max(unpack(charged))
       evaluate(nil, nil, changes, granted_at)
       -- A log is changed beside the entries of the grant; all that must be read for it is read first.
       for i = 1, limit_count do
@@ -60,8 +52,8 @@ if verb == 'learn' or verb == 'correct' then
       marks[i] = 0
     end
     if verb == 'learn' then
-      pause = ARGV[verb_at + 7]
-      for i = verb_at + 8, verb_at + 7 + 3 * limit_count do
+      pause = ARGV[verb_at + 8]
+      for i = verb_at + 9, verb_at + 8 + 3 * limit_count do
         has_report = has_report or ARGV[i] ~= ''
       end
       if has_report and (reported_at < overrides.reported_at or now >= reported_at + PERMIT_TIMEOUT) then
@@ -151,7 +143,11 @@ if verb == 'learn' or verb == 'correct' then
         for i = 1, limit_count do
           local kind, tag = limits[i].kind, limits[i].tag
           local own = overrides.own[tag]
-          local numbers, reset = ARGV[verb_at + 6 + 3 * i], ARGV[verb_at + 7 + 3 * i]
+          if kind == 'q' then
+            -- The amount alone is learned.
+            own = string.match(own, '^%d+') .. '/1/0'
+          end
+          local numbers, reset = ARGV[verb_at + 7 + 3 * i], ARGV[verb_at + 8 + 3 * i]
           local _, _, a, b, c = find(learned[tag] or own, '^(%d+)/(%d+)/(%d+)$')
           local a_before, b_before, c_before = a, b, c
           if numbers ~= '' then
@@ -185,7 +181,7 @@ if verb == 'learn' or verb == 'correct' then
           if kind == 'b' and c - c_before ~= 0 then
             mark = mark + 4
           end
-          if is_past[i] and ARGV[verb_at + 5 + 3 * i] ~= '' then
+          if is_past[i] and ARGV[verb_at + 6 + 3 * i] ~= '' then
             mark = mark + 32
           end
           marks[i] = mark
@@ -201,7 +197,7 @@ if verb == 'learn' or verb == 'correct' then
       adopt_levels()
       for i = 1, limit_count do
         local limit = limits[i]
-        local kind, remaining = limit.kind, has_report and not is_past[i] and ARGV[verb_at + 5 + 3 * i] or ''
+        local kind, remaining = limit.kind, has_report and not is_past[i] and ARGV[verb_at + 6 + 3 * i] or ''
         if remaining ~= '' and kind ~= 't' and kind ~= 'c' then
           local taken = limit.a - min(max(remaining - in_flight[i], 0), limit.a)
           if kind == 'w' then
@@ -216,7 +212,7 @@ if verb == 'learn' or verb == 'correct' then
               limit.length = live + missing
             end
           else
-            local level = kind == 'b' and taken or taken * limit.c
+            local level = (kind == 'b' or kind == 'q') and taken or taken * limit.c
             if level < limit.level and not may_raise then
               marks[i] = marks[i] + 16
             elseif level ~= limit.level then

@@ -6,7 +6,9 @@ use super::span::Span;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::formats::field::Field;
+use crate::model::calendar::Calendar;
 use crate::model::limit::{Kind, LOCK_TIMEOUT, Limit};
+use crate::model::refund::Refund;
 
 /// A kind of limit: parsed from a field and validated by the core's rules.
 pub(super) trait Counted: Sized {
@@ -70,6 +72,9 @@ pub struct Leaky {
     pub limit: u64,
     /// The time in which all of it drains, up to ten years.
     pub drain: Span,
+    /// What a correction gives back: `full` or `undrained`. Default `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refund: Option<Refund>,
 }
 
 /// A budget of `limit` points. Calls give an estimate and may correct it.
@@ -82,6 +87,9 @@ pub struct Points {
     pub limit: u64,
     /// The time in which an empty budget is full again, up to ten years: 1000 points at 50 a second are 20 s.
     pub refill: Span,
+    /// What a correction gives back: `full` or `undrained`. Default `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refund: Option<Refund>,
 }
 
 /// `limit` starts, evenly spaced over each time `every`, whatever they cost.
@@ -97,8 +105,40 @@ pub struct Throttle {
     pub every: Span,
 }
 
+/// `limit` units in each period of the calendar.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Quota {
+    /// From 1 to 10^12.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000_000_000_u64)))]
+    pub limit: u64,
+    /// The period: `day`, `week`, `month`, `quarter` or `year`.
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["day", "week", "month", "quarter", "year"])))]
+    pub per: String,
+    /// `UTC`, an offset such as `+05:30`, or a name of the time zone database such as `Europe/Berlin`. Default `UTC`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// Where the periods start, in local time: of days a time (`06:00`), of weeks a day (`monday`), of months a day from 1 to
+    /// 31, the last one in shorter months, of quarters and years month and day (`04-06`); of all a date (`2025-01-31`) or a
+    /// date with a time (`2025-01-31T09:30`). Default midnight of the first day, of weeks of Monday.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<Starts>"))]
+    pub starts: Option<String>,
+}
+
+/// A day of the month, or a text.
+#[cfg(feature = "schema")]
+#[derive(schemars::JsonSchema)]
+#[schemars(untagged, inline)]
+#[allow(dead_code, reason = "only the schema has it")]
+enum Starts {
+    Day(#[schemars(range(min = 1, max = 31))] u64),
+    Text(String),
+}
+
 /// A limit with a label: an object with one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Labelled {
@@ -114,11 +154,13 @@ pub enum Labelled {
     Points(Points),
     /// A minimum time between two starts.
     Throttle(Throttle),
+    /// A number of units in each period of the calendar.
+    Quota(Quota),
 }
 
 impl Counted for Labelled {
     fn read(place: &Field<'_>) -> Result<Self> {
-        const KINDS: [&str; 6] = ["concurrency", "bucket", "window", "leaky", "points", "throttle"];
+        const KINDS: [&str; 7] = ["concurrency", "bucket", "window", "leaky", "points", "throttle", "quota"];
         place.object(&KINDS)?;
         let mut kinds = KINDS.into_iter().filter_map(|kind| Some((kind, place.get(kind)?)));
         let (Some((kind, limit)), None) = (kinds.next(), kinds.next()) else {
@@ -130,7 +172,8 @@ impl Counted for Labelled {
             "window" => Self::Window(Window::checked(&limit)?),
             "leaky" => Self::Leaky(Leaky::checked(&limit)?),
             "points" => Self::Points(Points::checked(&limit)?),
-            _ => Self::Throttle(Throttle::checked(&limit)?),
+            "throttle" => Self::Throttle(Throttle::checked(&limit)?),
+            _ => Self::Quota(Quota::checked(&limit)?),
         })
     }
 
@@ -142,6 +185,7 @@ impl Counted for Labelled {
             Self::Leaky(limit) => limit.limit(),
             Self::Points(limit) => limit.limit(),
             Self::Throttle(limit) => limit.limit(),
+            Self::Quota(limit) => limit.limit(),
         }
     }
 }
@@ -184,23 +228,27 @@ impl Counted for Window {
 
 impl Counted for Leaky {
     fn read(place: &Field<'_>) -> Result<Self> {
-        place.object(&["limit", "drain"])?;
-        counted(place, "drain").map(|(limit, drain)| Self { limit, drain })
+        place.object(&["limit", "drain", "refund"])?;
+        let refund = refund(place)?;
+        counted(place, "drain").map(|(limit, drain)| Self { limit, drain, refund })
     }
 
     fn limit(&self) -> Result<Limit> {
-        Limit::of_kind(Kind::Leaky, self.limit, self.drain.0, Micros(0))
+        let limit = Limit::of_kind(Kind::Leaky, self.limit, self.drain.0, Micros(0))?;
+        limit.with_refund(self.refund.unwrap_or_default())
     }
 }
 
 impl Counted for Points {
     fn read(place: &Field<'_>) -> Result<Self> {
-        place.object(&["limit", "refill"])?;
-        counted(place, "refill").map(|(limit, refill)| Self { limit, refill })
+        place.object(&["limit", "refill", "refund"])?;
+        let refund = refund(place)?;
+        counted(place, "refill").map(|(limit, refill)| Self { limit, refill, refund })
     }
 
     fn limit(&self) -> Result<Limit> {
-        Limit::of_kind(Kind::Points, self.limit, self.refill.0, Micros(0))
+        let limit = Limit::of_kind(Kind::Points, self.limit, self.refill.0, Micros(0))?;
+        limit.with_refund(self.refund.unwrap_or_default())
     }
 }
 
@@ -214,6 +262,31 @@ impl Counted for Throttle {
     fn limit(&self) -> Result<Limit> {
         Limit::of_kind(Kind::Throttle, self.limit.unwrap_or(1), self.every.0, Micros(0))
     }
+}
+
+impl Counted for Quota {
+    fn read(place: &Field<'_>) -> Result<Self> {
+        place.object(&["limit", "per", "timezone", "starts"])?;
+        let text = |name: &str| place.get(name).map(|text| text.text().map(str::to_owned)).transpose();
+        let starts = place.get("starts").map(|starts| {
+            if starts.is_text() {
+                starts.text().map(str::to_owned)
+            } else {
+                starts.integer().map(|day| day.to_string())
+            }
+        });
+        let (limit, per) = (place.need("limit")?.integer()?, place.need("per")?.text()?.to_owned());
+        Ok(Self { limit, per, timezone: text("timezone")?, starts: starts.transpose()? })
+    }
+
+    fn limit(&self) -> Result<Limit> {
+        let calendar = Calendar::parse(&self.per, self.timezone.as_deref(), self.starts.as_deref())?;
+        Limit::quota(self.limit, calendar)
+    }
+}
+
+fn refund(place: &Field<'_>) -> Result<Option<Refund>> {
+    place.get("refund").map(|refund| refund.checked(Refund::from_name(refund.text()?))).transpose()
 }
 
 fn counted(place: &Field<'_>, interval: &str) -> Result<(u64, Span)> {

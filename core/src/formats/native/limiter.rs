@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::kinds::{Bucket, Concurrency, Counted, Labelled, Leaky, Points, Throttle, Window};
+use super::block_after::BlockAfter;
+use super::kinds::{Bucket, Concurrency, Counted, Labelled, Leaky, Points, Quota, Throttle, Window};
 use super::span::Span;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
@@ -13,6 +14,7 @@ use crate::formats::Definition;
 use crate::formats::field::Field;
 use crate::model::label::Label;
 use crate::model::limit::Limit;
+use crate::model::mode::Mode;
 use crate::model::on_limit::OnLimit;
 use crate::model::policy::Policy;
 
@@ -40,6 +42,9 @@ pub struct Limiter {
     /// A minimum time between two starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttle: Option<Throttle>,
+    /// A number of units in each period of the calendar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota: Option<Quota>,
     /// Limits by their labels: a lower-case letter, then up to 31 lower-case letters, digits, `_` and `-`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(
@@ -72,6 +77,13 @@ pub struct Limiter {
     /// Whether the limiter keeps statistics and is in the list of limiters. Default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statistics: Option<bool>,
+    /// `shadow` refuses nobody: calls above a limit are granted and say so. Default `enforce`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(default))]
+    pub mode: Option<Mode>,
+    /// How many refusals block a key, or a name without keys. Default: none do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_after: Option<BlockAfter>,
     /// The action for work that a limit refuses. Default `raise`.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub on_limit: OnLimit,
@@ -86,6 +98,7 @@ impl Limiter {
             "leaky",
             "points",
             "throttle",
+            "quota",
             "limits",
             "unlimited",
             "paused",
@@ -94,9 +107,12 @@ impl Limiter {
             "group",
             "keyed",
             "statistics",
+            "mode",
+            "block_after",
             "on_limit",
         ])?;
         let flag = |name| place.get(name).map_or(Ok(false), |flag| flag.boolean());
+        let mode = |mode: Field<'_>| mode.text().and_then(|name| mode.checked(Mode::from_name(name)));
         let on_limit = |action: Field<'_>| action.text().and_then(|name| action.checked(OnLimit::from_name(name)));
         let limiter = Self {
             concurrency: place.get("concurrency").as_ref().map(Concurrency::checked).transpose()?,
@@ -105,6 +121,7 @@ impl Limiter {
             leaky: place.get("leaky").as_ref().map(Leaky::checked).transpose()?,
             points: place.get("points").as_ref().map(Points::checked).transpose()?,
             throttle: place.get("throttle").as_ref().map(Throttle::checked).transpose()?,
+            quota: place.get("quota").as_ref().map(Quota::checked).transpose()?,
             limits: place.get("limits").map_or(Ok(BTreeMap::new()), |limits| labelled(&limits))?,
             unlimited: flag("unlimited")?,
             paused: flag("paused")?,
@@ -113,6 +130,8 @@ impl Limiter {
             group: place.get("group").as_ref().map(group).transpose()?,
             keyed: flag("keyed")?,
             statistics: place.get("statistics").map(|flag| flag.boolean()).transpose()?,
+            mode: place.get("mode").map(mode).transpose()?,
+            block_after: place.get("block_after").as_ref().map(BlockAfter::read).transpose()?,
             on_limit: place.get("on_limit").map(on_limit).transpose()?.unwrap_or_default(),
         };
         place.checked(limiter.policy())?;
@@ -131,6 +150,7 @@ impl Limiter {
         limits.extend(self.leaky.as_ref().map(Counted::limit));
         limits.extend(self.points.as_ref().map(Counted::limit));
         limits.extend(self.throttle.as_ref().map(Counted::limit));
+        limits.extend(self.quota.as_ref().map(Counted::limit));
         limits.extend(self.limits.iter().map(|(label, limit)| limit.limit()?.labelled(label)));
         if self.paused {
             limits.push(Ok(Limit::paused()));
@@ -144,10 +164,12 @@ impl Limiter {
         if limits.is_empty() {
             return Err(Error::invalid(
                 "limits",
-                "has no limit; give concurrency, bucket, window, leaky, points, throttle or limits, or unlimited or paused as true",
+                "has no limit; give concurrency, bucket, window, leaky, points, throttle, quota or limits, or unlimited or paused as true",
             ));
         }
-        Policy::new(limits.into_iter().collect::<Result<Vec<Limit>>>()?)
+        let policy = Policy::new(limits.into_iter().collect::<Result<Vec<Limit>>>()?)?;
+        let block_after = self.block_after.as_ref().map(BlockAfter::rule).transpose()?;
+        Ok(policy.with_mode(self.mode.unwrap_or_default()).with_block_after(block_after))
     }
 
     pub(super) fn definition(&self, name: &str) -> Result<Definition> {

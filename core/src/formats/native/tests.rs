@@ -3,8 +3,12 @@ use serde_json::json;
 
 use super::*;
 use crate::base::micros::{MAX_SPAN, Micros};
+use crate::model::block_after::BlockAfter;
+use crate::model::calendar::Calendar;
 use crate::model::limit::{Kind, Limit};
+use crate::model::mode::Mode;
 use crate::model::on_limit::OnLimit;
+use crate::model::refund::Refund;
 
 fn one(limiter: &Value) -> Definition {
     let limits = Limits::read(&json!({"limiters": {"a": limiter}})).unwrap();
@@ -40,13 +44,25 @@ fn the_example_of_the_documentation() {
 fn every_kind_in_one_order() {
     let definition = one(&json!({
         "paused": true, "throttle": {"limit": 3, "every": 2}, "points": {"limit": 4, "refill": "1m"},
-        "leaky": {"limit": 3, "drain": "PT3S"}, "window": {"limit": 2, "per": "hour"},
+        "quota": {"limit": 9, "per": "month", "timezone": "+01:00", "starts": 15},
+        "leaky": {"limit": 3, "drain": "PT3S", "refund": "undrained"}, "window": {"limit": 2, "per": "hour"},
         "bucket": {"limit": 1, "per": "day", "offset": "2h"}, "concurrency": {"limit": 0}, "ttl": "P90D"
     }));
     let kinds: Vec<Kind> = definition.policy.limits().iter().map(Limit::kind).collect();
-    let order =
-        [Kind::Concurrency, Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Points, Kind::Throttle, Kind::Paused];
+    let order = [
+        Kind::Concurrency,
+        Kind::Bucket,
+        Kind::Window,
+        Kind::Leaky,
+        Kind::Points,
+        Kind::Throttle,
+        Kind::Quota,
+        Kind::Paused,
+    ];
     assert_eq!(kinds, order);
+    assert_eq!([3, 4].map(|i| definition.policy.limits()[i].refund()), [Refund::Undrained, Refund::Full]);
+    let calendar = Calendar::month().in_timezone("+01:00").unwrap().starting("15").unwrap();
+    assert_eq!(definition.policy.limits()[6], Limit::quota(9, calendar).unwrap());
     assert_eq!(definition.policy.limits()[1].offset(), Micros(7_200_000_000));
     assert_eq!(definition.ttl, Some(crate::model::statistics::DEFAULT_STATISTICS_TTL));
     assert_eq!(definition.group, None);
@@ -54,6 +70,11 @@ fn every_kind_in_one_order() {
     assert_eq!((definition.keyed, definition.statistics), (false, true));
     let definition = one(&json!({"unlimited": true, "keyed": true, "statistics": false}));
     assert_eq!((definition.keyed, definition.statistics), (true, false));
+    assert_eq!((definition.policy.mode(), definition.policy.block_after()), (Mode::Enforce, None));
+    let rule = json!({"refusals": 100, "within": "1m", "for": 3_600});
+    let policy = one(&json!({"throttle": {"every": 1}, "mode": "shadow", "block_after": rule})).policy;
+    let rule = BlockAfter::of_micros(100, Micros(60_000_000), Micros(3_600_000_000)).unwrap();
+    assert_eq!((policy.mode(), policy.block_after()), (Mode::Shadow, Some(&rule)));
     assert!(one(&json!({"unlimited": true, "paused": false})).policy.limits().is_empty());
     assert_eq!(one(&json!({"unlimited": true, "wait_timeout": 0})).wait_timeout, Some(Micros(0)));
 }
@@ -65,7 +86,7 @@ fn limits_have_labels() {
     let each = limits(json!({"limits": {
         "f": {"throttle": {"limit": 6, "every": 60}}, "e": {"points": {"limit": 5, "refill": 60}},
         "d": {"leaky": {"limit": 4, "drain": 60}}, "c": {"window": {"limit": 3, "per": 60}},
-        "b": {"bucket": {"limit": 2, "per": 60}}, "a": {"concurrency": {"limit": 1, "lock_timeout": 60}}
+        "g": {"quota": {"limit": 7, "per": "year"}}, "b": {"bucket": {"limit": 2, "per": 60}}, "a": {"concurrency": {"limit": 1, "lock_timeout": 60}}
     }}));
     let expected = [
         labelled(Kind::Concurrency, 1, "a"),
@@ -74,6 +95,7 @@ fn limits_have_labels() {
         labelled(Kind::Leaky, 4, "d"),
         labelled(Kind::Points, 5, "e"),
         labelled(Kind::Throttle, 6, "f"),
+        Limit::quota(7, Calendar::year()).unwrap().labelled("g").unwrap(),
     ];
     assert_eq!(each, expected, "by label");
     let window = json!({"limit": 3, "per": 60});
@@ -99,6 +121,25 @@ fn faults_say_where_they_are() {
         (json!({"window": {"per": 1}}), "at $.limiters.a.window.limit: is missing"),
         (json!({"window": [{"limit": 1, "per": 1}]}), "at $.limiters.a.window: must be an object"),
         (json!({"window": 5}), "at $.limiters.a.window: must be an object"),
+        (json!({"quota": {"limit": 1, "per": "hour"}}), "at $.limiters.a.quota: must be day, week"),
+        (
+            json!({"quota": {"limit": 1, "per": "day", "timezone": "Mars"}}),
+            "at $.limiters.a.quota: must be UTC, an offset",
+        ),
+        (
+            json!({"quota": {"limit": 1, "per": "month", "starts": 32}}),
+            "at $.limiters.a.quota: must be a day from 1 to 31",
+        ),
+        (json!({"quota": {"limit": 1, "per": 5}}), "at $.limiters.a.quota.per: must be a text"),
+        (json!({"quota": {"limit": 1, "per": "month", "starts": -1}}), "at $.limiters.a.quota.starts: must be a whole"),
+        (
+            json!({"points": {"limit": 1, "refill": 1, "refund": "half"}}),
+            "at $.limiters.a.points.refund: must be full or",
+        ),
+        (
+            json!({"window": {"limit": 1, "per": 1, "refund": "full"}}),
+            "at $.limiters.a.window.refund: is not known here",
+        ),
         (json!({"limits": {}}), "at $.limiters.a: has no limit"),
         (json!({"limits": [window]}), "at $.limiters.a.limits: must be an object"),
         (json!({"limits": {"RPM": window}}), "at $.limiters.a.limits.RPM: must have 1 to 32 characters"),
@@ -132,6 +173,18 @@ fn faults_say_where_they_are() {
         (json!({"paused": true, "group": 5}), "at $.limiters.a.group: "),
         (json!({"paused": true, "keyed": "yes"}), "at $.limiters.a.keyed: "),
         (json!({"paused": true, "statistics": 0}), "at $.limiters.a.statistics: "),
+        (json!({"paused": true, "mode": "off"}), "at $.limiters.a.mode: must be enforce or shadow"),
+        (json!({"paused": true, "mode": true}), "at $.limiters.a.mode: "),
+        (json!({"paused": true, "block_after": 5}), "at $.limiters.a.block_after: must be an object"),
+        (
+            json!({"paused": true, "block_after": {"refusals": 0, "within": 1, "for": 1}}),
+            "at $.limiters.a.block_after: must have 1 to 1000000 refusals",
+        ),
+        (
+            json!({"paused": true, "block_after": {"refusals": 1, "within": 1, "for": "8d"}}),
+            "at $.limiters.a.block_after: must be from one second to seven days",
+        ),
+        (json!({"paused": true, "block_after": {"refusals": 1, "within": 1}}), "at $.limiters.a.block_after"),
         (json!({"paused": true, "ttl": 0.5}), "at $.limiters.a.ttl: must be from one second"),
         (json!({"paused": true, "wait_timeout": -1}), "at $.limiters.a.wait_timeout: "),
         (json!({"paused": true, "on_limit": "retry"}), "at $.limiters.a.on_limit: must be raise"),

@@ -148,7 +148,7 @@ impl OverrideProcedure {
     }
 
     fn sets(&self) -> bool {
-        self.changes.iter().any(|change| matches!(change, LimitOverride::Set(_)))
+        self.changes.iter().any(LimitOverride::sets)
     }
 
     /// A new end applies to all overrides, so existing overrides are sent again with that end.
@@ -158,6 +158,7 @@ impl OverrideProcedure {
                 LimitOverride::Set(limit) => limit.label() == overridden.label(),
                 LimitOverride::Remove(label) => label == overridden.label(),
                 LimitOverride::RemoveAll => true,
+                LimitOverride::Mode(_) | LimitOverride::RemoveMode => false,
             };
             if !self.changes.iter().any(is_named) {
                 self.changes.push(LimitOverride::Set(overridden.clone()));

@@ -74,7 +74,7 @@ impl Simulation {
         match self.candidate.retry {
             Retry::Wait { .. } => {}
             Retry::Ticket { .. } => {
-                let wait = Admission::wait(OnLimit::Reschedule).map(|wait| Wait { max_wait: patience, ..wait });
+                let wait = Admission::wait(OnLimit::Reschedule, None).map(|wait| Wait { max_wait: patience, ..wait });
                 return self.limiter.acquire_with_id(request, &self.id(job), wait);
             }
             _ if corrects || self.candidate.policy.concurrency().is_some() => {
@@ -89,6 +89,7 @@ impl Simulation {
         let wait = Wait {
             max_wait: patience,
             claim_timeout: CLAIM_TIMEOUT,
+            keep: Micros(0),
             channel: self.clients.hints(client).map_or("", |hints| hints.channel()),
             position: state.ticket.map_or(QueuePosition::End, QueuePosition::Number),
         };

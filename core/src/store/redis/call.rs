@@ -3,26 +3,30 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::command::Command;
 use super::config::Address;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
-use super::reply::{decision, garbled, parse_u64s, reply_error, report_outcome, runtime_state, settlement};
+use super::reply::{decision, extension, garbled, parse_u64s, reply_error, report_outcome, runtime_state, settlement};
 use super::route::redirection;
 use super::statistics_of_keys::{Added, StatisticsOfKeys};
 use super::together::{Together, renewal};
 use super::wire::{Value, header, word};
 use crate::base::charge::Charge;
+use crate::base::clock;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::engine::budget::PendingReport;
 use crate::engine::script::Script;
 use crate::engine::transaction::Entry;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
+use crate::model::extension::Extension;
 use crate::model::operation::Answer;
 use crate::model::overrides::{AdminCommand, LimitOverride};
 use crate::model::permit::{Permit, new_id};
 use crate::model::policy::{Policy, exceeds_capacity, tag};
 use crate::model::request::QueuePosition;
+use crate::model::share::Order;
 use crate::model::statistics::Statistics;
 
 /// The status of a call without an id that must be repeated with one.
@@ -48,9 +52,9 @@ pub struct Call {
     slot: u16,
     pub(super) script: &'static Script,
     /// The command with the script's digest, which is replaced by the script on `NOSCRIPT`.
-    pub(super) bytes: Vec<u8>,
+    pub(super) command: Command,
     /// The same command without keys that may not exist, for a node whose slot is being moved to another.
-    pub(super) with_leases: Option<Vec<u8>>,
+    pub(super) with_leases: Option<Box<Command>>,
     expects: Expects,
     steps: u8,
     /// The target of an `ASK` redirection, for one attempt.
@@ -72,6 +76,11 @@ pub(super) enum Expects {
         estimate: bool,
     },
     Settlement,
+    Extension {
+        policy: Arc<Policy>,
+        permit: String,
+        units: Box<Charge>,
+    },
     Together(Box<Together>),
     Learned(Box<PendingReport>),
     RuntimeState,
@@ -175,19 +184,36 @@ impl Call {
     /// Creates a correction. `charged` and `actual` are in the order of the policy.
     pub(crate) fn correct(
         keys: &Keys,
+        policy: &Policy,
         permit: &Permit<'_>,
         charged: Charge,
         actual: Charge,
         at: Option<Micros>,
     ) -> Self {
-        let words = [permit.to_string(), permit.granted_at.to_string(), charged.to_string()];
-        Self::verb(keys, b"correct", &actual, at, &words.each_ref().map(String::as_str), Expects::Settlement)
+        let words = [permit.to_string(), permit.granted_at.to_string(), charged.to_string(), policy.refunds()];
+        let words = words.each_ref().map(String::as_str);
+        Self::new(keys, invocation(keys.with_permit(), b"correct", &actual, at, &words), Expects::Settlement)
+    }
+
+    /// Creates an extension. `charged` and `units` are in the order of the policy.
+    pub(crate) fn extend(
+        keys: &Keys,
+        policy: &Arc<Policy>,
+        permit: &Permit<'_>,
+        charged: Charge,
+        units: Charge,
+        at: Option<Micros>,
+    ) -> Self {
+        let id = permit.to_string();
+        let words = [id.clone(), permit.granted_at.to_string(), charged.to_string()];
+        let command = invocation(keys.with_permit(), b"extend", &units, at, &words.each_ref().map(String::as_str));
+        Self::new(keys, command, Expects::Extension { policy: policy.clone(), permit: id, units: units.into() })
     }
 
     pub(crate) fn release(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
         let words = [permit.id, &granted_at];
-        let with_leases = Some(invocation(keys.with_leases(), b"release", &Charge::All(0), at, &words));
+        let with_leases = Some(invocation(keys.with_leases(), b"release", &Charge::All(0), at, &words).into());
         Self { with_leases, ..Self::verb(keys, b"release", &Charge::All(0), at, &words, Expects::Settlement) }
     }
 
@@ -209,7 +235,7 @@ impl Call {
     /// Creates the next call for the statistics of all keys of a keyed limiter.
     pub(crate) fn statistics_of_keys(statistics: StatisticsOfKeys) -> Self {
         let (slot, bytes) = statistics.next();
-        Self::with_slot(slot, bytes, Expects::StatisticsOfKeys(Box::new(statistics)))
+        Self::with_slot(slot, Command::new(bytes), Expects::StatisticsOfKeys(Box::new(statistics)))
     }
 
     pub(crate) fn apply_report(
@@ -227,6 +253,7 @@ impl Call {
             permit.map(ToString::to_string).unwrap_or_default(),
             granted_at.to_string(),
             charged.to_string(),
+            policy.refunds(),
             if actual.is_some() { "1" } else { "" }.to_owned(),
             encode_deadline(report.pause),
         ];
@@ -238,13 +265,15 @@ impl Call {
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let expects = Expects::Learned(Box::new(PendingReport::new(report, policy)));
-        Ok(Self::verb(keys, b"learn", &actual.unwrap_or_default(), at, &words, expects))
+        let command = invocation(keys.with_permit(), b"learn", &actual.unwrap_or_default(), at, &words);
+        Ok(Self::new(keys, command, expects))
     }
 
     pub(crate) fn admin(keys: &Keys, command: &AdminCommand<'_>, at: Option<Micros>) -> Self {
         let words = match command {
             AdminCommand::Get => Default::default(),
             AdminCommand::Pause(until) => [encode_deadline(Some(*until)), String::new(), String::new()],
+            AdminCommand::Block(until) => [format!("!{}", encode_deadline(Some(*until))), String::new(), String::new()],
             AdminCommand::Resume => ["0".to_owned(), String::new(), String::new()],
             AdminCommand::Override { changes, expires } => {
                 let changes = changes.iter().map(|change| match change {
@@ -252,6 +281,8 @@ impl Call {
                     LimitOverride::Set(limit) => format!("-{},{}={}", limit.label(), tag(limit), encode_limit(limit)),
                     LimitOverride::Remove(label) => format!("-{label}"),
                     LimitOverride::RemoveAll => "-".to_owned(),
+                    LimitOverride::Mode(mode) => format!("M={}", mode.letter()),
+                    LimitOverride::RemoveMode => "-M".to_owned(),
                 });
                 [String::new(), encode_deadline(*expires), changes.collect::<Vec<_>>().join(",")]
             }
@@ -267,30 +298,31 @@ impl Call {
     /// Creates a call that reads one page of the limiter list of a tag.
     pub(crate) fn list(tag: u16, cursor: u64, prefix: &str) -> Self {
         let (slot, bytes) = scan(tag, cursor, prefix);
-        Self::with_slot(slot, bytes, Expects::List(prefix.into()))
+        Self::with_slot(slot, Command::new(bytes), Expects::List(prefix.into()))
     }
 
     /// Creates the next call for a page of the whole list.
     pub(crate) fn limiter_page(page: PartialPage) -> Self {
         let (slot, bytes) = page.next();
-        Self::with_slot(slot, bytes, Expects::Page(Box::new(page)))
+        Self::with_slot(slot, Command::new(bytes), Expects::Page(Box::new(page)))
     }
 
     fn verb(keys: &Keys, verb: &[u8], charge: &Charge, at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
         Self::new(keys, invocation(keys.with_id(false), verb, charge, at, words), expects)
     }
 
-    fn new(keys: &Keys, bytes: Vec<u8>, expects: Expects) -> Self {
-        Self::with_slot(keys.slot(), bytes, expects)
+    fn new(keys: &Keys, command: Command, expects: Expects) -> Self {
+        Self::with_slot(keys.slot(), command, expects)
     }
 
-    pub(super) fn with_slot(slot: u16, bytes: Vec<u8>, expects: Expects) -> Self {
-        Self { slot, script: Script::of_one(), bytes, with_leases: None, expects, steps: 0, asking: None, failures: 0 }
+    pub(super) fn with_slot(slot: u16, command: Command, expects: Expects) -> Self {
+        let script = Script::of_one();
+        Self { slot, script, command, with_leases: None, expects, steps: 0, asking: None, failures: 0 }
     }
 
     /// Returns the encoded command.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.command.bytes
     }
 
     /// Returns the cluster slot of the call's keys.
@@ -324,7 +356,7 @@ impl Call {
                 {
                     return match new_id() {
                         Ok(id) => {
-                            let entry = Entry { id: &id, charge: **charge, permit: None, queue: None };
+                            let entry = Entry::without_queue(&id, **charge, None);
                             Step::Again(Self { asking: self.asking, ..Self::enter(policy, keys, &entry, *at, None) })
                         }
                         Err(error) => Step::Done(CallOutcome::Answered(Err(error))),
@@ -362,9 +394,11 @@ impl Call {
         }
         match error.split(' ').next().unwrap_or_default() {
             "NOSCRIPT" => {
-                self.send_script();
+                self.command.send_script(self.script);
                 Step::Again(self)
             }
+            // The periods of a quota that the call knows do not have the store's time, which the reply says.
+            "PGTIME" if self.command.correct_time(&error) => Step::Again(self),
             "MOVED" => Step::Done(match redirection(&error, node) {
                 Some(address) => CallOutcome::Moved(Self { asking: None, ..self }, address),
                 None => failed(&error),
@@ -374,29 +408,31 @@ impl Call {
                 None => failed(&error),
             }),
             "TRYAGAIN" => match self.with_leases.take() {
-                Some(bytes) => Step::Again(Self { bytes, ..self }),
+                Some(command) => Step::Again(Self { command: *command, ..self }),
                 None => Step::Done(CallOutcome::RetryAfter(Self { asking: None, ..self }, PAUSE)),
             },
             _ => Step::Done(failed(&error)),
         }
     }
 
-    /// Replaces `EVALSHA digest` by `EVAL script`; the server then caches the script.
-    fn send_script(&mut self) {
-        let start = self.bytes.windows(7).position(|window| window == b"EVALSHA");
-        let Some(start) = start.map(|at| at - "$7\r\n".len()) else {
-            return;
-        };
-        let end = start + "$7\r\nEVALSHA\r\n$40\r\n".len() + 40 + "\r\n".len();
-        let mut words = Vec::with_capacity(self.script.text.len() + 64);
-        word(&mut words, b"EVAL");
-        word(&mut words, self.script.text.as_bytes());
-        self.bytes.splice(start..end, words);
-    }
-
     fn decode(&self, reply: &Value) -> Result<Answer> {
         match (&self.expects, reply) {
             (Expects::Reset, Value::Integer(_)) => Ok(Answer::Reset),
+            (Expects::Extension { policy, units, .. }, Value::Array(items))
+                if items.len() > 1 && items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>
+            {
+                Err(exceeded(items, "units", policy, units))
+            }
+            (Expects::Extension { policy, permit, units }, Value::Array(items)) => {
+                let extension = match extension(items, policy)? {
+                    Ok((reply, charged)) => {
+                        let permit = Permit::parse(permit).ok_or_else(garbled)?;
+                        Extension::Decided(reply.extension(policy, &permit, units, charged))
+                    }
+                    Err(settlement) => Extension::Closed(settlement),
+                };
+                Ok(Answer::Extension(Box::new(extension)))
+            }
             (Expects::Settlement, Value::Array(items)) => settlement(items).map(Answer::Settlement),
             (Expects::Learned(report), Value::Array(items)) => {
                 let outcome = report_outcome(items, report.limits())?;
@@ -405,7 +441,7 @@ impl Call {
             (Expects::Renewal, Value::Array(items)) => renewal(items).map(Answer::Renewal),
             (Expects::Statistics, Value::Array(items)) => {
                 let values = parse_u64s(items).try_into().map_err(|_| garbled())?;
-                Ok(Answer::Statistics(Box::new(Statistics::from_values(values))))
+                Ok(Answer::Statistics(Box::new(Statistics::from_all(values))))
             }
             (Expects::List(prefix), Value::Array(items)) => page(items, prefix).map(Answer::List),
             (Expects::RuntimeState, Value::Array(items)) => {
@@ -456,6 +492,10 @@ pub(super) fn entry_words(entry: &Entry<'_>, listed: Option<(Micros, String)>) -
             QueuePosition::Existing => "-".to_owned(),
             QueuePosition::Number(ticket) => number(ticket),
         });
+        let Order { priority, weight, share } = entry.order;
+        if waiting.keep > 0 || entry.order != Order::default() {
+            words.extend([number(waiting.keep), number(priority.into()), number(weight.into()), share.to_owned()]);
+        }
     }
     words
 }
@@ -467,7 +507,7 @@ fn without_id(
     charge: &Charge,
     at: Option<Micros>,
     listed: Option<(Micros, String)>,
-) -> Vec<u8> {
+) -> Command {
     match listed {
         None => invocation(keys.without_id(false), verb, charge, at, &[]),
         Some(listed) => {
@@ -484,13 +524,14 @@ pub(super) fn listed_words((ttl, entry): (Micros, String)) -> Vec<String> {
 }
 
 /// Encodes the arguments in the order that `engine/state.lua` defines. `more` begins with the id.
-fn invocation(arguments: &FixedArguments, verb: &[u8], charge: &Charge, at: Option<Micros>, more: &[&str]) -> Vec<u8> {
+fn invocation(arguments: &FixedArguments, verb: &[u8], charge: &Charge, at: Option<Micros>, more: &[&str]) -> Command {
     let timed = usize::from(at.is_some() || !more.is_empty());
     let mut bytes = Vec::with_capacity(arguments.bytes.len() + 192);
     // EVALSHA and digest, the fixed arguments, verb and units, then time and `more`.
     header(&mut bytes, 2 + arguments.words + 2 + timed + more.len());
     word(&mut bytes, b"EVALSHA");
     word(&mut bytes, Script::of_one().digest.as_bytes());
+    let start = bytes.len();
     bytes.extend_from_slice(&arguments.bytes);
     word(&mut bytes, verb);
     word(&mut bytes, charge.to_string().as_bytes());
@@ -502,5 +543,8 @@ fn invocation(arguments: &FixedArguments, verb: &[u8], charge: &Charge, at: Opti
     for text in more {
         word(&mut bytes, text.as_bytes());
     }
-    bytes
+    let mut command = Command::new(bytes);
+    command.note(1, &arguments.quotas, |at| start + at);
+    command.set_time(|| at.map_or_else(clock::now, |at| at.0));
+    command
 }

@@ -3,10 +3,13 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use super::command::{INSTANTS_LENGTH, QuotaAt};
 use super::route::slot;
 use super::wire::{word, word_of};
 use crate::base::micros::Micros;
+use crate::model::calendar::INSTANTS;
 use crate::model::limit::{Kind, Limit, Rule};
+use crate::model::mode::Mode;
 use crate::model::overrides::Deadline;
 use crate::model::policy::{Policy, parse_tag};
 
@@ -17,7 +20,7 @@ const LAYOUT: &str = "pg2";
 #[derive(Clone, Copy)]
 pub(crate) struct KeyParts<'a> {
     pub(crate) name: &'a str,
-    /// Limiters of one group have one hash tag, so that a cluster keeps them on one node.
+    /// Limiters of one group have one hash tag, so that a cluster keeps them on one node. A name in another group has other keys.
     pub(crate) group: Option<&'a str>,
     /// The key of a keyed limiter.
     pub(crate) key: Option<&'a str>,
@@ -42,6 +45,7 @@ pub(crate) struct Keys {
     with_id: OnceLock<FixedArguments>,
     with_id_listed: OnceLock<FixedArguments>,
     with_leases: OnceLock<FixedArguments>,
+    with_permit: OnceLock<FixedArguments>,
 }
 
 /// The part of the keys and arguments that a policy decides, which all keys of a keyed limiter share.
@@ -52,6 +56,8 @@ pub(crate) struct Roles {
     /// `ARGV` before the verb: the number of limits, then four words per limit.
     limits: Vec<u8>,
     limit_words: usize,
+    /// The places of the instants in `limits`.
+    quotas: Vec<QuotaAt>,
 }
 
 /// The arguments of `EVALSHA` from the third on: number of keys, keys, limits.
@@ -61,6 +67,8 @@ pub(super) struct FixedArguments {
     /// The number of keys, and their place in the bytes.
     pub(super) keys: usize,
     pub(super) keys_at: Range<usize>,
+    /// The places of the instants of quotas in the bytes.
+    pub(super) quotas: Vec<QuotaAt>,
 }
 
 /// The number of hash tags: few enough to read the list of all limiters, enough to spread limiters over a cluster.
@@ -83,16 +91,17 @@ impl Keys {
             }
             (group, _) => (0, format!("{:02x}", digest(group.unwrap_or(name)))),
         };
+        // The lengths tell where the group ends and the name begins, and where the name ends and the key begins.
+        let (before, group) = beginnings(&tag, group);
         let ends = match key {
-            None => [format!("{LAYOUT}:{{{tag}}}:"), format!(":{name}")],
-            // The length tells where the name ends and the key begins.
-            Some(key) => [format!("{LAYOUT}:{{{tag}}}{}:", name.len()), format!(":{name}:{key}")],
+            None => [format!("{before}:"), format!(":{group}{name}")],
+            Some(key) => [format!("{before}{}:", name.len()), format!(":{group}{name}:{key}")],
         };
         let statistics = match key {
             // A limiter without statistics has its state in their place, which the script knows.
             _ if !has_statistics => format!("{}s{}", ends[0], ends[1]),
             None => format!("{}m{}", ends[0], ends[1]),
-            Some(_) => statistics_of_keys(&tag, name),
+            Some(_) => statistics_of_keys(&before, &group, name),
         };
         Self {
             slot: slot(tag.as_bytes()),
@@ -107,6 +116,7 @@ impl Keys {
             with_id: OnceLock::new(),
             with_id_listed: OnceLock::new(),
             with_leases: OnceLock::new(),
+            with_permit: OnceLock::new(),
         }
     }
 
@@ -131,6 +141,11 @@ impl Keys {
         arguments.get_or_init(|| self.arguments(&["p", "q", "t"], listed))
     }
 
+    /// Returns the arguments of a call with the id of a permit, which may have been extended.
+    pub(super) fn with_permit(&self) -> &FixedArguments {
+        self.with_permit.get_or_init(|| self.arguments(&["p", "q", "t", "e"], false))
+    }
+
     /// Returns the arguments with the keys that exist while there are leases. A node whose slot is being moved serves only keys
     /// that exist.
     pub(super) fn with_leases(&self) -> &FixedArguments {
@@ -140,7 +155,7 @@ impl Keys {
     /// Returns the arguments with all keys that belong to the state, for `statistics` and `reset`.
     pub(super) fn all(&self) -> FixedArguments {
         // The leases of the name may be those of another policy.
-        let more: &[&str] = if self.roles.has_leases { &["p", "q", "t"] } else { &["p", "q", "t", "h"] };
+        let more: &[&str] = if self.roles.has_leases { &["p", "q", "t", "e"] } else { &["p", "q", "t", "h", "e"] };
         if self.has_own_statistics {
             self.arguments(more, false)
         } else {
@@ -157,7 +172,7 @@ impl Keys {
     }
 
     fn arguments_with(&self, statistics: &str, more: &[&str], listed: bool) -> FixedArguments {
-        let Roles { of_limits, limits, limit_words, .. } = &*self.roles;
+        let Roles { of_limits, limits, limit_words, quotas, .. } = &*self.roles;
         let keys = 2 + of_limits.len() + more.len() + usize::from(listed);
         let mut bytes = Vec::with_capacity(keys * (self.ends[0].len() + self.ends[1].len() + 16) + limits.len());
         word(&mut bytes, keys.to_string().as_bytes());
@@ -172,8 +187,9 @@ impl Keys {
             word(&mut bytes, self.list.as_bytes());
         }
         let keys_at = from..bytes.len();
+        let quotas = quotas.iter().map(|quota| QuotaAt { at: bytes.len() + quota.at, ..quota.clone() }).collect();
         bytes.extend_from_slice(limits);
-        FixedArguments { bytes, words: 1 + keys + limit_words, keys, keys_at }
+        FixedArguments { bytes, words: 1 + keys + limit_words, keys, keys_at, quotas }
     }
 }
 
@@ -186,22 +202,31 @@ impl Roles {
             _ => None,
         };
         let words = limit_arguments(policy);
-        let mut limits = Vec::new();
-        for text in &words {
+        let (mut limits, mut quotas) = (Vec::new(), Vec::new());
+        for (i, text) in words.iter().enumerate() {
             word(&mut limits, text.as_bytes());
+            // Of the four words of a quota, which follow the number of limits, the third has the instants.
+            let limit = (i % 4 == 3).then(|| policy.limits().get(i / 4)).flatten();
+            if let Some(calendar) = limit.and_then(Limit::shared_calendar) {
+                quotas.push(QuotaAt { at: limits.len() - INSTANTS_LENGTH - 2, limiter: 1, calendar: calendar.clone() });
+            }
         }
         Self {
             of_limits: policy.limits().iter().enumerate().filter_map(role).collect(),
             has_leases: policy.concurrency().is_some(),
             limits,
             limit_words: words.len(),
+            quotas,
         }
     }
 }
 
 /// Returns the slots and the keys of the statistics of a keyed limiter, for each of its hash tags.
 pub(crate) fn statistics_of_all_keys(name: &str, group: Option<&str>) -> Vec<(u16, String)> {
-    let of_tag = |tag: String| (slot(tag.as_bytes()), statistics_of_keys(&tag, name));
+    let of_tag = |tag: String| {
+        let (before, group) = beginnings(&tag, group);
+        (slot(tag.as_bytes()), statistics_of_keys(&before, &group, name))
+    };
     match group {
         Some(group) => vec![of_tag(format!("{:02x}", digest(group)))],
         None => (0..PARTS).map(|part| of_tag(tag_of_part(name, part))).collect(),
@@ -209,8 +234,17 @@ pub(crate) fn statistics_of_all_keys(name: &str, group: Option<&str>) -> Vec<(u1
 }
 
 /// Returns the key of the statistics that the keys of a keyed limiter with one hash tag share. No other key has `k` there.
-fn statistics_of_keys(tag: &str, name: &str) -> String {
-    format!("{LAYOUT}:{{{tag}}}k:m:{name}")
+fn statistics_of_keys(before: &str, group: &str, name: &str) -> String {
+    format!("{before}k:m:{group}{name}")
+}
+
+/// Returns the beginning of every key of a hash tag and a group, and what stands before the name. A dot separates the length of
+/// the group from that of the name.
+fn beginnings(tag: &str, group: Option<&str>) -> (String, String) {
+    match group {
+        None => (format!("{LAYOUT}:{{{tag}}}"), String::new()),
+        Some(group) => (format!("{LAYOUT}:{{{tag}}}g{}.", group.len()), format!("{group}:")),
+    }
 }
 
 fn tag_of_part(name: &str, part: usize) -> String {
@@ -227,12 +261,23 @@ pub(super) fn list(tag: &str) -> String {
     format!("{LAYOUT}:{{{tag}}}:limiters")
 }
 
-/// Returns `ARGV` before the verb: the number of limits, then four words per limit.
+/// Returns `ARGV` before the verb: the number of limits, with the mode and the rule for blocks, then four words per limit.
 fn limit_arguments(policy: &Policy) -> Vec<String> {
-    let mut words = vec![policy.limits().len().to_string()];
+    let mode = if policy.mode() == Mode::Shadow { "s" } else { "" };
+    let rule = policy
+        .block_after()
+        .map_or_else(String::new, |rule| format!(":{}/{}/{}", rule.refusals(), rule.within().0, rule.lasts().0));
+    let quota = if policy.limits().iter().any(|limit| limit.kind() == Kind::Quota) { "q" } else { "" };
+    let mut words = vec![format!("{}{quota}{mode}{rule}", policy.limits().len())];
     for (i, limit) in policy.limits().iter().enumerate() {
         words.push(policy.tag(i).to_owned());
-        words.extend(limit_numbers(limit).map(|number| number.to_string()));
+        let numbers = limit_numbers(limit).map(|number| number.to_string());
+        if limit.calendar().is_some() {
+            let [amount, ..] = numbers;
+            words.extend([amount, ["0000000000000000"; INSTANTS].join("/"), "0".to_owned()]);
+        } else {
+            words.extend(numbers);
+        }
     }
     words
 }
@@ -244,6 +289,8 @@ fn limit_numbers(limit: &Limit) -> [u64; 3] {
         Rule::Window(window) => [window.limit, window.interval, 0],
         Rule::Leaky(leaky) => [leaky.capacity, leaky.leak, leaky.scale],
         Rule::Concurrency(concurrency) => [concurrency.limit, concurrency.timeout, 0],
+        // The periods are those of the caller's calendar.
+        Rule::Quota(quota) => [quota.limit, 1, 0],
         Rule::Unlimited | Rule::Paused => [0, 0, 0],
     }
 }
@@ -265,7 +312,7 @@ pub(super) fn decode_limit(word: &str) -> Option<Limit> {
         Kind::Leaky | Kind::Points => (a, a.checked_mul(c)?.checked_div(b)?, 0),
         _ => (a, b, 0),
     };
-    Limit::of_kind(kind, amount, Micros(interval), Micros(offset)).ok()?.labelled(&label).ok()
+    Limit::of_numbers(kind, amount, Micros(interval), Micros(offset)).ok()?.labelled(&label).ok()
 }
 
 pub(super) fn encode_deadline(deadline: Option<Deadline>) -> String {

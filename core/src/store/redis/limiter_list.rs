@@ -5,16 +5,13 @@ use super::reply::garbled;
 use super::route::slot;
 use super::wire::{Value, command};
 use crate::base::error::{Error, Result};
-use crate::model::limiter_info::{LimiterInfo, LimiterPage, ListPage};
+use crate::model::limiter_info::{LIMITERS_PER_PAGE, LimiterInfo, LimiterPage, ListPage};
 
 /// Approximate number of entries that one call examines; the server takes about 50 microseconds for them.
 const SCANNED: &[u8] = b"200";
 
-/// The number of limiters with which a page of the whole list is complete.
-pub(crate) const ENOUGH: usize = 100;
-
-/// The number of calls after which a page may be asked to end, so that each so many calls have a timeout of their own.
-pub(crate) const CALLS: u16 = 16;
+/// The number of calls after which a page ends, so that each so many calls have a timeout of their own.
+const CALLS: u16 = 16;
 
 /// A page of the whole list that is being read: a chain of calls, from one hash tag to the next.
 #[derive(Clone, Debug)]
@@ -34,10 +31,10 @@ pub(super) enum Found {
 }
 
 impl PartialPage {
-    /// Starts at a cursor, which a page before had, or at the beginning, and ends after so many calls.
-    pub(crate) fn new(prefix: &str, cursor: Option<&str>, calls: u16) -> Result<Self> {
+    /// Starts at a cursor, which a page before had, or at the beginning.
+    pub(crate) fn new(prefix: &str, cursor: Option<&str>) -> Result<Self> {
         let (tag, cursor) = cursor.map_or(Ok((0, 0)), parse)?;
-        Ok(Self { prefix: prefix.into(), tag, cursor, calls_left: calls, listed: Vec::new() })
+        Ok(Self { prefix: prefix.into(), tag, cursor, calls_left: CALLS, listed: Vec::new() })
     }
 
     /// Returns the slot and the command of the next call.
@@ -53,7 +50,7 @@ impl PartialPage {
         (further.tag, further.cursor) = if cursor == 0 { (self.tag + 1, 0) } else { (self.tag, cursor) };
         further.calls_left = self.calls_left.saturating_sub(1);
         let is_end = further.tag == TAGS;
-        if !is_end && further.listed.len() < ENOUGH && further.calls_left > 0 {
+        if !is_end && further.listed.len() < LIMITERS_PER_PAGE && further.calls_left > 0 {
             return Ok(Found::Further(further));
         }
         let cursor = (!is_end).then(|| format!("{}.{}", further.tag, further.cursor));

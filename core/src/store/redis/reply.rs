@@ -6,13 +6,17 @@ use crate::base::charge::Charge;
 use crate::base::error::{Cause, Error, Result};
 use crate::base::micros::Micros;
 use crate::engine::budget::ReportOutcome;
-use crate::engine::reply::{LeaseAndTicket, Reply};
+use crate::engine::reply::{Extended, LeaseAndTicket, Reply};
 use crate::model::decision::Status;
 use crate::model::label::too_many_labels;
 use crate::model::limit::Limit;
+use crate::model::mode::Mode;
 use crate::model::overrides::RuntimeState;
 use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
+
+/// The status of a call that only shadow granted.
+const GRANTED_IN_SHADOW: u64 = 6;
 
 pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
     let natural = |i: usize| {
@@ -22,14 +26,15 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
     if !matches!(items.len(), 6 | 7 | 13 | 14) {
         return Err(garbled());
     }
-    let status = match natural(0)? {
+    let code = natural(0)?;
+    let status = match code {
         0 => Status::Refused,
-        1 => Status::Granted,
+        1 | GRANTED_IN_SHADOW => Status::Granted,
         2 => Status::Queued,
         3 => Status::NoTicket,
         _ => return Err(garbled()),
     };
-    let index = usize::try_from(natural(1)?).ok().filter(|index| *index <= policy.limits().len());
+    let index = usize::try_from(natural(1)?).ok().filter(|index| *index <= policy.limits().len() + 1);
     let lease_and_ticket = if items.len() < 13 {
         LeaseAndTicket::default()
     } else {
@@ -45,6 +50,7 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
     };
     Ok(Reply {
         status,
+        would_refuse: code == GRANTED_IN_SHADOW,
         index: index.ok_or_else(garbled)?,
         remaining: natural(2)?,
         retry_after: natural(3)?,
@@ -53,6 +59,16 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
         amount: if matches!(items.len(), 7 | 14) { Some(natural(items.len() - 1)?) } else { None },
         lease_and_ticket,
     })
+}
+
+/// Decodes the reply to an extension: a decision with the whole charge behind the time, or why the permit is not open.
+pub(super) fn extension(items: &[Value], policy: &Policy) -> Result<Extended> {
+    if items.len() == 1 {
+        return settlement(items).map(Err);
+    }
+    let charged = items.get(6).and_then(charge).ok_or_else(garbled)?;
+    let numbers: Vec<Value> = items.iter().enumerate().filter(|(i, _)| *i != 6).map(|(_, item)| item.clone()).collect();
+    Ok(Ok((decision(&numbers, policy)?, charged)))
 }
 
 /// Decodes the charge of a lease: a number, or one for each limit.
@@ -65,7 +81,9 @@ fn charge(item: &Value) -> Option<Charge> {
 }
 
 pub(super) fn runtime_state(items: &[Value]) -> Result<RuntimeState> {
-    let [version, pause, expires, overrides, learned, in_use] = items else { return Err(garbled()) };
+    let [version, pause, expires, overrides, learned, in_use, Value::Text(mode), block] = items else {
+        return Err(garbled());
+    };
     let number = |value| integer(value).and_then(|number| u64::try_from(number).ok()).ok_or_else(garbled);
     let limits = |value: &Value| -> Result<Vec<Limit>> {
         let Value::Text(text) = value else { return Err(garbled()) };
@@ -73,10 +91,17 @@ pub(super) fn runtime_state(items: &[Value]) -> Result<RuntimeState> {
         text.split(',').filter(|word| !word.is_empty()).map(|word| decode_limit(word).ok_or_else(garbled)).collect()
     };
     let span = |span: u64| (span > 0).then_some(Micros(span));
+    let mode = match mode.as_slice() {
+        b"" => None,
+        [letter] => [Mode::Shadow, Mode::Enforce].into_iter().find(|mode| mode.letter() == char::from(*letter)),
+        _ => return Err(garbled()),
+    };
     Ok(RuntimeState {
         version: number(version)?,
         in_use: number(in_use)? == 1,
         paused_for: span(number(pause)?),
+        blocked_for: span(number(block)?),
+        mode,
         overrides: limits(overrides)?,
         expires_after: span(number(expires)?),
         learned: limits(learned)?,

@@ -5,8 +5,19 @@ use super::wire::{Value, command};
 use crate::model::statistics::Statistics;
 
 /// The fields of the hash, as the script writes them.
-const FIELDS: [&str; 10] =
-    ["granted", "refused", "waited", "wait", "units", "corrections", "held", "overages", "reclaimed", "lapsed"];
+const FIELDS: [&str; 11] = [
+    "granted",
+    "refused",
+    "waited",
+    "wait",
+    "units",
+    "corrections",
+    "held",
+    "overages",
+    "reclaimed",
+    "lapsed",
+    "shadow_refused",
+];
 
 /// What was read so far, and the slots and keys that are still to be read.
 #[derive(Clone, Debug)]
@@ -44,13 +55,14 @@ impl StatisticsOfKeys {
             _ => None,
         };
         let mut numbers = items.iter().map(|item| number(item).unwrap_or(0));
-        let mut values = [0; 12];
-        for value in values.iter_mut().take(FIELDS.len()) {
-            *value = numbers.next().unwrap_or(0);
+        // Leases and tickets of keys are not added up.
+        let mut values = [0; 13];
+        for i in (0..10).chain([12]) {
+            values[i] = numbers.next().unwrap_or(0);
         }
         // Units are stored as what exceeds one for each grant.
         values[4] += values[0];
-        let one = Statistics::from_values(values.map(|value| u64::try_from(value).unwrap_or(0)));
+        let one = Statistics::from_all(values.map(|value| u64::try_from(value).unwrap_or(0)));
         let mut further = self.clone();
         further.rest.pop();
         further.total = self.total.plus(&one);

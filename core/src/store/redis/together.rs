@@ -5,10 +5,12 @@ use std::sync::Arc;
 use super::call::{
     Call, EXCEEDS_CAPACITY, Expects, LEASE_ENDED, LEASE_RENEWED, NEEDS_ID, entry_words, exceeded, listed_words,
 };
+use super::command::Command;
 use super::keys::{FixedArguments, Keys};
 use super::reply::{decision, garbled, parse_u64s, settlement};
 use super::wire::{Value, header, word};
 use crate::base::charge::Charge;
+use crate::base::clock;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::engine::script::Script;
@@ -60,9 +62,9 @@ impl Call {
             charge: part.charge,
             words: listed.map(listed_words).unwrap_or_default(),
         });
-        let bytes = invocation(verb, &members.collect::<Vec<_>>(), at);
+        let command = invocation(verb, &members.collect::<Vec<_>>(), at);
         let retry_with_id = (verb == b"acquire").then(|| (keys.to_vec(), at));
-        Self::to_several(keys, bytes, Together::Decision { parts, retry_with_id })
+        Self::to_several(keys, command, Together::Decision { parts, retry_with_id })
     }
 
     /// Creates a call with an id.
@@ -85,18 +87,19 @@ impl Call {
                 words: entry_words(&Entry { queue, ..*entry }, listed),
             }
         });
-        let bytes = invocation(b"acquire", &members.collect::<Vec<_>>(), at);
-        Self::to_several(keys, bytes, Together::Decision { parts, retry_with_id: None })
+        let command = invocation(b"acquire", &members.collect::<Vec<_>>(), at);
+        Self::to_several(keys, command, Together::Decision { parts, retry_with_id: None })
     }
 
     pub(crate) fn correct_together(settled: &[Settled], at: Option<Micros>) -> Self {
-        Self::settle(b"correct", settled, at, |keys| keys.with_id(false), Together::Settlement)
+        Self::settle(b"correct", settled, at, |keys| keys.with_permit(), Together::Settlement)
     }
 
     pub(crate) fn release_together(settled: &[Settled], at: Option<Micros>) -> Self {
-        let with_leases = Self::settle(b"release", settled, at, |keys| keys.with_leases(), Together::Settlement).bytes;
+        let with_leases =
+            Self::settle(b"release", settled, at, |keys| keys.with_leases(), Together::Settlement).command;
         let mut call = Self::settle(b"release", settled, at, |keys| keys.with_id(false), Together::Settlement);
-        call.with_leases = Some(with_leases);
+        call.with_leases = Some(with_leases.into());
         call
     }
 
@@ -120,14 +123,14 @@ impl Call {
             let (charge, words) = member(it);
             Member { arguments: arguments(&it.keys), charge, words }
         });
-        let bytes = invocation(verb, &members.collect::<Vec<_>>(), at);
+        let command = invocation(verb, &members.collect::<Vec<_>>(), at);
         let keys: Vec<Arc<Keys>> = settled.iter().map(|settled| settled.keys.clone()).collect();
-        Self::to_several(&keys, bytes, expects)
+        Self::to_several(&keys, command, expects)
     }
 
-    fn to_several(keys: &[Arc<Keys>], bytes: Vec<u8>, expects: Together) -> Self {
+    fn to_several(keys: &[Arc<Keys>], command: Command, expects: Together) -> Self {
         let slot = keys.first().map_or(0, |keys| keys.slot());
-        let mut call = Self::with_slot(slot, bytes, Expects::Together(Box::new(expects)));
+        let mut call = Self::with_slot(slot, command, Expects::Together(Box::new(expects)));
         call.script = Script::of_several();
         call
     }
@@ -140,7 +143,7 @@ impl Together {
         let needs_id = |item: &Value| status(item) == Some(NEEDS_ID);
         items.iter().any(needs_id).then(|| {
             let id = new_id()?;
-            let entry = Entry { id: &id, charge: Charge::All(0), permit: None, queue: None };
+            let entry = Entry::without_queue(&id, Charge::All(0), None);
             Ok(Call::enter_together(parts.clone(), keys, &entry, *at, vec![None; keys.len()]))
         })
     }
@@ -202,10 +205,10 @@ fn status(item: &Value) -> Option<i64> {
 }
 
 /// Encodes the arguments in the order that `engine/together.lua` defines.
-fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> Vec<u8> {
+fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> Command {
     let mut keys = Vec::new();
     let mut arguments = Vec::new();
-    let (mut key_count, mut words) = (0, 0);
+    let (mut key_count, mut words, mut starts) = (0, 0, Vec::with_capacity(members.len()));
     let time = at.map(|at| at.0.to_string()).unwrap_or_default();
     for Member { arguments: fixed, charge, words: more } in members {
         key_count += fixed.keys;
@@ -216,6 +219,7 @@ fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> Vec<u8
         words += 2 + count;
         word(&mut arguments, fixed.keys.to_string().as_bytes());
         word(&mut arguments, count.to_string().as_bytes());
+        starts.push(arguments.len());
         arguments.extend_from_slice(&fixed.bytes[fixed.keys_at.end..]);
         word(&mut arguments, verb);
         word(&mut arguments, charge.to_string().as_bytes());
@@ -232,6 +236,12 @@ fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> Vec<u8
     word(&mut bytes, key_count.to_string().as_bytes());
     bytes.extend_from_slice(&keys);
     word(&mut bytes, members.len().to_string().as_bytes());
+    let start = bytes.len();
     bytes.extend_from_slice(&arguments);
-    bytes
+    let mut command = Command::new(bytes);
+    for (i, (Member { arguments: fixed, .. }, member)) in members.iter().zip(starts).enumerate() {
+        command.note(i + 1, &fixed.quotas, |at| start + member + at - fixed.keys_at.end);
+    }
+    command.set_time(|| at.map_or_else(clock::now, |at| at.0));
+    command
 }

@@ -33,7 +33,61 @@ pub const ADMIN: &[Mutant] = &[
         "        call('PEXPIRE', limit.key, expiry(limit.b))\n      end\n    end",
         "      end\n    end",
     ),
-    ("admin: a resume does not end the pause", "        overrides.paused_until = 0\n", ""),
+    (
+        "admin: a resume does not end the pause",
+        "overrides.paused_until, overrides.blocked_until, overrides.barred_until = 0, 0, 0",
+        "overrides.blocked_until, overrides.barred_until = 0, 0",
+    ),
+    (
+        "admin: a resume does not end a block by a command",
+        "overrides.paused_until, overrides.blocked_until, overrides.barred_until = 0, 0, 0",
+        "overrides.paused_until, overrides.barred_until = 0, 0",
+    ),
+    (
+        "admin: a resume does not end a block by refusals",
+        "overrides.paused_until, overrides.blocked_until, overrides.barred_until = 0, 0, 0",
+        "overrides.paused_until, overrides.blocked_until = 0, 0",
+    ),
+    ("admin: a resume keeps the count of refusals", "        overrides.counted_until, overrides.refusals = 0, 0\n", ""),
+    ("admin: a shorter block replaces a longer one", "max(overrides.blocked_until, to_time(", "max(0, to_time("),
+    (
+        "admin: a block is a pause",
+        "overrides.blocked_until = max(overrides.blocked_until, to_time(",
+        "overrides.paused_until = max(overrides.paused_until, to_time(",
+    ),
+    (
+        "admin: a mode stays beyond its end",
+        "overrides.overridden, overrides.mode = {}, nil",
+        "overrides.overridden = {}",
+    ),
+    (
+        "admin: a mode that has ended is stored",
+        "overrides.overridden_until > now and string.sub(change, 3) or nil",
+        "string.sub(change, 3)",
+    ),
+    ("admin: a mode is not removed", "change ~= '-M' and overrides", "change ~= '-M' and overrides.mode or overrides"),
+    (
+        "admin: a removal of all keeps the mode",
+        "            overrides.mode = label ~= '' and overrides.mode or nil\n",
+        "",
+    ),
+    ("admin: a removal of a label removes the mode", "label ~= '' and overrides.mode or nil", "nil"),
+    ("admin: the reply has no mode", "in_use, overrides.mode or '',", "in_use, '',"),
+    (
+        "admin: the reply has no block by a command",
+        "max(overrides.blocked_until, overrides.barred_until, now) - now",
+        "max(overrides.barred_until, now) - now",
+    ),
+    (
+        "admin: the reply has no block by refusals",
+        "max(overrides.blocked_until, overrides.barred_until, now) - now",
+        "max(overrides.blocked_until, now) - now",
+    ),
+    (
+        "admin: the reply has no expiry of a mode",
+        "(overridden ~= '' or overrides.mode) and until_time",
+        "overridden ~= '' and until_time",
+    ),
     ("admin: a shorter pause replaces a longer one", "max(overrides.paused_until, to_time(pause))", "to_time(pause)"),
     (
         "admin: a permanent override expires",
@@ -114,7 +168,11 @@ pub const ADMIN: &[Mutant] = &[
         "until_time < MAX and until_time - now or 0",
         "until_time - now or 0",
     ),
-    ("admin: the reply has an expiry without overrides", "overridden ~= '' and until_time < MAX", "until_time < MAX"),
+    (
+        "admin: the reply has an expiry without overrides",
+        "(overridden ~= '' or overrides.mode) and until_time < MAX",
+        "until_time < MAX",
+    ),
     (
         "admin: the reply has a negative pause after its end",
         "max(overrides.paused_until - now, 0), remaining",

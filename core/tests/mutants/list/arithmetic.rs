@@ -113,6 +113,9 @@ pub const CONCURRENCY: &[Mutant] = &[
 ];
 
 pub const LEAKY: &[Mutant] = &[
+    ("undrained: a part of a unit has not drained", "math.ceil(drained / scale)", "math.floor(drained / scale)"),
+    ("undrained: more than a debt was taken", "    charged = math.min(charged, 2 * capacity)\n", ""),
+    ("undrained: nothing is ever given back", "if drained >= charged * 1.0 * scale then", "if true then"),
     (
         "leaky: a resize rounds a fraction of a unit down",
         "level = math.ceil(level / held_scale) * 1.0 * scale",

@@ -3,6 +3,12 @@
 use super::Mutant;
 
 pub const FAST_PATH: &[Mutant] = &[
+    ("quota: it is decided as a bucket", "if kind == 'b' then\n        count", "if true then\n        count"),
+    (
+        "quota: its record is read as that of a meter",
+        "elseif kind == 'b' or kind == 'q' then\n      local count",
+        "elseif kind == 'b' then\n      local count",
+    ),
     (
         "clock: a peek writes the changed skew",
         "    elseif writes then\n      if wait > 0 then",
@@ -113,8 +119,30 @@ pub const FAST_PATH: &[Mutant] = &[
     ("new calls: a new call passes before the queue, without an id", "taken + (ahead and ahead[tag] or 0)", "taken"),
     (
         "new calls: expired tickets ahead refuse a new call, without an id",
+        "  if wait > 0 and (ahead or is_special) then\n",
+        "  if wait > 0 and is_special then\n",
+    ),
+    (
+        "mode: it has no effect, without an id",
+        "  if wait > 0 and (ahead or is_special) then\n",
         "  if wait > 0 and ahead then\n",
-        "  if false then\n",
+    ),
+    ("mode: an override of it has no effect, without an id", "is_special or overrides.mode\n", "is_special\n"),
+    ("block: it has no effect, without an id", "  if blocked_until - now > wait then\n", "  if false then\n"),
+    (
+        "block: one by a command has no effect, without an id",
+        "max(overrides.blocked_until, overrides.barred_until), is_special",
+        "overrides.barred_until, is_special",
+    ),
+    (
+        "block: one by refusals has no effect, without an id",
+        "max(overrides.blocked_until, overrides.barred_until), is_special",
+        "overrides.blocked_until, is_special",
+    ),
+    (
+        "block: it is described as a pause, without an id",
+        "limit_count + 1, blocked_until - now, 0",
+        "limit_count, blocked_until - now, 0",
     ),
     (
         "write: the state expires before its queue, without an id",

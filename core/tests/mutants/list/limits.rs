@@ -4,6 +4,22 @@ use super::Mutant;
 
 pub const LIMITS: &[Mutant] = &[
     (
+        "quota: a permit of an earlier period changes this one",
+        "if not cost and delta ~= 0 and granted_at < periods[1] then",
+        "if false then",
+    ),
+    (
+        "quota: a permit of the first microsecond changes nothing",
+        "granted_at < periods[1] then",
+        "granted_at <= periods[1] then",
+    ),
+    (
+        "quota: the count is not written",
+        "if kind == 'b' or kind == 'q' then\n      state",
+        "if kind == 'b' then\n      state",
+    ),
+    ("quota: a record is unknown", "q = '^ (%d+) (%d+)', c", "c"),
+    (
         "check: a state that was cut off is accepted",
         "if raw and string.sub(raw, cursor + 1) ~= ' .' then",
         "if false then",
@@ -230,7 +246,20 @@ pub const LIMITS: &[Mutant] = &[
     ),
     ("write: the state expires before its queue", "lifetime = max(lifetime, ctx.queued_until - now)", ""),
     ("pause: a pause refuses no call", "if pause > wait then", "if false then"),
-    ("pause: a release shortens the pause", "    rate = max(rate, pause)\n", ""),
+    ("pause: a release shortens the pause", "rate = max(rate, pause, block)", "rate = max(rate, block)"),
+    ("block: a release shortens the block", "rate = max(rate, pause, block)", "rate = max(rate, pause)"),
+    ("block: it has no effect", "    if block > wait then\n", "    if false then\n"),
+    ("block: it is described as a pause", "limit_count + 1, block, 0, block", "limit_count, block, 0, block"),
+    (
+        "block: one by a command has no effect",
+        "max(overrides.blocked_until, overrides.barred_until) - now",
+        "overrides.barred_until - now",
+    ),
+    (
+        "block: one by refusals has no effect",
+        "max(overrides.blocked_until, overrides.barred_until) - now",
+        "overrides.blocked_until - now",
+    ),
     (
         "pause: the overrides are not written",
         "state, lifetime = state .. overrides.text, max(lifetime, overrides.lifetime)",
@@ -278,7 +307,11 @@ pub const WITHOUT_ID: &[Mutant] = &[
         "  if ctx.damaged then\n    return redis.error_reply(DAMAGED)\n  end\n  if verb == 'acquire' and wait",
         "  if verb == 'acquire' and wait",
     ),
-    ("decide: a refusal is reported as a grant", "wait == 0 and 1 or 0, index", "1, index"),
+    (
+        "decide: a refusal is reported as a grant",
+        "status, index, remaining, wait, reset, now,",
+        "1, index, remaining, wait, reset, now,",
+    ),
     ("decide: the reply has the server's time", "remaining, wait, reset, now,", "remaining, wait, reset, server_time,"),
     (
         "overrides: the reply lacks the amount in force",
@@ -302,7 +335,15 @@ pub const WITHOUT_ID: &[Mutant] = &[
     ("clock: a refusal does not write the changed skew", "      keep_skew()\n", ""),
     ("statistics: grants beside other policies are not counted", "      add_statistic('granted', 1)\n", ""),
     ("statistics: units beside other policies are not counted", "      add_statistic('units', units - 1)\n", ""),
-    ("statistics: refusals beside other policies are not counted", "        add_statistic('refused', 1)\n", ""),
+    (
+        "statistics: refusals beside other policies are not counted",
+        "        add_statistic(status == 6 and 'shadow_refused' or 'refused', 1)\n",
+        "",
+    ),
+    ("shadow: it counts as refused", "status == 6 and 'shadow_refused' or 'refused'", "'refused'"),
+    ("shadow: a refusal counts as one in shadow", "status == 6 and 'shadow_refused' or 'refused'", "'shadow_refused'"),
+    ("shadow: it is none without an id", "  if in_mode then\n", "  if false then\n"),
+    ("block: a call without an id does not write the count", "        write_overrides()\n", ""),
     ("list: a call beside other policies does not add its limiter", "    register_limiter(now)\n", ""),
     ("new calls: expired tickets ahead refuse a new call", "if wait_alone == 0 then", "if false then"),
     (

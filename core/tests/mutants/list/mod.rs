@@ -3,11 +3,15 @@
 mod admin;
 mod arithmetic;
 mod enter;
+mod extend;
 mod fast_path;
+mod join;
 mod limits;
 mod log;
 mod permit;
 mod queue;
+mod quota;
+mod refusal;
 mod state;
 pub mod together;
 mod upstream;
@@ -30,23 +34,27 @@ macro_rules! lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 18] = [
+pub const FILES: [Lua; 22] = [
     lua!("engine/one_limiter.lua", &[]),
     lua!("limits/bucket.lua", arithmetic::BUCKET),
     lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
     lua!("limits/leaky.lua", arithmetic::LEAKY),
+    lua!("limits/quota.lua", quota::QUOTA),
     lua!("limits/window.lua", arithmetic::WINDOW),
     lua!("engine/state.lua", state::STATE),
     lua!("engine/overrides.lua", state::OVERRIDES),
     lua!("engine/fast_path.lua", fast_path::FAST_PATH),
     lua!("engine/limits.lua", limits::LIMITS),
+    lua!("engine/transaction/refusal.lua", refusal::REFUSAL),
     lua!("engine/transaction/acquire.lua", limits::WITHOUT_ID),
     lua!("engine/transaction/queue.lua", queue::QUEUE),
     lua!("engine/transaction/permit.lua", permit::PERMIT),
+    lua!("engine/transaction/join.lua", join::JOIN),
     lua!("engine/transaction/enter.lua", enter::ENTER),
     lua!("engine/transaction/held_up.lua", &[]),
     lua!("engine/transaction/log.lua", log::LOG),
     lua!("engine/transaction/admin.lua", admin::ADMIN),
+    lua!("engine/transaction/extend.lua", extend::EXTEND),
     lua!("engine/transaction/upstream.lua", upstream::UPSTREAM),
     lua!("engine/dispatch.lua", &[]),
 ];

@@ -68,6 +68,16 @@ pub const PERMIT: &[Mutant] = &[
         "call('ZCOUNT', leases, format('(%.0f', now), '+inf')",
         "call('ZCOUNT', leases, format('%.0f', now), '+inf')",
     ),
+    (
+        "release: the mean time of leases is the last",
+        "max(mean + math.floor((held - mean) / 8), 1) or held",
+        "held or held",
+    ),
+    (
+        "release: the time that leases are held is not kept",
+        "ctx.queued.h, ctx.queued_text = mean",
+        "ctx.queued_text = mean",
+    ),
     ("verbs: a released lease is kept", "call('ZREM', lease_limit.key, id)", ""),
     (
         "verbs: the lease of another caller is removed",
@@ -193,5 +203,10 @@ pub const PERMIT: &[Mutant] = &[
         "check: a damaged lease or ticket is cancelled",
         "find_lease()\n    if ctx.damaged then",
         "find_lease()\n    if false then",
+    ),
+    (
+        "statistics: calls in shadow are not read",
+        "fields[#fields + 1] = 'shadow_refused'",
+        "fields[#fields + 1] = 'shadow'",
     ),
 ];

@@ -5,8 +5,8 @@ use super::Mutant;
 pub const QUEUE: &[Mutant] = &[
     (
         "statistics: the time waited begins with the last call",
-        "ticket.units_text, ticket.queued_at, ticket.next_check,",
-        "ticket.units_text, now, ticket.next_check,",
+        "ticket.units_text, ticket.queued_at, ticket.next_check, ticket.expires_at",
+        "ticket.units_text, now, ticket.next_check, ticket.expires_at",
     ),
     ("statistics: expired tickets are not counted", "add_statistic('lapsed', 1)", ""),
     ("queue: a record outlives its ticket", "call('HDEL', records_key, ticket.id)", ""),
@@ -28,7 +28,7 @@ pub const QUEUE: &[Mutant] = &[
     ("queue: units of removed tickets are still counted", "    add_loads(ctx.queued, ticket, -1)\n", ""),
     (
         "queue: the expiry of a ticket ahead is ignored",
-        "ahead, first_expiry = ahead + 1, min(first_expiry, ticket.expires_at)",
+        "ahead, first_expiry = ahead + 1, min(first_expiry, claim_end(ticket))",
         "ahead = ahead + 1",
     ),
     (
@@ -83,8 +83,8 @@ pub const QUEUE: &[Mutant] = &[
     ),
     (
         "advance: a wake-up is not recorded in the ticket",
-        "check, check + ticket.claim_timeout\n          write_ticket(ticket)",
-        "check, check + ticket.claim_timeout",
+        "  call_again(ticket, check)\n        end\n      end\n      if verb == 'control'",
+        "  ticket.next_check = check\n        end\n      end\n      if verb == 'control'",
     ),
     ("advance: a waiter without a listener stops the advance", "if wait > 0 and is_present then", "if wait > 0 then"),
     ("advance: tickets behind one that must wait are woken", "if wait > 0 and is_present then", "if false then"),
@@ -95,8 +95,8 @@ pub const QUEUE: &[Mutant] = &[
     ),
     (
         "advance: only the last ticket ahead limits the wait of the next one",
-        "first_expiry or min(first_expiry, ticket.expires_at)",
-        "first_expiry or ticket.expires_at",
+        "first_expiry or min(first_expiry, claim_end(ticket))",
+        "first_expiry or claim_end(ticket)",
     ),
     ("queue: an expired ticket keeps its position", "(name == id or ticket.expires_at > now)", "true"),
     (
@@ -138,27 +138,54 @@ pub const QUEUE: &[Mutant] = &[
     ("advance: the caller wakes itself", "ticket.id ~= id and ticket.channel ~= ''", "ticket.channel ~= ''"),
     (
         "advance: a wake-up does not set the expiry of the ticket",
-        "ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout\n          write_ticket(ticket)",
-        "ticket.next_check = check\n          write_ticket(ticket)",
+        "ticket.next_check, ticket.expires_at = check, check + ticket.expires_at - ticket.next_check",
+        "ticket.next_check = check",
     ),
     (
         "advance: the end of a pause is not recorded in a ticket without a channel",
-        "check, check + ticket.claim_timeout\n        write_ticket(ticket)",
-        "check, check + ticket.claim_timeout",
+        "check + NOTIFY_SLACK then\n        -- It cannot be notified that a pause has ended, and must not block the others until the pause was to end.\n        call_again(ticket, check)",
+        "check + NOTIFY_SLACK then",
     ),
     (
-        "advance: the end of a pause does not set the expiry of a ticket without a channel",
-        "ticket.next_check, ticket.expires_at = check, check + ticket.claim_timeout\n        write_ticket(ticket)",
-        "ticket.next_check = check\n        write_ticket(ticket)",
+        "queue: a ticket that others pass by stops them",
+        "is_passed = name ~= id and next_check + claim_timeout <= now and expires_at - now > 0,",
+        "",
     ),
+    (
+        "queue: others pass a ticket by one microsecond late",
+        "next_check + claim_timeout <= now and",
+        "next_check + claim_timeout < now and",
+    ),
+    ("queue: a caller passes its own ticket by", "is_passed = name ~= id and", "is_passed ="),
+    (
+        "advance: a ticket that others pass by is woken",
+        "(ticket.is_suspended or ticket.is_passed)) and not",
+        "ticket.is_suspended) and not",
+    ),
+    (
+        "shares: a ticket loses its share",
+        "  if ticket.share then\n    channel = channel .. LEASE .. ticket.share\n  end\n",
+        "",
+    ),
+    (
+        "priority: a ticket loses its priority",
+        "  if ticket.priority > 0 then\n    number = format('%s:%.0f', number, ticket.priority)\n  end\n",
+        "",
+    ),
+    (
+        "shares: a share keeps tickets that have left",
+        "format('%s %.0f', number, tickets - 1)",
+        "format('%s %s', number, tickets)",
+    ),
+    ("shares: a share without tickets goes on where it was", "      call('HDEL', records_key, field)\n", ""),
     (
         "advance: tickets that share no limit get a message",
-        "if (is_shared or verb == 'control' and not ticket.is_suspended) and not",
+        "if (is_shared or verb == 'control' and not (ticket.is_suspended or ticket.is_passed)) and not",
         "if not",
     ),
     (
         "advance: the end of a pause wakes no ticket of another policy",
-        "if (is_shared or verb == 'control' and not ticket.is_suspended) and not",
+        "if (is_shared or verb == 'control' and not (ticket.is_suspended or ticket.is_passed)) and not",
         "if is_shared and not",
     ),
     (
@@ -187,4 +214,15 @@ pub const QUEUE: &[Mutant] = &[
         "i < j",
     ),
     ("costs: changed loads are not written", "  ctx.queued_text = nil\n", ""),
+    ("mode: shadow by an override wakes nobody", "if overrides and overrides.mode == 's' then", "if false then"),
+    (
+        "mode: shadow wakes also those that a pause holds up",
+        "max(overrides.paused_until, overrides.blocked_until, now) - now",
+        "0",
+    ),
+    (
+        "mode: shadow wakes also those that a block holds up",
+        "max(overrides.paused_until, overrides.blocked_until, now) - now",
+        "max(overrides.paused_until, now) - now",
+    ),
 ];

@@ -3,6 +3,13 @@
 use super::Mutant;
 
 pub const STATE: &[Mutant] = &[
+    ("quota: the first microsecond belongs to the period before", "instants[at] <= now do", "instants[at] < now do"),
+    ("quota: another time is damage", "redis.error_reply(format('PGTIME %.0f', now))", "redis.error_reply(DAMAGED)"),
+    (
+        "quota: the period is the next one",
+        "{instants[at - 1], instants[at], instants[at + 1], instants[at + 2]}",
+        "{instants[at], instants[at + 1], instants[at + 2], instants[at + 2]}",
+    ),
     (
         "clock: the microseconds are ignored",
         "server_time = time[1] * 1000000 + time[2]",
@@ -76,6 +83,17 @@ pub const STATE: &[Mutant] = &[
 
 pub const OVERRIDES: &[Mutant] = &[
     (
+        "quota: an override has other periods",
+        "return decode_limit(kind, overridden or learned or overrides.own[tag]), own_b, own_c",
+        "return decode_limit(kind, learned or overrides.own[tag]), own_b, own_c",
+    ),
+    (
+        "quota: learned numbers do not rule",
+        "decode_limit(kind, overridden or learned or overrides.own[tag])",
+        "decode_limit(kind, overridden or overrides.own[tag])",
+    ),
+    ("quota: its override is read as that of a meter", " and kind ~= 'c' and kind ~= 'q'\n", " and kind ~= 'c'\n"),
+    (
         "overrides: they apply after their expiry",
         "read_list(overridden_list, ends > now)",
         "read_list(overridden_list, ends >= now)",
@@ -102,10 +120,14 @@ pub const OVERRIDES: &[Mutant] = &[
         "if lifetime > 0 or overrides.reported_at + REPORT_MEMORY > now then",
         "if lifetime > 0 then",
     ),
-    ("overrides: permanent overrides get an expiry", "ends == MAX and OVERRIDES_EXPIRY or ends - now", "ends - now"),
+    (
+        "overrides: permanent overrides get an expiry",
+        "ends == MAX and OVERRIDES_EXPIRY or ends - now + drain",
+        "ends - now + drain",
+    ),
     (
         "overrides: they have no expiry of their own",
-        "ends == MAX and OVERRIDES_EXPIRY or ends - now",
+        "ends == MAX and OVERRIDES_EXPIRY or ends - now + drain",
         "OVERRIDES_EXPIRY",
     ),
     (
@@ -141,8 +163,8 @@ pub const OVERRIDES: &[Mutant] = &[
     ),
     (
         "overrides: malformed text is accepted",
-        "if not learned_list or version - MAX > 0",
-        "if learned_list and version - MAX > 0",
+        "if not (learned_list and mode) or version - MAX > 0",
+        "if learned_list and mode and version - MAX > 0",
     ),
     ("overrides: an invalid version is accepted", "version - MAX > 0 or ", ""),
     ("overrides: an invalid pause is accepted", "pause - MAX > 0 or ", ""),
@@ -177,8 +199,65 @@ pub const OVERRIDES: &[Mutant] = &[
     ),
     (
         "overrides: a pause alone is not kept",
-        "lifetime, has_learned = max(overrides.paused_until - now, 0), false",
-        "lifetime, has_learned = 0, false",
+        "max(overrides.paused_until, blocked, barred, counted, now) - now",
+        "max(blocked, barred, counted, now) - now",
+    ),
+    (
+        "block: one by a command is not kept",
+        "max(overrides.paused_until, blocked, barred, counted, now) - now",
+        "max(overrides.paused_until, barred, counted, now) - now",
+    ),
+    (
+        "block: one by refusals is not kept",
+        "max(overrides.paused_until, blocked, barred, counted, now) - now",
+        "max(overrides.paused_until, blocked, counted, now) - now",
+    ),
+    (
+        "block: the count is not kept",
+        "max(overrides.paused_until, blocked, barred, counted, now) - now",
+        "max(overrides.paused_until, blocked, barred, now) - now",
+    ),
+    (
+        "mode: a permanent one gets an expiry",
+        "ends == MAX and OVERRIDES_EXPIRY or ends - now)\n    end",
+        "ends - now)\n    end",
+    ),
+    (
+        "mode: it has no expiry of its own",
+        "ends == MAX and OVERRIDES_EXPIRY or ends - now)\n    end",
+        "OVERRIDES_EXPIRY)\n    end",
+    ),
+    (
+        "mode: it is not stored without a block",
+        "if overrides.mode or max(blocked, barred, counted) > now then",
+        "if max(blocked, barred, counted) > now then",
+    ),
+    (
+        "block: it is not stored without a mode",
+        "if overrides.mode or max(blocked, barred, counted) > now then",
+        "if overrides.mode then",
+    ),
+    (
+        "mode: it is not stored",
+        "format(';%s;%.0f;%.0f;%.0f;%.0f', overrides.mode or '',",
+        "format(';%s;%.0f;%.0f;%.0f;%.0f', '',",
+    ),
+    (
+        "mode: it rules after its end",
+        "mode = ends > now and mode ~= '' and mode or nil",
+        "mode = mode ~= '' and mode or nil",
+    ),
+    ("mode: other letters are modes", "'^;([se]?);", "'^;(%l?);"),
+    ("block: an invalid one by a command is accepted", "blocked - MAX > 0 or ", ""),
+    ("block: an invalid one by refusals is accepted", "barred - MAX > 0 or ", ""),
+    ("block: an invalid time of counting is accepted", "counted - MAX > 0 or ", ""),
+    ("block: an invalid count is accepted", " or refusals - MAX > 0 then", " then"),
+    ("block: text behind it is accepted", "(%d+);(%d+);(%d+)$', stop + 1)", "(%d+);(%d+);(%d+)', stop + 1)"),
+    ("block: text in its place is ignored", "if stop and stop < #overrides_text then", "if false then"),
+    (
+        "pause: one that has ended is the longest",
+        "    overrides.paused_until, overrides.blocked_until, overrides.barred_until, overrides.counted_until = 0, 0, 0, 0\n",
+        "",
     ),
     (
         "overrides: learned limits alone are not kept",

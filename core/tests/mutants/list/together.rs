@@ -16,7 +16,7 @@ pub const TOGETHER: &[Mutant] = &[
     ("a call without a ticket is queued", "if without_ticket == #limiters then", "if false then"),
     ("no ticket of one is no ticket of all", "if without_ticket == #limiters then", "if without_ticket > 0 then"),
     ("only the position of the own ticket counts", "    limiter.arguments[limiter.verb_at + 10] = ''\n", ""),
-    ("an excess is a refusal", "  if status >= 4 then", "  if status >= 6 then"),
+    ("an excess is a refusal", "status == 4 or status == 5", "status == 4"),
     ("a call that exceeds a capacity keeps its tickets", "      hold_up(other, 'leave', '')\n", ""),
     ("a refusal of one is none", "  is_refused = is_refused or status == 0\n", ""),
     (
@@ -24,8 +24,18 @@ pub const TOGETHER: &[Mutant] = &[
         "  first = first or status == 2 and i\n",
         "  first = status == 2 and i or first\n",
     ),
-    ("a refusal is not counted", "(status == 0 or not is_refused", "(not is_refused"),
-    ("one takes while another refuses", "not is_refused and (i == first or not first)", "i == first or not first"),
+    ("a refusal is not counted", "(status == 0 or is_refused and", "(is_refused and"),
+    ("a refusal in shadow is not counted", " or is_refused and status == 6 or", " or"),
+    (
+        "a refusal in shadow is counted before the call has ended",
+        " or is_refused and status == 6 or",
+        " or status == 6 or",
+    ),
+    (
+        "one takes while another refuses",
+        "or not is_refused and (i == first or not first)",
+        "or i == first or not first",
+    ),
     ("one takes while another queues", "(i == first or not first)", "true"),
     ("no ticket is taken", "(i == first or not first)", "not first"),
     ("nothing is taken", "(i == first or not first)", "i == first"),
@@ -83,7 +93,7 @@ pub const DRY_RUN: &[(&str, &[Mutant])] = &[
         "engine/transaction/enter.lua",
         &[
             ("a dry run takes a ticket or a unit", "    if dry_run then\n", "    if false then\n"),
-            ("a dry run never queues", "queues and 2 or 0, index", "0, index"),
+            ("a dry run never queues", "wait > 0 and queues and 2 or status, index", "status, index"),
             (
                 "a dry run keeps the summary of removed tickets",
                 "        -- Tickets that have expired left the queue, or others were notified.\n        write_queue_summary()\n",
@@ -96,8 +106,8 @@ pub const DRY_RUN: &[(&str, &[Mutant])] = &[
         &[
             (
                 "a suspended ticket stops others",
-                "return units, is_shared and not ticket.is_suspended",
-                "return units, is_shared",
+                "is_shared and not (ticket.is_suspended or ticket.is_passed)\n",
+                "is_shared and not ticket.is_passed\n",
             ),
             ("no ticket is suspended", "is_suspended = not find(cost, '[1-9]')", "is_suspended = false"),
         ],

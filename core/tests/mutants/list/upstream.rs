@@ -3,28 +3,17 @@
 use super::Mutant;
 
 pub const UPSTREAM: &[Mutant] = &[
-    ("permit: a permit is valid one microsecond too long", "mark and now < deadline", "mark and now <= deadline"),
-    ("permit: a late correction is accepted", "mark and now < deadline", "mark"),
-    ("permit: a permit can be settled twice", "status = is_settled and 4 or 3", "status = 3"),
+    ("refund: drained units are given back", "if string.sub(ARGV[verb_at + 6], i, i) == '1' then", "if false then"),
     (
-        "permit: the mark of a settled permit is its deadline",
-        "(is_settled and mark - 1 or mark) / 2",
-        "(is_settled and mark + 1 or mark) / 2",
+        "refund: all limits keep drained units",
+        "if string.sub(ARGV[verb_at + 6], i, i) == '1' then",
+        "if ARGV[verb_at + 6] ~= '' then",
     ),
+    ("quota: a learned number has the periods of the caller", "own = string.match(own, '^%d+') .. '/1/0'", "own = own"),
     (
-        "permit: a forgotten permit is never late",
-        "status = now >= granted_at + PERMIT_TIMEOUT and 5 or 6",
-        "status = 6",
-    ),
-    (
-        "permit: a forgotten permit is always late",
-        "status = now >= granted_at + PERMIT_TIMEOUT and 5 or 6",
-        "status = 5",
-    ),
-    (
-        "permit: a permit is late one microsecond too late",
-        "status = now >= granted_at + PERMIT_TIMEOUT",
-        "status = now > granted_at + PERMIT_TIMEOUT",
+        "quota: what remains is counted as of a meter",
+        "(kind == 'b' or kind == 'q') and taken or",
+        "kind == 'b' and taken or",
     ),
     ("permit: a corrected permit is not marked as settled", "deadline) * 2 + 1), permit)", "deadline) * 2), permit)"),
     (
@@ -68,11 +57,6 @@ pub const UPSTREAM: &[Mutant] = &[
         "write: a full server accepts the first write of a correction",
         "  call('ZADD', permits_key, to_text(min(now",
         "  call('PEXPIRE', permits_key, PERMIT_EXPIRY)\n  call('ZADD', permits_key, to_text(min(now",
-    ),
-    (
-        "permit: a permit of another policy is settled",
-        "local permit = (own_tags()) .. '|' .. (id or '')\n",
-        "local permit = ''\n    for _, other in ipairs(call('ZRANGE', permits_key, 0, -1)) do\n      permit = string.match(other, '|(.*)$') == id and other or permit\n    end\n",
     ),
     ("learn: a learned limit is replaced by that of the call", "find(learned[tag] or own, ", "find(own, "),
     ("labels: a report learns any number of them", "if has_too_many_labels(new) then", "if false then"),
@@ -170,7 +154,11 @@ pub const UPSTREAM: &[Mutant] = &[
         "",
     ),
     ("learn: the length of a log is not updated", "            limit.length = live + missing\n", ""),
-    ("learn: a level is not scaled", "local level = kind == 'b' and taken or taken * limit.c", "local level = taken"),
+    (
+        "learn: a level is not scaled",
+        "local level = (kind == 'b' or kind == 'q') and taken or taken * limit.c",
+        "local level = taken",
+    ),
     (
         "learn: every report raises the remaining units",
         "if level < limit.level and not may_raise then",
@@ -258,9 +246,5 @@ pub const UPSTREAM: &[Mutant] = &[
         "      evaluate()\n      adopt_levels()\n      ensure_overrides()",
         "      ensure_overrides()",
     ),
-    (
-        "costs: every limit is corrected by the first charge",
-        "own_units[i] - (charged[i] or charged[1])",
-        "own_units[i] - charged[1]",
-    ),
+    ("costs: every limit is corrected by the first charge", "own_units[i] - charged[i]", "own_units[i] - charged[1]"),
 ];

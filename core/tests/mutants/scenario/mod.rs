@@ -3,8 +3,10 @@
 
 mod damage;
 mod expiry;
+mod extensions;
 mod forms;
 mod keys;
+mod modes;
 mod overrides;
 mod policies;
 
@@ -59,10 +61,17 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("leases of another label are the same limit for those who wait", policies::woken_tickets),
     ("similar tags are different", policies::similar_tags),
     ("keys and limiters without statistics", forms::keys_and_statistics),
+    ("a counted refusal changes nothing else", modes::counted),
+    ("modes and counts of refusals end", modes::ends),
+    ("modes and blocks expire when they no longer count", modes::expiry),
+    ("damaged modes and blocks are errors", modes::damaged),
+    ("charges of extended permits expire", extensions::expiry),
+    ("a foreign value stops an extension", extensions::foreign),
 ];
 
 /// Each of these scenarios takes up to a second.
-pub const SLOW_SCENARIOS: &[(&str, Scenario)] = &[("the server's clock is read", keys::own_clock)];
+pub const SLOW_SCENARIOS: &[(&str, Scenario)] =
+    &[("the server's clock is read", keys::own_clock), ("lapsed charges of permits are removed", extensions::lapsed)];
 
 fn limit(kind: Kind, amount: u64) -> Spec {
     Spec { kind, number: 0, amount, interval: HOUR, offset: 0 }

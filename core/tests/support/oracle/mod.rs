@@ -2,6 +2,7 @@
 //!
 //! It shares nothing with the library, so that a misunderstanding there does not repeat itself here.
 
+mod calendar;
 pub mod rule;
 pub mod subject;
 
@@ -54,6 +55,8 @@ struct Charge {
     limits: Vec<(&'static str, String)>,
     at: i128,
     units: Units,
+    /// The units of extensions of each limit.
+    extra: HashMap<(&'static str, String), i128>,
     settled_at: Option<i128>,
 }
 
@@ -106,9 +109,7 @@ impl Oracle {
             return (verdict, None);
         }
         self.granted_at.push(now);
-        self.state
-            .permits
-            .insert(number, Charge { limits: limits(&rules), at: now, units: cost.clone(), settled_at: None });
+        self.state.permits.insert(number, Charge::new(&rules, now, cost));
         (verdict, Some(number))
     }
 
@@ -121,11 +122,16 @@ impl Oracle {
             return Verdict::unlimited();
         }
         let now = self.state.clock(server);
+        let charges = charges(&self.rules(now), cost);
+        self.judge(now, &charges)
+    }
+
+    /// Returns the decision on these units of each limit without a charge.
+    fn judge(&mut self, now: i128, charges: &[i128]) -> Verdict {
         let rules = self.rules(now);
         let amounts = self.state.amounts(&rules, now);
-        let charges = charges(&rules, cost);
         let mut waits = Vec::new();
-        for ((rule, amount), units) in rules.iter().zip(&amounts).zip(&charges) {
+        for ((rule, amount), units) in rules.iter().zip(&amounts).zip(charges) {
             let longest = self.state.overrides.of(rule, now).and(self.state.overrides.until);
             // A limit of which a call takes nothing does not hold it up.
             if *units == 0 && charges.iter().any(|units| *units > 0) {
@@ -153,6 +159,59 @@ impl Oracle {
         }
     }
 
+    /// Reserves more units of every limit for a permit, by its first id or its last.
+    pub fn extend(
+        &mut self,
+        permit: usize,
+        is_first_id: bool,
+        units: i128,
+        server: i128,
+    ) -> Result<Verdict, &'static str> {
+        let now = self.state.clock(server);
+        let rules = self.rules(now);
+        if now >= self.granted_at[permit] + PERMIT_TIMEOUT {
+            return Err("late");
+        }
+        let charge = self.state.permits.get(&permit).filter(|charge| charge.limits == limits(&rules));
+        let Some(charge) = charge else { return Err("unknown") };
+        if let Some(settled_at) = charge.settled_at {
+            return Err(if now < settled_at + SETTLED_MEMORY { "already" } else { "unknown" });
+        }
+        // The first id says the estimate, the last one all that is reserved.
+        let more = |rule: &Rule| if is_first_id { units - charge.extra_of(rule) } else { units };
+        let taken: Vec<i128> =
+            rules.iter().map(|rule| if rule.kind == "throttle" { 0 } else { more(rule).max(0) }).collect();
+        let verdict = self.judge(now, &taken);
+        if taken.iter().all(|units| *units == 0) {
+            self.state.skew = now - server;
+            return Ok(Verdict { allowed: true, retry_after: Some(0), reason: None, ..verdict });
+        }
+        let state = &mut self.state;
+        if !verdict.allowed {
+            state.skew = now - server;
+            return Ok(verdict);
+        }
+        let mut amounts = state.amounts(&rules, now);
+        for ((rule, amount), units) in rules.iter().zip(&mut amounts).zip(&taken) {
+            match amount {
+                Amount::Level(level) => *level += units,
+                Amount::Count(count) => *count += units,
+                Amount::Times(times) if *units > 0 => {
+                    times.extend((0..*units).map(|_| now));
+                    state.part(rule).amount = Amount::Times(times.clone());
+                }
+                Amount::Times(_) => {}
+            }
+        }
+        let verdict = describe(&rules, &amounts, now);
+        state.write(&rules, amounts, now, server);
+        let charge = state.permits.get_mut(&permit).expect("an open permit");
+        for (rule, units) in rules.iter().zip(taken) {
+            *charge.extra.entry((rule.kind, rule.label.clone())).or_default() += units;
+        }
+        Ok(verdict)
+    }
+
     /// Replaces the charge of a permit by the actual cost.
     pub fn correct(&mut self, permit: usize, actual: &Units, server: i128) -> &'static str {
         let granted_at = self.granted_at[permit];
@@ -167,11 +226,15 @@ impl Oracle {
             return if now < settled_at + SETTLED_MEMORY { "already" } else { "unknown" };
         }
         charge.settled_at = Some(now);
-        let (at, before, after) = (charge.at, charges(&rules, &charge.units), charges(&rules, actual));
+        let (at, mut before, after) = (charge.at, charges(&rules, &charge.units), charges(&rules, actual));
+        for (rule, units) in rules.iter().zip(&mut before) {
+            *units += charge.extra_of(rule);
+        }
         let mut amounts = state.amounts(&rules, now);
-        for ((rule, amount), difference) in
-            rules.iter().zip(&mut amounts).zip(after.iter().zip(before).map(|(a, b)| a - b))
-        {
+        let differences = rules.iter().zip(after.iter().zip(before));
+        let differences: Vec<i128> =
+            differences.map(|(rule, (after, before))| rule.refunded(after - before, before, now - at)).collect();
+        for ((rule, amount), difference) in rules.iter().zip(&mut amounts).zip(differences) {
             match (amount, &mut state.part(rule).amount) {
                 // A throttle counts starts, so the actual cost changes nothing.
                 _ if rule.kind == "throttle" => {}
@@ -252,7 +315,14 @@ impl Oracle {
 
     /// Returns the limits that rule.
     fn rules(&self, now: i128) -> Vec<Rule> {
-        self.rules.iter().map(|rule| self.state.overrides.of(rule, now).unwrap_or(rule)).cloned().collect()
+        let ruling = |rule: &Rule| match self.state.overrides.of(rule, now) {
+            // The periods of a quota are those of the policy.
+            Some(other) if rule.kind == "quota" => Rule { amount: other.amount, ..rule.clone() },
+            // The refund is an option of the caller.
+            Some(other) if matches!(rule.kind, "leaky" | "points") => Rule { offset: rule.offset, ..other.clone() },
+            other => other.unwrap_or(rule).clone(),
+        };
+        self.rules.iter().map(ruling).collect()
     }
 
     pub fn is_unlimited(&self) -> bool {
@@ -270,6 +340,16 @@ fn describe_charged(rules: &[Rule], amounts: &[Amount], now: i128) -> Verdict {
     let (rules, amounts): (Vec<Rule>, Vec<Amount>) =
         charged.map(|(rule, amount)| (rule.clone(), amount.clone())).unzip();
     describe(&rules, &amounts, now)
+}
+
+impl Charge {
+    fn new(rules: &[Rule], at: i128, units: &Units) -> Self {
+        Self { limits: limits(rules), at, units: units.clone(), extra: HashMap::new(), settled_at: None }
+    }
+
+    fn extra_of(&self, rule: &Rule) -> i128 {
+        self.extra.get(&(rule.kind, rule.label.clone())).copied().unwrap_or_default()
+    }
 }
 
 impl Overrides {

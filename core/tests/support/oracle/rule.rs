@@ -3,6 +3,7 @@
 use num_rational::Ratio;
 
 use super::super::units::Units;
+use super::calendar::period;
 
 /// What a meter holds.
 pub type Level = Ratio<i128>;
@@ -23,6 +24,7 @@ pub struct Rule {
     /// The starts of a throttle per interval.
     pub starts: i128,
     pub interval: i128,
+    /// Of a quota the number of its calendar, of a meter 1 for a refund of undrained units.
     pub offset: i128,
 }
 
@@ -31,7 +33,7 @@ pub struct Rule {
 pub enum Amount {
     /// For a meter: units, including fractions.
     Level(Level),
-    /// For a bucket: units in the current interval.
+    /// For a bucket or a quota: units in the current interval.
     Count(i128),
     /// For a window: the time of each unit.
     Times(Vec<i128>),
@@ -67,6 +69,15 @@ impl Rule {
         largest_below(Level::from(self.amount) / interval, MAX_LEVEL / self.amount)
     }
 
+    /// Returns the difference by which a correction changes a meter, of a charge that was taken some time ago.
+    pub fn refunded(&self, difference: i128, charged: i128, ago: i128) -> i128 {
+        if self.offset != 1 || !matches!(self.kind, "leaky" | "points") {
+            return difference;
+        }
+        let drained = (self.rate() * ago).ceil().to_integer();
+        difference.max(-(charged.min(2 * self.amount) - drained).max(0))
+    }
+
     /// Returns the fraction of a unit in which the library counts.
     pub fn scale(&self) -> i128 {
         if self.kind == "throttle" { self.interval } else { *self.rate().denom() }
@@ -82,8 +93,11 @@ impl Rule {
         (self.kind, &self.label) == (other.kind, &other.label)
     }
 
-    /// Returns the number of the bucket's interval that contains `time`.
+    /// Returns the number of the bucket's interval that contains `time`, or the start of the quota's period.
     pub fn window_of(&self, time: i128) -> i128 {
+        if self.kind == "quota" {
+            return period(self.offset, time).0;
+        }
         (time + self.offset).div_euclid(self.interval)
     }
 
@@ -92,8 +106,11 @@ impl Rule {
         times.iter().copied().filter(|time| time + self.interval > now).collect()
     }
 
-    /// Returns the microseconds until the bucket's next interval starts.
+    /// Returns the microseconds until the next interval or period starts.
     fn rest(&self, now: i128) -> i128 {
+        if self.kind == "quota" {
+            return period(self.offset, now).1 - now;
+        }
         (self.window_of(now) + 1) * self.interval - self.offset - now
     }
 }
@@ -101,7 +118,7 @@ impl Rule {
 impl Amount {
     pub fn nothing(rule: &Rule) -> Self {
         match rule.kind {
-            "bucket" => Self::Count(0),
+            "bucket" | "quota" => Self::Count(0),
             "window" => Self::Times(Vec::new()),
             _ => Self::Level(0.into()),
         }

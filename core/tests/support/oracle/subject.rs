@@ -20,7 +20,7 @@ pub fn rules(limits: &[Value]) -> Vec<Rule> {
 }
 
 fn kind(name: &str) -> &'static str {
-    const KINDS: [&str; 7] = ["bucket", "window", "leaky", "points", "throttle", "unlimited", "paused"];
+    const KINDS: [&str; 8] = ["bucket", "window", "leaky", "points", "throttle", "quota", "unlimited", "paused"];
     KINDS.into_iter().find(|kind| *kind == name).expect("a kind")
 }
 
@@ -85,6 +85,11 @@ impl Implementation for Oracle {
 
     fn debit(&mut self, at: u64, units: &Units) -> Outcome {
         outcome(&self.debit(at.into(), units))
+    }
+
+    fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String> {
+        let verdict = self.extend(permit, is_first_id, units.into(), at.into());
+        verdict.map(|verdict| outcome(&verdict)).map_err(str::to_owned)
     }
 
     fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String {

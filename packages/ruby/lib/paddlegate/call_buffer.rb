@@ -24,7 +24,7 @@ module Paddlegate
       5 => ->(message, *) { InternalError.new(message) }
     }.freeze
 
-    REQUEST_SIZE = 56
+    REQUEST_SIZE = 80
     WAIT_SIZE = 32
     CHANNEL_SIZE = 64
     ATTRIBUTES_SIZE = 40
@@ -64,13 +64,17 @@ module Paddlegate
       @text = FFI::MemoryPointer.new(:char, TEXT_SIZE)
     end
 
-    # Returns a `pg_request`; `nil` when all arguments have their defaults.
-    def request(cost, estimate, settle_within)
-      return if cost.nil? && estimate.nil? && settle_within.nil?
+    # Returns a `pg_request`; `nil` when all arguments have their defaults. `order` is as in
+    # {Value.order}.
+    def request(cost, estimate, settle_within, order = nil)
+      return if cost.nil? && estimate.nil? && settle_within.nil? && order.nil?
 
+      priority, share, weight = order
+      # Keeps the text and the arrays until the call has ended.
+      @share = share && FFI::MemoryPointer.from_string(share)
       words = [number("cost", cost), number("estimate", estimate), 0, 0, 0, 0,
-               settle_within.nil? ? 0 : micros("settle_within", settle_within)]
-      # Keeps the arrays until the call has ended.
+               settle_within.nil? ? 0 : micros("settle_within", settle_within),
+               priority || 0, @share ? @share.address : 0, weight || 0]
       @costs = put_units(words, 2, "cost", cost) if cost.is_a?(Hash)
       @estimates = put_units(words, 4, "estimate", estimate) if estimate.is_a?(Hash)
       @request.put_array_of_int64(0, words)

@@ -21,12 +21,13 @@ module Paddlegate
     READY_AFTER = "@120q"
     PERMIT = "@128Z600"
     DEGRADED = "@728l"
+    WOULD_REFUSE = "@732l"
     SIZE = 736
     GRANTED = 1
     STATUSES = %i[refused granted queued no_ticket].freeze
     private_constant :STATUS, :REASON, :LABEL, :LIMITER, :LIMIT, :REMAINING, :RETRY_AFTER,
                      :RESET_AFTER, :AT, :LEASE, :FENCE, :TICKET, :POSITION, :READY_AFTER, :PERMIT,
-                     :DEGRADED, :STATUSES
+                     :DEGRADED, :WOULD_REFUSE, :STATUSES
 
     # The `pg_decision`.
     # @api private
@@ -58,10 +59,18 @@ module Paddlegate
     end
 
     # Returns why the call was refused or queued: the kind of the limit, such as `:window`, or
-    # `:paused`; `:too_large` for a cost above a limit that was lowered at run time; `:unavailable`
-    # when the store could not decide. `nil` when granted.
+    # `:paused`; `:blocked` during a block ({Live#block}); `:too_large` for a cost above a limit
+    # that was lowered at run time; `:unavailable` when the store could not decide. `nil` when
+    # granted.
     def reason
       Library::REASONS[@bytes.unpack1(REASON)]
+    end
+
+    # Returns, for a grant that only `mode: :shadow` made, why the call would have been refused or
+    # would have had to wait, as {#reason}; otherwise `nil`. Such a grant charges nothing, and
+    # `retry_after` is how long the call would have had to wait.
+    def would_refuse
+      Library::REASONS[@bytes.unpack1(WOULD_REFUSE)]
     end
 
     # Returns the label of the described limit, such as `:rpm`; without a label of its own that is
@@ -149,7 +158,8 @@ module Paddlegate
         status: status, allowed: allowed?, limit: limit, remaining: remaining,
         retry_after: retry_after, reset_after: reset_after, reason: reason, label: label,
         at_us: at_us, permit: permit, lease: lease, fencing_token: fencing_token, ticket: ticket,
-        position: position, ready_after: ready_after, degraded: degraded?, limiter: limiter
+        position: position, ready_after: ready_after, degraded: degraded?, limiter: limiter,
+        would_refuse: would_refuse
       }
     end
 

@@ -17,13 +17,23 @@ module Paddlegate
   #   interval; default 90 days.
   # - `group`: the group of the limiter, 1 to 512 bytes. In a cluster limiters that decide together
   #   ({#together}) need the same one. All processes must give a name the same group: with another
-  #   one, or none, it has another state. In memory the option has no effect.
+  #   one, or none, it has another state.
   # - `keyed`: `true` gives the limiter a state for each key: a limit per user, address or tenant.
   #   Every call then needs the `key:`, see {Limiter#with_key}; default `false`. A keyed limiter and
   #   one without keys of the same name have nothing in common.
   # - `statistics`: `false` keeps no statistics and no entry in {#limiters}, so that a server does
   #   less for each call; default `true`. The option is of this limiter: others of the name decide
   #   alike, whether they count or not.
+  # - `mode`: `:enforce` (default), or `:shadow` for the roll-out of a limit: it decides and counts
+  #   as ever but refuses nobody. A call that would be refused or would have to wait is granted at
+  #   once and charges nothing; {Decision#would_refuse} is the reason, and {Statistics} count it as
+  #   `shadow_refused`. A pause and a block that a command sets refuse as ever, and a cost that can
+  #   never pass raises {InvalidError}. {Live#override} overrides the mode in all processes.
+  # - `block_after`: `[refusals, within, for]`: after so many refusals (1 to 1,000,000) within a
+  #   time every call is refused for a time, with the reason `:blocked`; both are intervals from one
+  #   second to seven days. Of a keyed limiter it blocks a key. The refusals of all processes whose
+  #   limiters have the rule count, but not those by a pause or a block, nor waits that time out.
+  #   {Live#resume} ends a block. Default: never.
   # - `on_unavailable`: the behaviour while the store cannot decide. `:raise` (default) raises
   #   {UnavailableError}; `:fail_closed` refuses; `:fail_open` grants and never counts; `:local`
   #   decides in this process alone, with `local_share_percent` percent of every limit, from 1 to
@@ -50,15 +60,35 @@ module Paddlegate
       make(name, [[:window, limit, interval]], options, &block)
     end
 
-    # Creates a limiter with a burst of `capacity` units, which drains fully in `drain`.
-    def leaky(name, capacity, drain, **options, &block)
-      make(name, [[:leaky, capacity, drain]], options, &block)
+    # Creates a limiter with a burst of `capacity` units, which drains fully in `drain`. `refund` is
+    # as for {#points}.
+    def leaky(name, capacity, drain, refund: nil, **options, &block)
+      make(name, [[:leaky, capacity, drain, refund]], options, &block)
     end
 
     # Creates a limiter with a budget of `capacity` points, full again after `refill`. Calls give an
     # estimate and may correct it.
-    def points(name, capacity, refill, **options, &block)
-      make(name, [[:points, capacity, refill]], options, &block)
+    #
+    # `refund` is what a correction to a lower cost gives back: `:full` (default), the whole
+    # difference, or `:undrained`, at most what cannot have drained since the grant.
+    def points(name, capacity, refill, refund: nil, **options, &block)
+      make(name, [[:points, capacity, refill, refund]], options, &block)
+    end
+
+    # Creates a limiter of at most `limit` units, from 1 to 10^12, in each period of the calendar.
+    # All units return when a period ends, by the clock of the store.
+    #
+    #   quota("tenant-7", 50_000_000, :month, timezone: "Europe/Berlin", starts: "15")
+    #
+    # `per`: `:day`, `:week`, `:month`, `:quarter` or `:year`. `timezone`: `"UTC"` (default), an
+    # offset such as `"+05:30"`, or a name such as `"Europe/Berlin"`. `starts`: the start of the
+    # periods in local time, by default midnight, Monday, or the first day. Of days it is a time
+    # such as `"06:00"`, of weeks a day such as `"sunday"`, of months a day from `"1"` to `"31"` (in
+    # a shorter month its last day), of quarters and years month and day such as `"04-06"`; or for
+    # all of them a date at which one starts, such as `"2025-01-31"` or `"2025-01-31T09:30"`. Raises
+    # {InvalidError} with the argument `limit`, `per`, `timezone` or `starts`.
+    def quota(name, limit, per, timezone: nil, starts: nil, **options, &block)
+      make(name, [[:quota, limit, per, timezone, starts]], options, &block)
     end
 
     # Creates a limiter of `limit` starts per `interval`, evenly spaced, whatever their cost. By
@@ -193,7 +223,7 @@ module Paddlegate
       Library.limiter_page(store.handle, prefix, cursor)
     end
 
-    OPTIONS = %i[wait_timeout on_limit ttl group keyed statistics on_unavailable
+    OPTIONS = %i[wait_timeout on_limit ttl group keyed statistics mode block_after on_unavailable
                  local_share_percent].freeze
     private_constant :OPTIONS
 

@@ -8,33 +8,46 @@ module Paddlegate
     # due.
     CLAIM_TIMEOUT = Library::JOB_CLAIM_TIMEOUT
 
+    # The default time in seconds after which others pass a job of {#admit} by that has not called
+    # since its turn.
+    ADMISSION_CLAIM_TIMEOUT = Library::ADMISSION_CLAIM_TIMEOUT
+
     EXISTING_POSITION = -1
     END_OF_QUEUE = 0
-    private_constant :EXISTING_POSITION, :END_OF_QUEUE
+    NOT_GIVEN = -1
+    private_constant :EXISTING_POSITION, :END_OF_QUEUE, :NOT_GIVEN
 
     # Decides on a job and returns an {Admission}, whose `action` is what to do with the job. Never
     # waits.
     #
     # `id` names the job, 1 to 64 bytes. With a concurrency limit a repeated call for a running job
-    # takes nothing; a job that waits keeps its queue position, until one minute after the call
-    # should have been repeated. A job that runs again after a failure must use another id.
+    # takes nothing; a job that waits keeps its queue position. Others pass it by that has not
+    # called for `claim_timeout` after its turn, an interval, default {ADMISSION_CLAIM_TIMEOUT}; a
+    # minute later the position is lost. A job that runs again after a failure must use another id.
+    #
+    # `priority`, `share` and `weight` order the jobs that wait; see {Limiter}.
     #
     # `on_limit` is the action for a job over the limit: `:wait`, `:reschedule` or `:drop`; `:raise`
     # and `:ignore` leave the reaction to the caller and take no ticket. The default is the action
     # of the document from which the limiter was loaded, otherwise `:wait`.
-    def admit(id, on_limit: nil, cost: nil, estimate: nil, key: nil, settle_within: nil)
+    def admit(id, on_limit: nil, cost: nil, estimate: nil, key: nil, settle_within: nil,
+              claim_timeout: nil, priority: nil, share: nil, weight: nil)
       unless key.nil?
         return with_key(key).admit(id, on_limit: on_limit, cost: cost, estimate: estimate,
-                                       settle_within: settle_within)
+                                       settle_within: settle_within, claim_timeout: claim_timeout,
+                                       priority: priority, share: share, weight: weight)
       end
 
       id = Value.text("id", id)
       on_limit = on_limit_name(on_limit)
+      claim_timeout =
+        claim_timeout.nil? ? NOT_GIVEN : Value.interval("claim_timeout", claim_timeout)
+      order = Value.order(priority, share, weight)
       buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate, settle_within)
+      request = buffer.request(cost, estimate, settle_within, order)
       sent_at = Process.clock_gettime(Process::CLOCK_MONOTONIC)
       outputs = [buffer.admission, buffer.error]
-      buffer.check(@functions.admit(@handle, id, on_limit, request, *outputs))
+      buffer.check(@functions.admit_within(@handle, id, on_limit, claim_timeout, request, *outputs))
       admission = Admission.read(buffer.admission, self, sent_at, !estimate.nil?)
       buffer.checkin
       admission
@@ -64,20 +77,23 @@ module Paddlegate
     #
     # A ticket that is not claimed within `claim_timeout` after that time loses its queue position;
     # default {CLAIM_TIMEOUT}. With a `wait_timeout` the status is `:refused` when the wait is known
-    # to be longer.
+    # to be longer. `priority`, `share` and `weight` order the tickets; see {Limiter}.
     def enqueue(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil, key: nil,
-                settle_within: nil)
+                settle_within: nil, priority: nil, share: nil, weight: nil)
       wait = ticket_wait(claim_timeout, wait_timeout, END_OF_QUEUE)
-      queue(id, cost, estimate, settle_within, wait, key)
+      order = Value.order(priority, share, weight)
+      queue(id, cost, estimate, settle_within, wait, order, key)
     end
 
     # Retries the call of a ticket from {#enqueue}, ahead of new calls. Returns a {Decision} with
     # the status `:granted` or `:queued`, as {#enqueue} does, or `:no_ticket` without a ticket:
-    # cancelled, lapsed or claimed before.
+    # cancelled, lapsed or claimed before. A ticket keeps the place in the queue that its
+    # {#enqueue} took.
     def claim(id, cost: nil, estimate: nil, claim_timeout: nil, wait_timeout: nil, key: nil,
-              settle_within: nil)
+              settle_within: nil, priority: nil, share: nil, weight: nil)
       wait = ticket_wait(claim_timeout, wait_timeout, EXISTING_POSITION)
-      queue(id, cost, estimate, settle_within, wait, key)
+      order = Value.order(priority, share, weight)
+      queue(id, cost, estimate, settle_within, wait, order, key)
     end
 
     # Removes the ticket from the queue, and ends the lease that it may have become. Returns
@@ -105,9 +121,9 @@ module Paddlegate
       end
     end
 
-    def queue(id, cost, estimate, settle_within, wait, key)
+    def queue(id, cost, estimate, settle_within, wait, order, key)
       id = Value.text("id", id)
-      for_key(key) { |one| one.acquire_with_id(id, cost, estimate, settle_within, wait) }
+      for_key(key) { |one| one.acquire_with_id(id, cost, estimate, settle_within, wait, order) }
     end
 
     def ticket_wait(claim_timeout, wait_timeout, queue_position)

@@ -4,17 +4,19 @@ module Paddlegate
   # Wrappers with Ruby types for the functions of the C library, except the calls of limiters and
   # gates in {Native::FUNCTIONS}.
   module Library
-    # The names of kinds, reasons, settlements, actions and levels, by code. Only actions have a
-    # name for code 0.
-    KINDS = [nil, *(1..8).map { |number| Native.pg_kind_name(number).to_sym }].freeze
-    REASONS = [nil, *(1..10).map { |number| Native.pg_reason_name(number).to_sym }].freeze
+    # The names of kinds, reasons, settlements, actions and levels, by code; a code that has none is
+    # "?". Only actions have a name for code 0.
+    KINDS = [nil, *(1..11).map { |number| Native.pg_kind_name(number).to_sym }].freeze
+    REASONS = [nil, *(1..12).map { |number| Native.pg_reason_name(number).to_sym }].freeze
     SETTLEMENTS = [nil, *(1..8).map { |number| Native.pg_settlement_name(number).to_sym }].freeze
     ACTIONS = (0..4).map { |number| Native.pg_action_name(number).to_sym }.freeze
     LEVELS = [nil, *(1..3).map { |number| Native.pg_level_name(number).to_sym }].freeze
 
-    # The default maximum wait of limiters, and the default claim timeout of jobs, in seconds.
+    # The default maximum wait of limiters, and the default claim timeouts of tickets and of
+    # admissions, in seconds.
     WAIT_TIMEOUT = Native.pg_wait_timeout_us / 1_000_000.0
     JOB_CLAIM_TIMEOUT = Native.pg_job_claim_timeout_us / 1_000_000.0
+    ADMISSION_CLAIM_TIMEOUT = Native.pg_admission_claim_timeout_us / 1_000_000.0
 
     # The time in seconds for which an interrupted call waits for its cancellation.
     CANCEL_TIMEOUT = Native.pg_cancel_timeout_us / 1_000_000.0
@@ -79,6 +81,19 @@ module Paddlegate
     # Returns a copy of the limiter that keeps no statistics, and frees the original.
     def without_statistics(limiter)
       replace(limiter) { |*outputs| Native.pg_limiter_without_statistics(limiter, *outputs) }
+    end
+
+    # Returns a copy of the limiter in this mode, and frees the original.
+    def with_mode(limiter, mode)
+      replace(limiter) { |*outputs| Native.pg_limiter_with_mode(limiter, mode, *outputs) }
+    end
+
+    # Returns a copy of the limiter that blocks by itself, and frees the original. Times are in
+    # microseconds.
+    def with_block_after(limiter, refusals, within, lasts)
+      replace(limiter) do |*outputs|
+        Native.pg_limiter_with_block_after(limiter, refusals, within, lasts, *outputs)
+      end
     end
 
     # Returns a copy of the limiter with this behaviour when the store is unavailable, and frees the

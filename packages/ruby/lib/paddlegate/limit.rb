@@ -24,14 +24,22 @@ module Paddlegate
         new(:window, [limit, interval])
       end
 
-      # A burst of `capacity` units, which drains fully in `drain`.
-      def leaky(capacity, drain)
-        new(:leaky, [capacity, drain])
+      # A burst of `capacity` units, which drains fully in `drain`. `refund` is `:full` (default) or
+      # `:undrained`.
+      def leaky(capacity, drain, refund: nil)
+        new(:leaky, [capacity, drain, refund])
       end
 
-      # A budget of `capacity` points, full again after `refill`.
-      def points(capacity, refill)
-        new(:points, [capacity, refill])
+      # A budget of `capacity` points, full again after `refill`. `refund` is `:full` (default) or
+      # `:undrained`.
+      def points(capacity, refill, refund: nil)
+        new(:points, [capacity, refill, refund])
+      end
+
+      # At most `limit` units in each period of the calendar: `:day`, `:week`, `:month`, `:quarter`
+      # or `:year`.
+      def quota(limit, per, timezone: nil, starts: nil)
+        new(:quota, [limit, per, timezone, starts])
       end
 
       # `limit` starts per `interval`, evenly spaced.

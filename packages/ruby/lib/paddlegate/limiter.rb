@@ -16,6 +16,13 @@ module Paddlegate
   # For limiters that decide together ({Factories#together}) a key may be the name of one, and its
   # value a number or a Hash from labels: `cost: { "openai:gpt-5" => { tpm: 900 }, "team" => 3 }`.
   #
+  # `priority`, `share` and `weight` order the calls that wait in the queue. `priority` is from 0
+  # (default) to 9: higher first. `share` says whose call it is, such as a tenant, 1 to 128 bytes
+  # (default: nobody's): among the calls of one priority the shares take turns by what their calls
+  # cost, whatever the number of their calls. A share of `weight` 2 (from 1 to 1000, default 1) gets
+  # twice as much as one of weight 1; a weight needs a share. With one share and one priority the
+  # queue is first come, first served.
+  #
   # `key` names the state that a call is of, for a keyed limiter (`keyed: true`), which needs it in
   # every method but {#stats}: `allow?(key: "ann")` is `with_key("ann").allow?`.
   #
@@ -54,7 +61,8 @@ module Paddlegate
     # @api private
     # Called by {Factories}.
     def initialize(store, name, limits, wait_timeout: nil, on_limit: nil, ttl: nil, group: nil,
-                   keyed: nil, statistics: nil, on_unavailable: nil, local_share_percent: nil)
+                   keyed: nil, statistics: nil, mode: nil, block_after: nil, on_unavailable: nil,
+                   local_share_percent: nil)
       @name = Value.word("name", name).freeze
       @group = Value.word("group", group).freeze unless group.nil?
       keep_options(wait_timeout, on_limit)
@@ -65,6 +73,10 @@ module Paddlegate
       handle = Library.with_group(handle, @group)
       handle = Library.keyed(handle) if keyed
       handle = Library.without_statistics(handle) unless statistics
+      handle = Library.with_mode(handle, Value.word("mode", mode)) unless mode.nil?
+      unless block_after.nil?
+        handle = Library.with_block_after(handle, *Value.block_after(block_after))
+      end
       attach(store, Library.with_on_unavailable(handle, on_unavailable, local_share_percent))
     end
 
@@ -114,8 +126,10 @@ module Paddlegate
     # skips the block and returns {SKIPPED}. `used` is another name for `cost`. A lease is released
     # after the block, however the block ends; other units remain charged. A lease that ended before
     # the block causes a warning.
+    #
+    #   workers.within_limit(priority: 9, share: "acme", weight: 2) { work }
     def within_limit(cost: nil, estimate: nil, used: nil, wait_timeout: nil, id: nil, key: nil,
-                     settle_within: nil)
+                     settle_within: nil, priority: nil, share: nil, weight: nil)
       raise InvalidError.new("give one; without one, use acquire", "block") unless block_given?
       unless cost.nil? || used.nil?
         raise InvalidError.new("is another word for cost, give one of them", "used")
@@ -123,7 +137,8 @@ module Paddlegate
 
       limiter = key.nil? ? self : with_key(key)
       cost = used if cost.nil?
-      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, wait_timeout)
+      order = Value.order(priority, share, weight)
+      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, wait_timeout, order)
       begin
         permit = waiter.acquire
       rescue OverLimit
@@ -143,13 +158,16 @@ module Paddlegate
     # Takes the cost and returns a {Permit}. Waits in the queue for up to `wait_timeout`, an
     # interval; 0 does not wait.
     #
-    # The queue is first come, first served, across all processes. Raises {OverLimit} when the wait
+    # The queue is that of all processes: first come, first served, unless `priority` or `share` say
+    # otherwise. Raises {OverLimit} when the wait
     # times out, or at once when it is known to be longer. A wait that is interrupted (`Timeout`,
     # `Thread#kill`, a signal) gives back its ticket or lease; but what a first call without a reply
     # took under the caller's `id` stays until it is cancelled or ends after its timeout.
-    def acquire(cost: nil, estimate: nil, wait_timeout: nil, id: nil, key: nil, settle_within: nil)
+    def acquire(cost: nil, estimate: nil, wait_timeout: nil, id: nil, key: nil, settle_within: nil,
+                priority: nil, share: nil, weight: nil)
       limiter = key.nil? ? self : with_key(key)
-      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, wait_timeout)
+      order = Value.order(priority, share, weight)
+      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, wait_timeout, order)
       permit = waiter.acquire
     ensure
       waiter&.cancel unless permit
@@ -243,6 +261,25 @@ module Paddlegate
       settlement(key) { |handle, *outputs| @functions.correct(handle, id, *actual, *outputs) }
     end
 
+    # Reserves more units for the call of an open permit, such as a stream that grows: `units`, a
+    # number from 1 or a Hash as `cost`, all of them if every limit allows it, otherwise nothing.
+    # `permit` is as for {#correct}.
+    #
+    # Returns the {Decision}. The `permit` of a grant is the id with the sum, with which a later
+    # correction compares; the older ids stay valid. A refusal leaves the permit as it was. For a
+    # permit that is not open it returns `:already`, `:late` or `:unknown`, as {#correct} does. An
+    # extension does not wait behind the queue, and a repeated one reserves nothing twice. Raises
+    # {InvalidError} with the argument `units` when they can never be granted.
+    #
+    # With modules in place of the arguments it is `Object#extend`.
+    def extend(permit, units = nil, *modules, key: nil)
+      return super(*[permit, units, *modules].compact) if permit.is_a?(Module)
+
+      id = Value.permit(permit)
+      units = Value.cost("units", units)
+      for_key(key) { |limiter| limiter.call_extend(id, units) }
+    end
+
     # Ends the lease of a permit, from any process, and returns the settlement.
     #
     # `:released`: the lease has ended. `:late`: the lease had ended before, and another call may
@@ -281,10 +318,11 @@ module Paddlegate
     end
 
     # @api private
-    # Takes the cost under an id. `wait` has the arguments of {CallBuffer#wait}, or is `nil`.
-    def acquire_with_id(id, cost, estimate, settle_within, wait)
+    # Takes the cost under an id. `wait` has the arguments of {CallBuffer#wait}, or is `nil`;
+    # `order` is as in {Value.order}.
+    def acquire_with_id(id, cost, estimate, settle_within, wait, order = nil)
       buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate, settle_within)
+      request = buffer.request(cost, estimate, settle_within, order)
       wait &&= buffer.wait(*wait)
       buffer.check(@functions.acquire_with_id(@handle, request, id, wait, buffer.decision,
                                               buffer.error))
@@ -319,6 +357,18 @@ module Paddlegate
     end
 
     protected
+
+    # Returns the {Decision} of an extension, or the settlement of a permit that is not open.
+    def call_extend(id, units)
+      buffer = CallBuffer.checkout
+      buffer.check(@functions.extend(@handle, id, *units, buffer.result, buffer.decision,
+                                     buffer.error))
+      settlement = Library::SETTLEMENTS[buffer.result.get_int32(0)]
+      return read_decision(buffer) if settlement.nil?
+
+      buffer.checkin
+      settlement
+    end
 
     # Makes this copy the limiter of a key.
     def of_key(key, handle)

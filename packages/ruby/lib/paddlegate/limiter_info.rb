@@ -5,9 +5,11 @@ module Paddlegate
   #
   # `group`: the group, `nil` without one and in memory. `limits`: the limits of all policies of the
   # name as last used, each a Hash of `label`, `kind`, `amount`, `interval` and `offset` (seconds)
-  # as in a {RuntimeState}. `last_used`: seconds since 1970, to the minute; `nil` in memory, which
-  # does not record it. `ttl`: seconds for which the limiter is listed and its statistics are kept
-  # after that. `keyed`: whether it has a state for each key; all keys are one entry.
+  # as in a {RuntimeState}; that of a quota has `per` (a Symbol), `timezone` and `starts` too, and
+  # its `interval` is that of its longest period. `last_used`: seconds since 1970, to the minute;
+  # `nil` in memory, which does not record it. `ttl`: seconds for which the limiter is listed and
+  # its statistics are kept after that. `keyed`: whether it has a state for each key; all keys are
+  # one entry.
   LimiterInfo = Struct.new(:name, :group, :limits, :last_used, :ttl, :keyed) do
     # @api private
     # Reads a `pg_limiter_info`; `nil` for the one that marks the end of the list.
@@ -28,7 +30,7 @@ module Paddlegate
   # The offsets of the fields of a `pg_limiter_info`.
   LimiterInfo::GROUP = 520
   LimiterInfo::LIMITS = 1040
-  LimiterInfo::COUNT = 3344
-  LimiterInfo::KEYED = 3368
-  LimiterInfo::SIZE = 3376
+  LimiterInfo::COUNT = 6416
+  LimiterInfo::KEYED = 6440
+  LimiterInfo::SIZE = 6448
 end

@@ -14,17 +14,22 @@ module Paddlegate
     # During the pause a refusal has the reason `:paused`, and its `retry_after` is the time to the
     # end of the pause; waiters continue to wait.
     def pause(duration = nil, until: nil, key: nil)
-      deadline = binding.local_variable_get(:until)
-      if duration.nil? && deadline.nil?
-        raise InvalidError.new("is missing; give a duration or an end time", "duration")
-      end
-
-      span = interval("duration", duration)
-      deadline = time("until", deadline)
-      command(key) { |handle, *outputs| @functions.pause(handle, span, deadline, *outputs) }
+      times = deadline(duration, binding.local_variable_get(:until))
+      command(key) { |handle, *outputs| @functions.pause(handle, *times, *outputs) }
     end
 
-    # Ends a pause and wakes the waiters. Returns the {RuntimeState}.
+    # Refuses every call for `duration`, an interval, or until `until`, as {#pause} does, but with
+    # the reason `:blocked`: for a key that was abused. A block that ends later stays in force, and
+    # {#resume} ends it. Returns the {RuntimeState}.
+    #
+    #   login.block(:hour, key: "203.0.113.7")
+    def block(duration = nil, until: nil, key: nil)
+      times = deadline(duration, binding.local_variable_get(:until))
+      command(key) { |handle, *outputs| @functions.block(handle, *times, *outputs) }
+    end
+
+    # Ends a pause and a block, counts refusals anew (`block_after` of {Factories}), and wakes the
+    # waiters. Returns the {RuntimeState}.
     def resume(key: nil)
       command(key) { |handle, *outputs| @functions.resume(handle, *outputs) }
     end
@@ -38,12 +43,24 @@ module Paddlegate
     #   llm.override(limit: 50, label: :rpm, expires_in: :hour)
     #   llm.override(limits: { rpm: Paddlegate::Limit.window(50, :minute) })
     #
+    # Or overrides the `mode` of every limiter of the name, `:shadow` or `:enforce`, whatever its
+    # own; see {Factories}.
+    #
+    #   llm.override(mode: :shadow, expires_in: :hour)
+    #
     # All overrides of the limiter end after `expires_in`, an interval, or at `expires_at`, a Time
     # or a number of seconds since 1970; otherwise when they are removed, or when no call was
     # granted for 90 days.
-    def override(limit: nil, interval: nil, label: nil, limits: nil, expires_in: nil,
+    def override(limit: nil, interval: nil, label: nil, limits: nil, mode: nil, expires_in: nil,
                  expires_at: nil, key: nil)
       expiry = [interval("expires_in", expires_in), time("expires_at", expires_at)]
+      unless mode.nil?
+        unless [limit, interval, label, limits].all?(&:nil?)
+          raise InvalidError.new("give the mode or limits, not both", "mode")
+        end
+
+        return override_mode(Value.word("mode", mode), expiry, key)
+      end
       unless limits.nil?
         unless [limit, interval, label].all?(&:nil?)
           raise InvalidError.new("give the numbers of one limit or limits, not both", "limits")
@@ -56,14 +73,21 @@ module Paddlegate
       command(key) { |handle, *outputs| @functions.override(handle, *numbers, *outputs) }
     end
 
-    # Removes the override of one label, or all overrides without a label. Returns the
-    # {RuntimeState}.
-    def restore(label = nil, key: nil)
+    # Removes the override of one label, or with `mode: true` that of the mode; otherwise all
+    # overrides. Returns the {RuntimeState}.
+    def restore(label = nil, mode: false, key: nil)
+      if Value.switch("mode", mode, false)
+        raise InvalidError.new("give the mode or a label, not both", "mode") unless label.nil?
+
+        return override_mode(nil, [NOT_GIVEN, NOT_GIVEN], key)
+      end
+
       label = label(label)
       command(key) { |handle, *outputs| @functions.restore(handle, label, *outputs) }
     end
 
-    # Returns the {RuntimeState}: the pause, the overrides and the learned limits. Changes nothing.
+    # Returns the {RuntimeState}: the pause, the block, the overrides and the learned limits.
+    # Changes nothing.
     def runtime_state(key: nil)
       command(key) { |handle, *outputs| @functions.runtime_state_get(handle, *outputs) }
     end
@@ -149,6 +173,19 @@ module Paddlegate
     end
 
     private
+
+    # Returns a span and a time in microseconds, one of which is not given.
+    def deadline(duration, time)
+      if duration.nil? && time.nil?
+        raise InvalidError.new("is missing; give a duration or an end time", "duration")
+      end
+
+      [interval("duration", duration), time("until", time)]
+    end
+
+    def override_mode(mode, expiry, key)
+      command(key) { |handle, *outputs| @functions.override_mode(handle, mode, *expiry, *outputs) }
+    end
 
     def override_limits(limits, expiry, key)
       Policy.pack(limits) do |*array|

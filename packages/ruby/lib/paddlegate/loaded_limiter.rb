@@ -26,8 +26,8 @@ module Paddlegate
 
   # The offsets of the fields of a `pg_loaded_limiter`.
   LoadedLimiter::HANDLE = 520
-  LoadedLimiter::WAIT_TIMEOUT = 1120
-  LoadedLimiter::ON_LIMIT = 1128
-  LoadedLimiter::GROUP = 1144
-  LoadedLimiter::SIZE = 1664
+  LoadedLimiter::WAIT_TIMEOUT = 1888
+  LoadedLimiter::ON_LIMIT = 1896
+  LoadedLimiter::GROUP = 1912
+  LoadedLimiter::SIZE = 2432
 end

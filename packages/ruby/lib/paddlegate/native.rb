@@ -89,6 +89,7 @@ module Paddlegate
     attach_function :pg_action_name, [:int32], :string
     attach_function :pg_wait_timeout_us, [], :int64
     attach_function :pg_job_claim_timeout_us, [], :int64
+    attach_function :pg_admission_claim_timeout_us, [], :int64
     attach_function :pg_lock_timeout_us, [], :int64
     attach_function :pg_ttl_us, [], :int64
     attach_function :pg_reschedule_cap, [], :int64
@@ -113,6 +114,9 @@ module Paddlegate
     attach_function :pg_limiter_keyed, %i[pointer pointer pointer], :int32
     attach_function :pg_limiter_with_key, %i[pointer string pointer pointer], :int32
     attach_function :pg_limiter_without_statistics, %i[pointer pointer pointer], :int32
+    attach_function :pg_limiter_with_mode, %i[pointer string pointer pointer], :int32
+    attach_function :pg_limiter_with_block_after, %i[pointer int64 int64 int64 pointer pointer],
+                    :int32
     attach_function :pg_limiter_is_keyed, [:pointer], :int32
     attach_function :pg_together, %i[pointer pointer size_t pointer pointer], :int32
     attach_function :pg_check_allow, %i[pointer pointer], :int32
@@ -154,20 +158,23 @@ module Paddlegate
       acquire: %i[pointer pointer pointer pointer],
       peek: %i[pointer pointer pointer pointer],
       acquire_with_id: %i[pointer pointer string pointer pointer pointer],
-      admit: %i[pointer string string pointer pointer pointer],
+      admit_within: %i[pointer string string int64 pointer pointer pointer],
       admit_all: %i[pointer pointer size_t string int32 pointer pointer],
       invantive_gate_admit: %i[pointer pointer pointer pointer],
       debit: %i[pointer int64 pointer size_t pointer pointer],
       correct: %i[pointer string int64 pointer size_t pointer pointer],
+      extend: %i[pointer string int64 pointer size_t pointer pointer pointer],
       release: %i[pointer string pointer pointer],
       renew: %i[pointer string pointer pointer],
       cancel: %i[pointer string int32 pointer pointer],
       stats: %i[pointer pointer pointer],
       reset: %i[pointer pointer],
       pause: %i[pointer int64 int64 pointer pointer],
+      block: %i[pointer int64 int64 pointer pointer],
       resume: %i[pointer pointer pointer],
       override: %i[pointer string int64 int64 int64 int64 pointer pointer],
       override_limits: %i[pointer pointer size_t int64 int64 pointer pointer],
+      override_mode: %i[pointer string int64 int64 pointer pointer],
       restore: %i[pointer string pointer pointer],
       runtime_state_get: %i[pointer pointer pointer],
       apply_ojs_signal: %i[pointer string pointer pointer],

@@ -12,6 +12,7 @@ module Paddlegate
     def initialize(limiter, decision, sent_at, estimated)
       @limiter = limiter
       @decision = decision
+      @id = decision.permit
       @estimated = estimated
       return unless (lease = decision.lease)
 
@@ -19,11 +20,10 @@ module Paddlegate
       @pid = Process.pid
     end
 
-    # Returns the id with which any process may call {Limiter#correct}, {Limiter#release} and
-    # {Limiter#renew}; `nil` without an estimate or a concurrency limit.
-    def id
-      decision.permit
-    end
+    # Returns the id with which any process may call {Limiter#correct}, {Limiter#extend},
+    # {Limiter#release} and {Limiter#renew}; `nil` without an estimate or a concurrency limit. It
+    # changes when an extension is granted.
+    attr_reader :id
 
     # Returns whether the `on_unavailable` of the limiter granted the permit without the store.
     def degraded?
@@ -85,6 +85,25 @@ module Paddlegate
       end
 
       @limiter.correct(id, actual)
+    end
+
+    # Reserves more units for this call, such as a stream that grows: a number from 1 or a Hash, as
+    # a `cost` of {Limiter}. Returns the {Decision}, and after a grant {#correct} compares with the
+    # sum; or `:already`, `:late` or `:unknown` when the permit is not open. See {Limiter#extend}.
+    # Raises {InvalidError} for a call without an estimate. With modules in place of the units it is
+    # `Object#extend`.
+    #
+    #   permit.extend(500).allowed?
+    def extend(units, *modules)
+      return super if units.is_a?(Module)
+
+      unless @estimated
+        raise InvalidError.new("only a call with an estimate can be extended", "estimate")
+      end
+
+      extension = @limiter.extend(id, units)
+      @id = extension.permit || id if extension.is_a?(Decision) && extension.allowed?
+      extension
     end
 
     # Another name of {#correct}, as Sidekiq has it.

@@ -7,21 +7,25 @@ module Paddlegate
     ARGUMENTS = {
       bucket: %w[limit interval offset],
       window: %w[limit interval],
-      leaky: %w[capacity drain],
-      points: %w[capacity refill],
+      leaky: %w[capacity drain refund],
+      points: %w[capacity refill refund],
       throttle: %w[limit interval],
       concurrency: %w[limit lock_timeout],
+      quota: %w[limit per timezone starts],
       unlimited: [],
       paused: []
     }.freeze
 
     AMOUNTS = %w[limit capacity].freeze
 
-    # The sizes of a `pg_limit`, which has the pointer to its label at the end, and of a
+    # The arguments that are names, and the offsets of their pointers in a `pg_limit`.
+    NAMES = { "per" => 40, "timezone" => 48, "starts" => 56, "refund" => 64 }.freeze
+
+    # The sizes of a `pg_limit`, with the offset of the pointer to its label, and of a
     # `pg_labelled_limit`.
-    LIMIT_SIZE = 40
+    LIMIT_SIZE = 72
     LABEL = 32
-    LABELLED_SIZE = 72
+    LABELLED_SIZE = 168
 
     module_function
 
@@ -30,8 +34,8 @@ module Paddlegate
     def pack(limits)
       limits = read(limits)
       memory = FFI::MemoryPointer.new(:char, LIMIT_SIZE * [limits.size, 1].max)
-      labels = limits.map.with_index { |limit, i| put(memory + (LIMIT_SIZE * i), limit) }
-      yield(memory, limits.size).tap { labels.clear }
+      texts = limits.map.with_index { |limit, i| put(memory + (LIMIT_SIZE * i), limit) }
+      yield(memory, limits.size).tap { texts.clear }
     end
 
     # Converts limits, as in {pack}, to a list of {Limit}s.
@@ -56,14 +60,14 @@ module Paddlegate
       Limit.new(value.first, value.drop(1))
     end
 
-    # Writes a `pg_limit` and returns the memory of its label, which must be kept as long.
+    # Writes a `pg_limit` and returns the memory of its texts, which must be kept as long.
     def put(memory, limit)
-      memory.put_bytes(0, pack_limit(limit.kind, limit.numbers))
-      return if limit.label.nil?
-
-      label = FFI::MemoryPointer.from_string(label(limit.label))
-      memory.put_pointer(LABEL, label)
-      label
+      numbers, names = pack_limit(limit.kind, limit.numbers)
+      memory.put_bytes(0, numbers)
+      names[LABEL] = label(limit.label) unless limit.label.nil?
+      names.map do |offset, text|
+        FFI::MemoryPointer.from_string(text).tap { |it| memory.put_pointer(offset, it) }
+      end
     end
 
     # Returns the text of a label, which is a Symbol or a String.
@@ -71,6 +75,7 @@ module Paddlegate
       Value.word("label", label)
     end
 
+    # Returns the numbers of a `pg_limit`, and its names by their offsets.
     def pack_limit(kind, values)
       kind = kind.to_sym if kind.is_a?(String)
       arguments = ARGUMENTS.fetch(kind) do
@@ -79,22 +84,29 @@ module Paddlegate
       values = [1, *values] if kind == :throttle && values.size < 2
       check_count(kind, arguments, values)
       amount = interval = offset = 0
+      names = {}
       arguments.zip(values) do |argument, value|
         case argument
+        when *NAMES.keys then names[NAMES[argument]] = Value.word(argument, value) unless value.nil?
         when *AMOUNTS then amount = units(kind, argument, value)
         when "offset" then offset = Value.interval(argument, value || 0)
         when "lock_timeout" then interval = lock_timeout(value)
         else interval = Value.interval(argument, value)
         end
       end
-      [Library::KINDS.index(kind), amount, interval, offset].pack("lx4q3")
+      [[Library::KINDS.index(kind), amount, interval, offset].pack("lx4q3"), names]
     end
 
     # Returns the fields of a `pg_labelled_limit` as a Hash, times in seconds.
     def unpack_limit(bytes)
-      kind, amount, interval, offset, label = bytes.unpack("lx4q3Z33")
-      { label: label.to_sym, kind: Library::KINDS[kind], amount: amount,
-        interval: interval / 1_000_000.0, offset: offset / 1_000_000.0 }.freeze
+      kind, amount, interval, offset, label, per, *calendar = bytes.unpack("lx4q3Z33Z8Z65Z24")
+      limit = { label: label.to_sym, kind: Library::KINDS[kind], amount: amount,
+                interval: interval / 1_000_000.0, offset: offset / 1_000_000.0 }
+      unless per.empty?
+        timezone, starts = calendar.map { |text| text.force_encoding("UTF-8").freeze }
+        limit.update(per: per.to_sym, timezone: timezone, starts: starts)
+      end
+      limit.freeze
     end
 
     # Returns the limits in an array of `count` `pg_labelled_limit` at offset `at`.

@@ -14,8 +14,10 @@ module Paddlegate
   # - `reclaimed`: leases that had ended without a release when another lease was granted
   # - `lapsed`: tickets that lost their queue position because they were not claimed in time
   # - `leases`, `tickets`: current leases, and current tickets in the queue
+  # - `shadow_refused`: calls that only `mode: :shadow` let pass; they count neither as granted nor
+  #   as refused
   Statistics = Struct.new(:granted, :refused, :waited, :wait_time, :units, :corrections, :held_time,
-                          :overages, :reclaimed, :lapsed, :leases, :tickets) do
+                          :overages, :reclaimed, :lapsed, :leases, :tickets, :shadow_refused) do
     # @api private
     # Creates statistics from the numbers of a `pg_statistics`.
     def self.of(numbers)

@@ -55,12 +55,34 @@ module Paddlegate
       value.map { |label, units| [word(argument, label), whole(argument, units), key] }
     end
 
+    # Returns the place of a call in a queue as `[priority, share, weight]`, with 0 and `nil` for
+    # what is not given; `nil` when nothing is.
+    def order(priority, share, weight)
+      return if priority.nil? && share.nil? && weight.nil?
+
+      # In a `pg_request`, a weight of 0 stands for "not given".
+      reject("must be from 1 to 1000", "weight", weight) if weight.eql?(0)
+      [priority.nil? ? 0 : whole("priority", priority), share.nil? ? nil : word("share", share),
+       weight.nil? ? 0 : whole("weight", weight)]
+    end
+
     # Returns an interval in microseconds.
     def interval(argument, value)
       case value
       when Symbol, String then Library.parse_interval(argument, text(argument, value.to_s))
       else [seconds(argument, value) * 1_000_000, MAX].min.round
       end
+    end
+
+    # Returns the numbers of a rule `[refusals, within, for]`, times in microseconds. All errors
+    # name the rule.
+    def block_after(rule)
+      unless rule.is_a?(Array) && rule.size == 3
+        reject("must be [refusals, within, for]", "block_after", rule)
+      end
+
+      refusals, *times = rule
+      [whole("block_after", refusals), *times.map { |time| interval("block_after", time) }]
     end
 
     # Returns a maximum wait in seconds.

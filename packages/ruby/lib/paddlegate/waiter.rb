@@ -15,7 +15,8 @@ module Paddlegate
 
     attr_reader :limiter
 
-    def initialize(limiter, id, cost, estimate, settle_within, wait_timeout)
+    # `order` is as in {Value.order}.
+    def initialize(limiter, id, cost, estimate, settle_within, wait_timeout, order = nil)
       @limiter = limiter
       # Whether only this call has the id, so that a ticket or a lease under it belongs to this
       # call.
@@ -24,6 +25,7 @@ module Paddlegate
       @cost = cost
       @estimate = estimate
       @settle_within = settle_within
+      @order = order
       max_wait = wait_timeout.nil? ? limiter.wait_timeout : Value.wait_timeout(wait_timeout)
       @max_wait_us = Value.interval("wait_timeout", max_wait)
     end
@@ -91,7 +93,7 @@ module Paddlegate
       @channel = channel
       @decision = nil
       @sent_at = now
-      decision = @limiter.acquire_with_id(@id, @cost, @estimate, @settle_within, next_wait)
+      decision = @limiter.acquire_with_id(@id, @cost, @estimate, @settle_within, next_wait, @order)
       @state = state if decision.status == :queued
       @state&.on_decision(now, decision)
       @decision = decision

@@ -7,16 +7,17 @@ module Paddlegate
       class Base
         NAME = /\A[A-Za-z0-9_-]+\z/
         OPTIONS = %i[wait_timeout policy ttl reschedule backoff group keyed statistics
-                     on_unavailable local_share_percent].freeze
+                     mode block_after on_unavailable local_share_percent].freeze
 
         # The keywords of {#within_limit}.
-        ARGUMENTS = %i[key].freeze
+        ARGUMENTS = %i[key priority share weight].freeze
         private_constant :NAME, :OPTIONS
 
         attr_reader :name
 
         # The options with their defaults, times in seconds; `reschedule`, `backoff`, `group`,
-        # `keyed`, `statistics` and `local_share_percent` only if they were given. Frozen.
+        # `keyed`, `statistics`, `mode`, `block_after` and `local_share_percent` only if they were
+        # given. Frozen.
         attr_reader :options
 
         # The limit in units: at once, in the interval, or in the bucket.
@@ -40,7 +41,8 @@ module Paddlegate
         # `estimate` (points limiters): the estimated units; the block gets a handle whose
         # `points_used(actual)` corrects the estimate. `settle_within` (points limiters): how long
         # it can be corrected, an interval from 5 minutes (default) to 7 days. `key` (limiters with
-        # `keyed: true`): the key whose limit it is, 1 to 512 bytes.
+        # `keyed: true`): the key whose limit it is, 1 to 512 bytes. `priority`, `share` and
+        # `weight` order the calls that wait, as those of {Paddlegate::Limiter}.
         def within_limit(**arguments, &block)
           unknown = arguments.keys - self.class::ARGUMENTS
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
@@ -96,8 +98,8 @@ module Paddlegate
         end
 
         def create(store)
-          given = options.slice(:ttl, :group, :keyed, :statistics, :on_unavailable,
-                                :local_share_percent)
+          given = options.slice(:ttl, :group, :keyed, :statistics, :mode, :block_after,
+                                :on_unavailable, :local_share_percent)
           given[:on_limit] = options[:policy]
           Inner.new(self, store, name, @limits, wait_timeout: max_wait, **given)
         end
@@ -119,16 +121,17 @@ module Paddlegate
           unknown = options.keys - OPTIONS
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 
-          wait, policy, ttl, reschedule, backoff, group, keyed, statistics, mode, share =
-            options.values_at(*OPTIONS)
+          wait, policy, ttl, reschedule, backoff = options.values_at(*OPTIONS)
+          others = options.slice(:group, :keyed, :statistics, :mode, :block_after,
+                                 :local_share_percent)
+          on_unavailable = options[:on_unavailable]
           Paddlegate::Limiter.ignores?(policy, "policy") unless policy.nil?
           { wait_timeout: wait.nil? ? Library::WAIT_TIMEOUT : Value.wait_timeout(wait),
             policy: policy.nil? ? :raise : policy,
             ttl: ttl.nil? ? Library::TTL : Value.interval("ttl", ttl) / 1_000_000.0,
             reschedule: reschedule && Value.whole("reschedule", reschedule),
-            backoff: backoff && Configuration.check_backoff(backoff), group: group, keyed: keyed,
-            statistics: statistics, on_unavailable: mode.nil? ? :raise : mode,
-            local_share_percent: share }.compact
+            backoff: backoff && Configuration.check_backoff(backoff), **others,
+            on_unavailable: on_unavailable.nil? ? :raise : on_unavailable }.compact
         end
       end
     end

@@ -56,7 +56,7 @@ module Paddlegate
 
       # Created by {Limiter.bucket}.
       class Bucket < Base
-        ARGUMENTS = %i[used key].freeze
+        ARGUMENTS = %i[used key priority share weight].freeze
         INTERVALS = %w[second minute hour day].freeze
         private_constant :INTERVALS
 
@@ -81,7 +81,7 @@ module Paddlegate
 
       # Created by {Limiter.window}.
       class Window < Base
-        ARGUMENTS = %i[used key].freeze
+        ARGUMENTS = %i[used key priority share weight].freeze
 
         # @api private
         def initialize(name, limit, interval, options)
@@ -101,7 +101,7 @@ module Paddlegate
       # Created by {Limiter.leaky}. Each metric calls the server; {#stats} returns all metrics in
       # one call.
       class Leaky < Base
-        ARGUMENTS = %i[used key].freeze
+        ARGUMENTS = %i[used key priority share weight].freeze
 
         # @api private
         def initialize(name, size, drain, options)
@@ -126,7 +126,7 @@ module Paddlegate
 
       # Created by {Limiter.points}.
       class Points < Base
-        ARGUMENTS = %i[estimate settle_within key].freeze
+        ARGUMENTS = %i[estimate settle_within key priority share weight].freeze
 
         # @api private
         def initialize(name, points, refill, options)

@@ -1,0 +1,86 @@
+//! `extend`: more units for an open permit. Twin of `extend.lua`.
+
+use crate::base::charge::Charge;
+use crate::base::error::Result;
+use crate::engine::permits;
+use crate::engine::reply::{Extended, Reply};
+use crate::engine::state::{Change, Demand, Evaluation};
+use crate::engine::transaction::Transaction;
+use crate::model::decision::Status;
+use crate::model::permit::{PERMIT_TIMEOUT, Permit, Settlement};
+
+/// A permit as the state knows it, which may have been extended since the caller got its id.
+pub(super) struct OpenPermit {
+    pub(super) key: String,
+    pub(super) deadline: u64,
+    /// In the order of the policy.
+    pub(super) charged: Charge,
+}
+
+impl Transaction<'_> {
+    /// Reserves more units for the call of a permit, if all limits allow it. It does not wait behind the queue, whose calls
+    /// came after that of the permit.
+    ///
+    /// What the caller's id says and the units make the sum: a repeated call reserves nothing twice.
+    pub(crate) fn extend(mut self, permit: &Permit<'_>, units: &Charge) -> Result<Extended> {
+        let open = match self.open_permit(permit) {
+            Ok(open) => open,
+            Err(settlement) => return Ok(Err(settlement)),
+        };
+        let Some(granted) = self.own.in_policy_order(&permit.charged) else { return Ok(Err(Settlement::Unknown)) };
+        let limits = self.own.limits().iter().enumerate();
+        let taken = Charge::each(limits.map(|(i, limit)| {
+            let sum = granted.of(i) + units.of(i);
+            if limit.counts_starts() { 0 } else { sum.saturating_sub(open.charged.of(i)) }
+        }));
+        self.policy.check_fits(self.own, "units", &taken)?;
+        let ask = Demand { cost: Some(&taken), change: Change::Cost, ..Demand::default() };
+        let mut evaluation = self.state.decide(&self.policy, self.now, ask);
+        let sum = Charge::each((0..self.own.limits().len()).map(|i| open.charged.of(i) + taken.of(i))).simplest();
+        let charge = self.own.in_tag_order(&sum);
+        if taken.most() == 0 {
+            evaluation = Evaluation { wait: 0, ..evaluation };
+        }
+        let status = if evaluation.wait == 0 { Status::Granted } else { Status::Refused };
+        let amount = Some(self.policy.capacity(evaluation.index));
+        let reply = Reply { amount, ..Reply::new(status, &evaluation, self.now) };
+        if taken.most() == 0 || evaluation.wait > 0 {
+            self.state.skew = self.skew;
+            return Ok(Ok((reply, charge)));
+        }
+        self.state.permits.extend(&open.key, charge, open.deadline);
+        for i in 0..self.policy.limits().len() {
+            if let Some(log) = self.state.log(&self.policy, i) {
+                log.push(self.now, taken.of(i), evaluation.levels[i]);
+            }
+        }
+        self.state.statistics.units += taken.most();
+        self.state.settle(&self.policy, &evaluation.levels, self.now, self.skew);
+        self.advance();
+        self.keep_queue_summary();
+        Ok(Ok((reply, charge)))
+    }
+
+    /// Returns the open permit of an id, perhaps of one that it had before an extension.
+    pub(super) fn open_permit(&self, permit: &Permit<'_>) -> std::result::Result<OpenPermit, Settlement> {
+        let (now, permits) = (self.now, &self.state.permits);
+        let mut key = permits::key(self.own, permit);
+        let mut charged = permit.charged;
+        if permits.mark(&key).is_none()
+            && let Some(extended) = permits.extended(&key)
+        {
+            key = permits::key(self.own, &Permit { charged: extended, ..*permit });
+            charged = extended;
+        }
+        match permits.mark(&key) {
+            Some(mark) if mark % 2 == 1 && now < mark / 2 => Err(Settlement::Already),
+            Some(mark) if mark % 2 == 0 && now < mark / 2 => {
+                let charged = self.own.in_policy_order(&charged).ok_or(Settlement::Unknown)?;
+                Ok(OpenPermit { key, deadline: mark / 2, charged })
+            }
+            // The time of every permit is at least this long. A younger one was forgotten or settled, or is of another policy.
+            _ if now >= permit.granted_at + PERMIT_TIMEOUT.0 => Err(Settlement::Late),
+            _ => Err(Settlement::Unknown),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Mutants of joining the queue.
+
+use super::Mutant;
+
+pub const JOIN: &[Mutant] = &[
+    (
+        "enter: two tickets get the same number",
+        "local number = read_counter() + 1\n",
+        "local number = max(read_counter(), 1)\n",
+    ),
+    (
+        "enter: a ticket number never given is accepted",
+        "requested and requested <= counter and requested or nil",
+        "requested",
+    ),
+    (
+        "enter: a returning waiter does not get its ticket number back",
+        "requested and requested <= counter and requested or nil",
+        "nil",
+    ),
+    (
+        "enter: a returning waiter has no units ahead",
+        "known and min(known, ticket and MAX or total) or total",
+        "known and 0 or total",
+    ),
+    (
+        "enter: a returning waiter has all tickets ahead",
+        "return call('ZCOUNT', queue_key, '-inf', to_text(min(requested, LEVEL - 1) - priority * LEVEL))",
+        "return ctx.tickets",
+    ),
+    ("enter: ticket numbers do not rise", "max(counter, own.number)", "counter"),
+    (
+        "enter: a new ticket records no units ahead",
+        "known and min(known, ticket and MAX or total) or total",
+        "known and min(known, ticket and MAX or total) or 0",
+    ),
+    ("enter: a new ticket is not counted in the queue", "      ctx.tickets = ctx.tickets + 1\n", ""),
+    ("enter: the units of a new ticket are not counted", "    add_loads(ctx.queued, own, 1)\n", ""),
+    ("enter: a ticket keeps the limits of the policy that queued it", "    if is_same then\n", "    if ticket then\n"),
+    (
+        "costs: a ticket keeps the cost of its first call",
+        "is_same = is_same and ticket.units[ctx.limits[i].record_tag] == own_units[i]",
+        "is_same = is_same",
+    ),
+    ("costs: the cost of the call before is still queued", "      add_loads(ctx.queued, ticket, -1)\n", ""),
+    ("costs: the loads of all tickets are not kept", "      add_loads(totals, own, 1)\n", ""),
+    (
+        "priority: a returning waiter is counted among those of priority 0",
+        "to_text(min(requested, LEVEL - 1) - priority * LEVEL)",
+        "to_text(min(requested, LEVEL - 1))",
+    ),
+    ("priority: a new call is behind all tickets", "priority == 0 and share == '' and not ctx.queued.r", "share == ''"),
+    (
+        "priority: a call of priority 0 passes those of a higher one",
+        "call('ZADD', queue_key, to_text(own.number - own.priority * LEVEL), id)",
+        "call('ZADD', queue_key, to_text(own.number), id)",
+    ),
+    (
+        "shares: the weight counts for nothing",
+        "cost = (cost - cost % weight) / weight + (cost % weight > 0 and 1 or 0)",
+        "",
+    ),
+    ("shares: a share has no more than one ticket in a row", "(read_share())) + cost, LEVEL)", "0) + cost, LEVEL)"),
+    (
+        "shares: a new share begins at the beginning",
+        "max(last_granted or max(read_counter(), 1), (read_share()))",
+        "(read_share())",
+    ),
+    (
+        "shares: the last of a tie is the first",
+        "number + (tie and min(tie + 1 - score, TIES) or 0), number",
+        "number, number",
+    ),
+    (
+        "shares: a grant without a ticket is no turn",
+        "ticket and ticket.number or next_number())",
+        "ticket and ticket.number or 0)",
+    ),
+    ("shares: the number of a share falls", "max(last, share_number), tickets + 1", "share_number, tickets + 1"),
+];
