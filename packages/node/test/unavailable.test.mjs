@@ -210,7 +210,9 @@ test("who waited when the server went away is refused, and gives its ticket back
   const limiter = pg.concurrent(name, 1, { onUnavailable: "fail_closed", waitTimeoutMs: 60_000 });
   const waiting = limiter.acquire();
   const refused = assert.rejects(waiting, { reason: "unavailable" });
-  await until(async () => (await sure.stats()).tickets === 1);
+  // Its second connection, for wake-ups: it knows that it has a ticket.
+  await until(() => own.asked === 2);
+  assert.equal((await sure.stats()).tickets, 1);
   own.shut();
   await refused;
   // It has tried to by now, but nobody has let it in yet.

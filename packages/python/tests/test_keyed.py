@@ -227,6 +227,7 @@ VERBS: dict[str, tuple[Any, ...]] = {
     "admit": ("job",),
     "admit_all": (["job"],),
     "pause": (50,),
+    "block": (50,),
     "resume": (),
     "override": (2, "hour"),
     "restore": (),

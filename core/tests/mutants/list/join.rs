@@ -57,7 +57,7 @@ pub const JOIN: &[Mutant] = &[
     ),
     (
         "shares: the weight counts for nothing",
-        "cost = (cost - cost % weight) / weight + (cost % weight > 0 and 1 or 0)",
+        "cost = math.floor((cost - cost % weight) / weight) + (cost % weight > 0 and 1 or 0)",
         "",
     ),
     ("shares: a share has no more than one ticket in a row", "(read_share())) + cost, LEVEL)", "0) + cost, LEVEL)"),
