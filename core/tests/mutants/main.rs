@@ -1,11 +1,13 @@
 //! Mutation test of the script: each mutant has one small mistake, and the checks must detect every mutant.
 //!
-//! A run tries all mutants. `PADDLEGATE_MUTANTS=4` tries a fourth of them, which `PADDLEGATE_SEED` picks.
+//! A run tries all mutants. `PADDLEGATE_MUTANTS=4` tries a fourth of them, which `PADDLEGATE_SEED` picks;
+//! `PADDLEGATE_MUTANT=queue:` tries those whose description contains the text.
 #![allow(unreachable_pub)]
 
 mod admin;
 mod check;
 mod list;
+mod orders;
 mod policies;
 mod scenario;
 mod script;
@@ -32,7 +34,8 @@ fn the_checks_detect_every_mutant_of_the_script() {
     assert!(files_match_the_library(), "the library was compiled from other files");
     checks.assert_pass(&server);
     let (shares, picked) = share();
-    let mutants: Vec<_> = all().skip(picked).step_by(shares).collect();
+    let mutants: Vec<_> =
+        all().filter(|(_, (what, ..))| is_chosen(what)).skip(picked).step_by(shares).collect();
     println!("{} of {} mutants: share {picked} of {shares}", mutants.len(), all().count());
     let mut survivors = Vec::new();
     for (file, mutant) in mutants {
@@ -65,6 +68,11 @@ fn files_match_the_library() -> bool {
 /// Returns all mutants, each with the index of its file.
 fn all() -> impl Iterator<Item = (usize, &'static Mutant)> {
     FILES.iter().enumerate().flat_map(|(file, lua)| lua.mutants.iter().map(move |mutant| (file, mutant)))
+}
+
+/// Returns whether this run tries the mutants of this description.
+fn is_chosen(what: &str) -> bool {
+    env::var("PADDLEGATE_MUTANT").map_or(true, |text| text.split('|').any(|text| what.contains(text)))
 }
 
 /// Returns the number of shares of the mutants, and the index of the share that this run tries.

@@ -4,6 +4,7 @@ use paddlegate::Kind;
 
 use crate::admin;
 use crate::check::value;
+use crate::orders;
 use crate::policies;
 use crate::support::sequence::Spec;
 use crate::support::workload::{
@@ -18,13 +19,14 @@ pub const SELECTED_SEEDS: &[u64] = &[
 ];
 
 /// Each of these seeds detects some mutant of a mode or a block.
-pub const MODE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+pub const MODE_SEEDS: &[u64] =
+    &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 87, 47, 179, 31, 38, 116, 17, 15, 203, 77, 123, 23];
 
 /// The same of workloads with several policies.
-pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47, 97];
+pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47, 97, 42];
 
 /// The same of workloads with priorities and shares.
-pub const SHARE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11];
+pub const SHARE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 232, 79, 45, 95, 77];
 
 const KINDS: [&[Kind]; 6] = [
     &[Kind::Concurrency],
@@ -79,14 +81,14 @@ pub fn random_policies(seed: u64) -> Workload {
 
 /// Returns cases that random workloads rarely contain.
 pub fn rare() -> Vec<Workload> {
-    let new = [quotas(), extensions()].concat();
+    let new = [quotas(), extensions(), orders::shares(), orders::turns(), orders::passed(), orders::refusals()].concat();
     [wakeups(), leases(), rates(), policies::cases(), admin::admin_commands(), admin::reports(), new].concat()
 }
 
 /// The options of a waiter that returns with its previous ticket number.
-const NO_ORDER: Order = Order { priority: 0, share: 0, weight: 1 };
+pub const NO_ORDER: Order = Order { priority: 0, share: 0, weight: 1 };
 
-const RETURNING: WaitOptions = WaitOptions {
+pub const RETURNING: WaitOptions = WaitOptions {
     max_wait: 1_000_000_000,
     claim_timeout: 1,
     channel: Channel::None,
@@ -109,7 +111,7 @@ pub fn wait(caller: usize, units: u64, claim_timeout: u64, channel: Channel) -> 
     Step::Enter { caller, units: Asked::All(units), estimate: false, wait: Some(waiting) }
 }
 
-fn release(caller: usize) -> Step {
+pub fn release(caller: usize) -> Step {
     Step::Release { caller }
 }
 

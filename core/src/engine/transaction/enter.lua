@@ -196,7 +196,7 @@ if verb == 'acquire' then
 
       -- Takes or keeps a position in the queue. A wait that a release can shorten is checked again in any case, and a ticket
       -- with a channel, for which a process waits, shows that the process is alive.
-      local delay = wait > rate and max(rate, min(wait, RECHECK)) or wait < MAX and wait or RECHECK
+      local delay = wait < MAX and wait or RECHECK
       if channel ~= '' then
         delay = min(delay, RECHECK)
       elseif wait > rate then

@@ -217,11 +217,7 @@ impl Transaction<'_> {
         ticket: Option<Ticket>,
     ) -> Reply {
         let wait = evaluation.wait;
-        let mut check_after = match wait {
-            _ if wait > evaluation.rate => evaluation.rate.max(wait.min(RECHECK.0)),
-            _ if wait == MAX_TIME.0 => RECHECK.0,
-            _ => wait,
-        };
+        let mut check_after = if wait == MAX_TIME.0 { RECHECK.0 } else { wait };
         if !waiting.channel.is_empty() {
             check_after = check_after.min(RECHECK.0);
         } else if wait > evaluation.rate {

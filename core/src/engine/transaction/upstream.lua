@@ -84,7 +84,7 @@ if verb == 'learn' or verb == 'correct' then
         -- The upstream has seen what is open for four minutes, however long it stays open.
         local open_since = (string.match(open[i], '^.*:(%d+):[%d,]+$') or reported_at) + 0
         is_shared = is_shared and (open[i + 1] % 2 == 1 or open_since + PERMIT_TIMEOUT >= reported_at + SETTLED_MEMORY)
-        if is_shared and not (settles and open[i] == permit) then
+        if is_shared and open[i] ~= permit then
           is_open = true
           for j = 1, open[i + 1] % 2 == 0 and limit_count or 0 do
             in_flight[j] = in_flight[j] + (open_units[j] or 0)

@@ -151,8 +151,16 @@ pub const ENTER: &[Mutant] = &[
         "if units == 0 then\n      keep_skew()",
         "if false then\n      keep_skew()",
     ),
-    ("enter: a waiter does not recheck before its grant is due", "max(rate, min(wait, RECHECK))", "wait"),
-    ("enter: a waiter rechecks before its rate allows a grant", "max(rate, min(wait, RECHECK))", "min(wait, RECHECK)"),
+    (
+        "enter: a job does not recheck before its grant is due",
+        "delay = max(rate, min(wait, until_turn()))",
+        "delay = max(rate, wait)",
+    ),
+    (
+        "enter: a job rechecks before its rate allows a grant",
+        "delay = max(rate, min(wait, until_turn()))",
+        "delay = min(wait, until_turn())",
+    ),
     (
         "enter: the claim timeout begins at once",
         "now + delay, now + delay + claim_timeout + keep",

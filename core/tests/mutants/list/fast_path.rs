@@ -5,11 +5,6 @@ use super::Mutant;
 pub const FAST_PATH: &[Mutant] = &[
     ("quota: it is decided as a bucket", "if kind == 'b' then\n        count", "if true then\n        count"),
     (
-        "quota: its record is read as that of a meter",
-        "elseif kind == 'b' or kind == 'q' then\n      local count",
-        "elseif kind == 'b' then\n      local count",
-    ),
-    (
         "clock: a peek writes the changed skew",
         "    elseif writes then\n      if wait > 0 then",
         "    else\n      if writes and wait > 0 then",

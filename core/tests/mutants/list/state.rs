@@ -72,7 +72,8 @@ pub const STATE: &[Mutant] = &[
     ("reset: any number of keys is deleted", "if #keys < 100 then", "if true then"),
     ("reset: the windows of some policies are kept", "if #keys < 100 then", "if #keys < 35 then"),
     ("reset: windows with a label of their own are kept", "string.gsub(tag, ':', '.')", "tag"),
-    ("reset: the leases of another policy are kept", "for i = 1, #KEYS do", "for i = 1, #KEYS - 1 do"),
+    ("reset: the leases of another policy are kept", "for i = 1, #KEYS do", "for i = 1, #KEYS - 2 do"),
+    ("reset: the charges of extended permits are kept", "for i = 1, #KEYS do", "for i = 1, #KEYS - 1 do"),
     ("reset: a state of a foreign type cannot be reset", "type(text) == 'string' and text or ''", "text or ''"),
     (
         "check: a damaged summary of the queue is accepted",

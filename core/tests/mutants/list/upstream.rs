@@ -200,10 +200,9 @@ pub const UPSTREAM: &[Mutant] = &[
     ("learn: unread permits add no units in flight", "math.ceil(in_flight[i] / MAX_OPEN)", "0"),
     (
         "learn: the report's own permit counts as open",
-        "if is_shared and not (settles and open[i] == permit) then",
+        "if is_shared and open[i] ~= permit then",
         "if is_shared then",
     ),
-    ("learn: the report's own permit never counts as open", "(settles and open[i] == permit)", "(open[i] == permit)"),
     ("learn: settled permits count as open", "open[i + 1] % 2 == 0 and limit_count or 0", "limit_count"),
     ("learn: an end close to the known end counts as another", "<= SAME_END", "<= 0"),
     ("learn: every end counts as the known end", "<= SAME_END", "<= b"),

@@ -9,11 +9,11 @@ use crate::support::raw::Reply;
 
 const SECOND: u64 = 1_000_000;
 
-fn estimate(script: &mut Script, request: Request<'_>, at: u64) -> Result<String, String> {
+pub(super) fn estimate(script: &mut Script, request: Request<'_>, at: u64) -> Result<String, String> {
     script.decision(Operation::Acquire(request), at)?.permit.ok_or("no permit".to_owned())
 }
 
-fn extend(script: &mut Script, permit: &str, at: u64) -> Result<(), String> {
+pub(super) fn extend(script: &mut Script, permit: &str, at: u64) -> Result<(), String> {
     match script.answer(Operation::Extend { permit, units: 1.into() }, at)? {
         Answer::Extension(extension) if extension.allowed() => Ok(()),
         other => Err(format!("{other:?}")),

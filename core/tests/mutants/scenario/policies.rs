@@ -8,7 +8,7 @@ use paddlegate::{
 };
 
 use super::expiry::check_expiry;
-use super::{HOUR, NOW, enter, estimate, key, limit, take};
+use super::{HOUR, NOW, enter, estimate, extensions, key, limit, take};
 use crate::script::Script;
 use crate::support::raw::Reply;
 use crate::support::script_client::ScriptClient;
@@ -156,6 +156,9 @@ pub(super) fn reset(port: u16, text: &str) -> Result<(), String> {
     script.resize(&meter);
     take(&mut script);
     reset(&mut script, "other policies")?;
+    let permit = extensions::estimate(&mut script, Request::estimate(1), NOW)?;
+    extensions::extend(&mut script, &permit, NOW)?;
+    reset(&mut script, "an extended permit")?;
     for number in [1, 2] {
         script.resize(&[other(Kind::Window, number)]);
         take(&mut script);

@@ -1,0 +1,147 @@
+//! Cases of priorities, shares and turns that random workloads rarely contain.
+
+use paddlegate::{Kind, Mode};
+
+use crate::support::workload::{Admin, Asked, Channel, Order, Step, WaitOptions, Workload};
+use crate::workloads::{NO_ORDER, RETURNING, limit, release, take, wait};
+
+const SECOND: u64 = 1_000_000;
+
+fn one_at_once(steps: Vec<Step>) -> Workload {
+    Workload { limits: vec![limit(Kind::Concurrency, 1, 30)], steps }
+}
+
+fn enter(caller: usize, options: WaitOptions) -> Step {
+    Step::Enter { caller, units: Asked::All(1), estimate: false, wait: Some(options) }
+}
+
+fn ordered(priority: u8, share: u8) -> WaitOptions {
+    let order = Order { priority, share, weight: 1 };
+    WaitOptions { claim_timeout: 60 * SECOND, position: 0, order, ..RETURNING }
+}
+
+/// Returns cases of the order of tickets.
+pub fn shares() -> Vec<Workload> {
+    let queue = |caller, share| enter(caller, ordered(0, share));
+    let cancel = |caller| Step::Cancel { caller, gave_up: false };
+    vec![
+        // A share without tickets begins anew, whether it had one or two.
+        one_at_once(vec![take(0, 1), queue(1, 1), queue(2, 2), cancel(1), queue(3, 1), queue(4, 2)]),
+        one_at_once(vec![take(0, 1), queue(1, 1), queue(2, 1), queue(3, 2), cancel(1), cancel(2), queue(4, 1)]),
+        // A turn of a higher priority is one of that priority alone.
+        one_at_once(vec![
+            take(0, 1),
+            enter(1, ordered(3, 1)),
+            enter(2, ordered(3, 1)),
+            release(0),
+            enter(1, ordered(3, 1)),
+            enter(3, ordered(3, 2)),
+        ]),
+        // A ticket that comes back with its number takes nothing from its share.
+        one_at_once(vec![
+            take(0, 1),
+            queue(1, 1),
+            queue(2, 1),
+            cancel(1),
+            enter(1, WaitOptions { position: 1, ..ordered(0, 1) }),
+            queue(3, 1),
+        ]),
+        // One of a higher priority comes back ahead of the others, and is granted.
+        one_at_once(vec![
+            take(0, 1),
+            enter(2, ordered(0, 0)),
+            enter(1, ordered(3, 0)),
+            cancel(1),
+            release(0),
+            enter(1, WaitOptions { position: 1, ..ordered(3, 0) }),
+        ]),
+    ]
+}
+
+/// Returns cases of the time until the turn of a call without a wake-up, by how long leases are held.
+pub fn turns() -> Vec<Workload> {
+    let queue = |caller| wait(caller, 1, 60 * SECOND, Channel::None);
+    vec![one_at_once(vec![
+        take(0, 1),
+        queue(1),
+        queue(2),
+        queue(3),
+        Step::Advance(SECOND),
+        release(0),
+        queue(1),
+        Step::Advance(100_000),
+        release(1),
+        queue(2),
+        queue(3),
+        Step::Advance(300_000),
+        queue(3),
+        Step::Advance(3 * SECOND),
+        queue(3),
+    ])]
+}
+
+/// Returns cases of tickets that others pass by.
+pub fn passed() -> Vec<Workload> {
+    let kept = WaitOptions { keep: 3_600 * SECOND, position: 0, ..RETURNING };
+    vec![
+        // It counts for those behind it when it calls.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 2, 30)],
+            steps: vec![
+                take(0, 1),
+                take(1, 1),
+                wait(2, 1, 60 * SECOND, Channel::None),
+                enter(3, kept),
+                Step::Advance(28 * SECOND),
+                wait(4, 1, 60 * SECOND, Channel::Subscribed),
+                Step::Advance(3 * SECOND),
+                enter(3, kept),
+            ],
+        },
+        // A command wakes those behind it.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 4, 40)],
+            steps: vec![
+                take(0, 4),
+                Step::Enter {
+                    caller: 1,
+                    units: Asked::All(4),
+                    estimate: false,
+                    wait: Some(WaitOptions { channel: Channel::Subscribed, ..kept }),
+                },
+                Step::Advance(6 * SECOND),
+                wait(2, 1, 60 * SECOND, Channel::Subscribed),
+                Step::Admin(Admin::Override(vec![6], None)),
+            ],
+        },
+    ]
+}
+
+/// Returns cases of blocks.
+pub fn refusals() -> Vec<Workload> {
+    vec![
+        // A call of no units is refused while there is a debt, and does not count.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 4, 40)],
+            steps: vec![
+                Step::BlockAfter(Some((2, 600 * SECOND, 600 * SECOND))),
+                Step::Enter { caller: 0, units: Asked::All(4), estimate: true, wait: None },
+                Step::Correct { caller: 0, actual: Asked::All(8) },
+                Step::Acquire { units: Asked::All(0) },
+                Step::Acquire { units: Asked::All(0) },
+                Step::Advance(60 * SECOND),
+                Step::Acquire { units: Asked::All(1) },
+            ],
+        },
+        // In shadow a command's block still holds up those that wait.
+        one_at_once(vec![
+            take(0, 1),
+            enter(1, WaitOptions { channel: Channel::Subscribed, ..RETURNING_LATE }),
+            Step::Admin(Admin::Block(SECOND as i64)),
+            Step::Admin(Admin::Mode(Some(Mode::Shadow), None)),
+        ]),
+    ]
+}
+
+const RETURNING_LATE: WaitOptions =
+    WaitOptions { claim_timeout: 60 * SECOND, position: 0, order: NO_ORDER, ..RETURNING };
