@@ -34,8 +34,7 @@ fn the_checks_detect_every_mutant_of_the_script() {
     assert!(files_match_the_library(), "the library was compiled from other files");
     checks.assert_pass(&server);
     let (shares, picked) = share();
-    let mutants: Vec<_> =
-        all().filter(|(_, (what, ..))| is_chosen(what)).skip(picked).step_by(shares).collect();
+    let mutants: Vec<_> = all().filter(|(_, (what, ..))| is_chosen(what)).skip(picked).step_by(shares).collect();
     println!("{} of {} mutants: share {picked} of {shares}", mutants.len(), all().count());
     let mut survivors = Vec::new();
     for (file, mutant) in mutants {

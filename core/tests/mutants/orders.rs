@@ -137,7 +137,7 @@ pub fn refusals() -> Vec<Workload> {
         one_at_once(vec![
             take(0, 1),
             enter(1, WaitOptions { channel: Channel::Subscribed, ..RETURNING_LATE }),
-            Step::Admin(Admin::Block(SECOND as i64)),
+            Step::Admin(Admin::Block(1_000_000)),
             Step::Admin(Admin::Mode(Some(Mode::Shadow), None)),
         ]),
     ]

@@ -3,13 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use paddlegate::Paddlegate;
 use paddlegate::store::redis::script_of_several;
+use paddlegate::{Limit, Paddlegate};
 use proptest::collection::vec;
 
 use crate::check::value;
-use crate::list::together::{DRY_RUN, HELD_UP, TOGETHER};
 use crate::is_chosen;
+use crate::list::together::{DRY_RUN, HELD_UP, TOGETHER};
 use crate::list::{FILES, Mutant};
 use crate::server::Server;
 use crate::support::raw::Raw;
@@ -29,20 +29,21 @@ const TEXT: &str = include_str!("../../src/engine/together.lua");
 fn random_calls_detect_every_mutant_of_several_limiters() {
     let server = Server::start();
     assert_eq!(mutated(FILE, &("", "", "")), script_of_several(), "the library was compiled from other files");
-    for seed in 0..40 {
-        assert_eq!(difference(&server, script_of_several(), seed), None, "seed {seed}");
+    for case in cases().into_iter().chain((0..40).map(Case::Random)) {
+        assert_eq!(difference(&server, script_of_several(), &case), None, "{case:?}");
     }
-    let mut seeds: Vec<u64> = (0..SEEDS).collect();
+    let mut cases: Vec<Case> = cases();
+    cases.extend((0..SEEDS).map(Case::Random));
     let mut survivors = Vec::new();
     for (file, mutant) in all().filter(|(_, (what, ..))| is_chosen(what)) {
         let text = mutated(file, mutant);
-        let found = seeds.iter().position(|seed| {
-            let case = || difference(&server, &text, *seed);
-            catch_unwind(AssertUnwindSafe(case)).map_or(true, |difference| difference.is_some())
+        let found = cases.iter().position(|case| {
+            let run = || difference(&server, &text, case);
+            catch_unwind(AssertUnwindSafe(run)).map_or(true, |difference| difference.is_some())
         });
         match found {
             // The case that detected the last mutant often detects the next one too.
-            Some(found) => seeds[..=found].rotate_right(1),
+            Some(found) => cases[..=found].rotate_right(1),
             None => survivors.push(format!("{file}: {}", mutant.0)),
         }
     }
@@ -77,14 +78,71 @@ fn mutated(file: &str, (_, from, to): &Mutant) -> String {
     format!("{head}\n{body}end\n{}", piece(FILE, TEXT))
 }
 
-/// Returns the first answer of a random case that is not that of the memory store.
-fn difference(server: &Server, text: &str, seed: u64) -> Option<String> {
+/// The limits of three limiters, and calls.
+#[derive(Clone, Debug)]
+enum Case {
+    Random(u64),
+    Given([Vec<Limit>; 3], Vec<Call>),
+}
+
+impl Case {
+    fn parts(&self) -> ([Vec<Limit>; 3], Vec<Call>) {
+        match self {
+            Self::Random(seed) if seed % 4 == 3 => (limits_of(*seed), value(&vec(call_with_modes(), 40..60), *seed)),
+            Self::Random(seed) => (limits_of(*seed), value(&vec(call(), 40..60), *seed)),
+            Self::Given(limits, calls) => (limits.clone(), calls.clone()),
+        }
+    }
+}
+
+fn limits_of(seed: u64) -> [Vec<Limit>; 3] {
+    value(&[limits(), limits(), limits()], seed)
+}
+
+/// Returns cases that random calls rarely contain.
+fn cases() -> Vec<Case> {
+    let leaky = |amount, seconds| vec![Limit::leaky(amount, Duration::from_secs(seconds)).expect("a limit")];
+    let take = |who, units| Call::Acquire { who, cost: Amount::All(units), estimate: false };
+    let enter = |who, id, units, wait| Call::Enter { who, id, cost: Amount::All(units), wait, position: 0 };
+    let (later, minute) = (|seconds: u64| Call::Advance(seconds * 1_000_000), Some(60_000_000));
+    // The mutant decides calls to several limiters only.
+    let (both, third_and_first) = (3, 4);
+    vec![
+        // The claim time of a ticket that another limiter holds up does not shorten the wait of those behind it.
+        Case::Given(
+            [leaky(1, 10), leaky(1, 1), leaky(1, 12)],
+            vec![
+                take(0, 1),
+                enter(third_and_first, 3, 1, minute),
+                take(2, 1),
+                enter(third_and_first, 3, 1, minute),
+                enter(0, 4, 1, minute),
+                later(11),
+                enter(both, 6, 1, minute),
+            ],
+        ),
+        // A call that another limiter refuses removes a ticket that has lapsed.
+        Case::Given(
+            [leaky(1, 60), leaky(2, 10), leaky(1, 1)],
+            vec![
+                take(0, 1),
+                take(1, 2),
+                enter(1, 4, 2, minute),
+                later(15),
+                enter(1, 6, 2, minute),
+                later(16),
+                enter(both, 3, 1, None),
+                Call::Peek { who: 1, cost: Amount::All(1) },
+            ],
+        ),
+    ]
+}
+
+/// Returns the first answer of a case that is not that of the memory store.
+fn difference(server: &Server, text: &str, case: &Case) -> Option<String> {
     set_clock(START);
     Raw::connect("127.0.0.1", server.port).command("FLUSHDB");
-    let limits = value(&[limits(), limits(), limits()], seed);
-    let has_modes = seed % 4 == 3;
-    let calls =
-        if has_modes { value(&vec(call_with_modes(), 40..60), seed) } else { value(&vec(call(), 40..60), seed) };
+    let (limits, calls) = case.parts();
     let store: Paddlegate = open(&format!("redis://127.0.0.1:{}", server.port), Some(&clock()));
     let mut client = ScriptClient::new(server.port, text);
     let through_client = Box::new(move |limiter: &paddlegate::Limiter, operation: paddlegate::Operation<'_>| {

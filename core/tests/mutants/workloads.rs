@@ -81,7 +81,8 @@ pub fn random_policies(seed: u64) -> Workload {
 
 /// Returns cases that random workloads rarely contain.
 pub fn rare() -> Vec<Workload> {
-    let new = [quotas(), extensions(), orders::shares(), orders::turns(), orders::passed(), orders::refusals()].concat();
+    let new =
+        [quotas(), extensions(), orders::shares(), orders::turns(), orders::passed(), orders::refusals()].concat();
     [wakeups(), leases(), rates(), policies::cases(), admin::admin_commands(), admin::reports(), new].concat()
 }
 

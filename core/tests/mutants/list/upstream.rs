@@ -198,11 +198,7 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     ("learn: unread permits count as settled", "    if unread > 0 then\n", "    if false then\n"),
     ("learn: unread permits add no units in flight", "math.ceil(in_flight[i] / MAX_OPEN)", "0"),
-    (
-        "learn: the report's own permit counts as open",
-        "if is_shared and open[i] ~= permit then",
-        "if is_shared then",
-    ),
+    ("learn: the report's own permit counts as open", "if is_shared and open[i] ~= permit then", "if is_shared then"),
     ("learn: settled permits count as open", "open[i + 1] % 2 == 0 and limit_count or 0", "limit_count"),
     ("learn: an end close to the known end counts as another", "<= SAME_END", "<= 0"),
     ("learn: every end counts as the known end", "<= SAME_END", "<= b"),
