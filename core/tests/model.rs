@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use base::charge::Charge;
 use base::micros::MAX_SPAN;
-use engine::queue::Ticket;
+use engine::queue::{Ticket, level};
 use engine::state::State;
 use engine::transaction::{Entry, Publish, Transaction, Waiting};
 use model::decision::Status;
@@ -31,6 +31,7 @@ use model::limit::Limit;
 use model::permit::{Permit, Settlement};
 use model::policy::Policy;
 use model::request::QueuePosition;
+use model::share::Order;
 use product::{base, engine, limits, model};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -70,6 +71,7 @@ struct Protocol {
     max_waited: u64,
     /// The maximum number of ticks that a slot is free while a waiter could take it.
     idle: u64,
+    orders: [Order<'static>; CLIENTS],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -251,21 +253,25 @@ impl World {
     }
 
     /// Returns the number of tickets ahead of this client that have not lapsed, except those whose channel has no
-    /// listener.
-    fn before(&self, client: usize) -> u64 {
+    /// listener. Of its own priority those of its share count, whatever the others have been granted.
+    fn before(&self, client: usize, orders: &[Order<'_>; CLIENTS]) -> u64 {
         let Some(queue) = &self.store.queue else { return 0 };
         let number = queue.get(IDS[client]).map_or(self.clients[client].number, |ticket| ticket.number);
         let position = if number > 0 { (number, IDS[client]) } else { (u64::MAX, "") };
+        let own = orders[client];
         let tickets = (0..queue.len()).filter_map(|place| queue.at(place));
         let counts = |ticket: &&Ticket| {
             let has_no_listener = !ticket.channel.is_empty() && !self.clients[index(&ticket.id)].is_listening;
-            ticket.expires_at > self.now && !has_no_listener && (ticket.number, ticket.id.as_str()) < position
+            let order = orders[index(&ticket.id)];
+            let is_ahead = (ticket.number, ticket.id.as_str()) < position;
+            let is_first = order.priority > own.priority || order == own && is_ahead;
+            ticket.expires_at > self.now && !has_no_listener && is_first
         };
         tickets.filter(counts).count() as u64
     }
 
     fn enter(&mut self, protocol: &Protocol, client: usize, reply_arrives: bool) {
-        let (live, before) = (self.live(), self.before(client));
+        let (live, before) = (self.live(), self.before(client, &protocol.orders));
         let held = self.leases.iter().any(|(holder, end)| *holder == client && *end > self.now);
         let number = self.clients[client].number;
         let waiting = Waiting {
@@ -275,7 +281,8 @@ impl World {
             channel: if self.clients[client].is_listening { "open" } else { "" },
             position: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
         };
-        let entry = Entry { queue: Some(waiting), ..Entry::without_queue(IDS[client], ONE, None) };
+        let order = protocol.orders[client];
+        let entry = Entry { queue: Some(waiting), order, ..Entry::without_queue(IDS[client], ONE, None) };
         let call = Call::Enter(number, self.clients[client].is_listening);
         let reply = self
             .call(&protocol.policy, client, call, |transaction| transaction.enter(entry))
@@ -386,17 +393,20 @@ struct ComparedClient {
     stopped: Option<u64>,
     wakeups: Vec<u64>,
     waited: u64,
-    /// The rank of the client's ticket number among all ticket numbers.
-    number: usize,
+    order: (u8, &'static str),
+    /// The rank of the client's ticket number among all ticket numbers; with shares its distance from the lowest number.
+    number: u64,
+    /// With shares the same of the numbers that the queue keeps.
+    kept: [u64; 3],
     lease: u64,
     own_lease: u64,
-    ticket: Option<(usize, u64, u64, bool)>,
+    ticket: Option<(u64, u64, u64, bool)>,
 }
 
 impl World {
     /// Computes the values by which states are compared. Clients are interchangeable and only relative times matter,
     /// so many states are equal.
-    fn compute_compared(&mut self) {
+    fn compute_compared(&mut self, orders: &[Order<'static>; CLIENTS]) {
         let now = self.now;
         let ahead = |time: u64| time.saturating_sub(now);
         let ends = {
@@ -407,9 +417,21 @@ impl World {
         let ticket = |client: usize| queue.and_then(|queue| queue.get(IDS[client]));
         let mut numbers: Vec<u64> = self.clients.iter().map(|client| client.number).collect();
         numbers.extend((0..CLIENTS).filter_map(|client| Some(ticket(client)?.number)));
+        let has_order = orders.iter().any(|order| *order != Order::default());
+        let kept = orders.map(|Order { priority, share, .. }| {
+            let of_queue = queue.filter(|_| has_order);
+            let of_share = of_queue.map_or(0, |queue| queue.number_of_share(priority, share));
+            let of_level = of_queue.map_or(0, |_| self.store.queue_summary.loads.get(level(priority)));
+            [of_level, of_share, of_queue.map_or(0, |queue| queue.counter)]
+        });
+        numbers.extend(kept.iter().flatten());
         numbers.sort_unstable();
         numbers.dedup();
-        let rank = |number: u64| numbers.iter().position(|other| *other == number).expect("a number");
+        let lowest = numbers.iter().copied().find(|number| *number > 0).unwrap_or(0);
+        let rank = |number: u64| {
+            let rank = numbers.iter().position(|other| *other == number).expect("a number") as u64;
+            if has_order { (number + 1).saturating_sub(lowest) } else { rank }
+        };
         let mut clients: Vec<ComparedClient> = self
             .clients
             .iter()
@@ -431,7 +453,9 @@ impl World {
                 stopped: client.stopped,
                 wakeups: client.wakeups.iter().map(|next_check| ahead(*next_check)).collect(),
                 waited: client.waited,
+                order: (orders[number].priority, orders[number].share),
                 number: rank(client.number),
+                kept: kept[number].map(rank),
                 lease: ends[number],
                 own_lease: self.leases.iter().find(|(holder, _)| *holder == number).map_or(0, |(_, end)| ahead(*end)),
                 ticket: ticket(number).map(|ticket| {
@@ -637,7 +661,7 @@ impl Model for Protocol {
                 client.stopped = None;
             }
         }
-        world.compute_compared();
+        world.compute_compared(&self.orders);
         Some(world)
     }
 
@@ -704,7 +728,7 @@ fn reply_text(id: &str, reply: &engine::reply::Reply) -> String {
 fn protocol(limit: u64, budget: Budget, max_waited: u64, idle: u64) -> Protocol {
     let limits = Limit::concurrency(limit, Duration::from_micros(LEASE_TICKS * TICK));
     let policy = Policy::new([limits.expect("a limit")]).expect("a policy");
-    Protocol { limit, policy, budget, max_waited, idle }
+    Protocol { limit, policy, budget, max_waited, idle, orders: [Order::default(); CLIENTS] }
 }
 
 fn check(model: Protocol) {
@@ -740,6 +764,21 @@ fn the_protocol_holds_for_one_lease() {
 #[test]
 fn the_protocol_holds_for_two_leases() {
     check(protocol(2, FAULTS, MAX_WAITED, MAX_IDLE));
+}
+
+/// Two clients of one share beside one of another: first come, first served within a share, and no share starves.
+#[test]
+fn the_protocol_holds_for_shares() {
+    let share = |share| Order { share, ..Order::default() };
+    let orders = [share("a"), share("a"), share("b")];
+    check(Protocol { orders, ..protocol(1, Budget { all: 2, ..FAULTS }, MAX_WAITED, MAX_IDLE) });
+}
+
+/// A client of a higher priority, and one that has a share of the lower one.
+#[test]
+fn the_protocol_holds_for_priorities() {
+    let orders = [Order { priority: 2, ..Order::default() }, Order { share: "a", ..Order::default() }, Order::default()];
+    check(Protocol { orders, ..protocol(1, Budget { all: 1, ..FAULTS }, MAX_WAITED, MAX_IDLE) });
 }
 
 /// Tests that the product behaves like the model: random walks through the model are replayed with the public API on
