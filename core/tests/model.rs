@@ -777,7 +777,8 @@ fn the_protocol_holds_for_shares() {
 /// A client of a higher priority, and one that has a share of the lower one.
 #[test]
 fn the_protocol_holds_for_priorities() {
-    let orders = [Order { priority: 2, ..Order::default() }, Order { share: "a", ..Order::default() }, Order::default()];
+    let orders =
+        [Order { priority: 2, ..Order::default() }, Order { share: "a", ..Order::default() }, Order::default()];
     check(Protocol { orders, ..protocol(1, Budget { all: 1, ..FAULTS }, MAX_WAITED, MAX_IDLE) });
 }
 

@@ -25,7 +25,8 @@ pub(crate) struct Reply {
     pub(crate) lease_and_ticket: LeaseAndTicket,
 }
 
-/// The result of an extension: a decision and the whole charge in the order of the sorted tags, or why the permit is not open.
+/// The result of an extension: a decision and the whole charge in the order of the sorted tags, of a refusal what it would
+/// have taken; or why the permit is not open.
 pub(crate) type Extended = std::result::Result<(Reply, Charge), Settlement>;
 
 /// The part of a reply for a call with an id.
@@ -102,11 +103,13 @@ impl Reply {
         }
     }
 
-    /// Returns the decision on an extension of a permit, whose whole charge is in the order of the sorted tags.
-    pub(crate) fn extension(&self, policy: &Policy, permit: &Permit<'_>, units: &Charge, charged: Charge) -> Decision {
+    /// Returns the decision on an extension of a permit, whose whole charge is in the order of the sorted tags; of a refusal
+    /// it is what the extension would have taken, since an earlier one may have taken a part of the units.
+    pub(crate) fn extension(&self, policy: &Policy, permit: &Permit<'_>, charged: Charge) -> Decision {
         let granted = self.status == Status::Granted;
         let extended = granted.then(|| Permit { charged, ..*permit }.to_string());
-        Decision { permit: extended, ..self.decision(policy, units, None) }
+        let taken = policy.in_policy_order(&charged).unwrap_or_default();
+        Decision { permit: extended, ..self.decision(policy, &taken, None) }
     }
 }
 

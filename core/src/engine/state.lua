@@ -58,7 +58,8 @@
 --       number (0 none), position (from 0), ready_us (-1 unknown), granted_at and charged (0, or of the lease that the id
 --       has, in the order of the sorted tags); with overrides, last the amount of that limit.
 --       To correct, release and cancel: status alone (3 to 8, see model/permit.rs). To extend: that if the permit is not
---       open, else as to acquire without an id, and behind the time the whole charge in the order of the sorted tags.
+--       open, else as to acquire without an id, and behind the time the whole charge in the order of the sorted tags;
+--       of a refusal what it would have taken.
 --       To learn: that, flags, and per limit marks (see engine/budget.rs).  To control: version, remaining us of the pause,
 --       remaining us of the overrides, overrides and learned limits as "tag=a/b/c" with commas between, 1 when there was a
 --       state or a statistic before the call, the overriding mode ('' none, 's' shadow, 'e' enforce), remaining us of the block.

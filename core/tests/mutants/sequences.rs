@@ -106,7 +106,16 @@ pub fn rare() -> Vec<Sequence> {
         // A correction does not change a throttle, which counts starts.
         case(Kind::Throttle, 1, 60_000_000, vec![take(1, true), correct(0), take(1, true), correct(12)]),
     ];
-    let more = vec![
+    [policies, cases, quotas(), extensions(), changes()].concat()
+}
+
+/// Returns cases of permits from before a limit was lowered or a period ended.
+fn changes() -> Vec<Sequence> {
+    let take = |share, estimate| Operation::Acquire(Cost { share, estimate, by_label: None });
+    let later = |by| Operation::Wait(Wait::By(by));
+    let correct = |quarters| Operation::Correct { age: 0, quarters, by_label: None };
+    let (minute, second) = (60_000_000_i64, 1_000_000);
+    vec![
         // Of a charge above a lowered limit no more than a debt can be left.
         Sequence {
             limits: vec![Spec { kind: Kind::Leaky, number: 0, amount: 10, interval: 40_000_000, offset: 1 }],
@@ -119,14 +128,24 @@ pub fn rare() -> Vec<Sequence> {
                 correct(0),
             ],
         },
+        // An extension takes what an earlier one has left, which a lowered limit can hold.
+        Sequence {
+            limits: vec![Spec { kind: Kind::Window, number: 0, amount: 9, interval: minute.unsigned_abs(), offset: 0 }],
+            start: 1_700_000_000_000_000,
+            operations: vec![
+                take(1, true),
+                Operation::Extend { age: 0, share: 0, is_first_id: true },
+                Operation::Override(vec![(7, minute.unsigned_abs(), 0)], None),
+                Operation::Extend { age: 0, share: 7, is_first_id: true },
+            ],
+        },
         // A permit of the day before, which ends 100 seconds after the start, does not change this day.
         Sequence {
             limits: vec![Spec { kind: Kind::Quota, number: 0, amount: 10, interval: 0, offset: 0 }],
             start: 1_700_006_300_000_000,
             operations: vec![take(6, true), later(200 * second), take(3, false), correct(0)],
         },
-    ];
-    [policies, cases, quotas(), extensions(), more].concat()
+    ]
 }
 
 /// Returns cases of a quota of ten units: of days of UTC, and of months from the 31st on.

@@ -237,6 +237,7 @@ VERBS: dict[str, tuple[Any, ...]] = {
     "apply_ojs_override": ({"throttle": {"limit": 2, "period": "PT1H"}},),
     "apply_ojs_signal": ({"type": "rate_limited", "retry_after": 30},),
     "correct": ("permit", 1),
+    "extend": ("permit", 1),
     "reset": (),
 }
 # What needs a limiter of another kind, or a lease.

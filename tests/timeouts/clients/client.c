@@ -54,7 +54,7 @@ static void check(pg_code code, const pg_error *error)
 
 static void open_store(const char *url, int64_t timeout_ms)
 {
-    pg_limit limit = {PG_KIND_BUCKET, 1000000, INT64_C(86400000000), 0, NULL};
+    pg_limit limit = {.kind = PG_KIND_BUCKET, .amount = 1000000, .interval_us = INT64_C(86400000000)};
     pg_store *store;
     pg_error error = {0};
 

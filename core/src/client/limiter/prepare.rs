@@ -299,7 +299,7 @@ impl Limiter {
             StateLocation::Memory { .. } => {
                 let outcome = self.transact("", |transaction| transaction.extend(&permit, &units))??;
                 extended(match outcome {
-                    Ok((reply, charged)) => Extension::Decided(reply.extension(policy, &permit, &units, charged)),
+                    Ok((reply, charged)) => Extension::Decided(reply.extension(policy, &permit, charged)),
                     Err(settlement) => Extension::Closed(settlement),
                 })
             }

@@ -97,9 +97,9 @@ if verb == 'extend' then
     if ctx.damaged then
       return redis.error_reply(DAMAGED)
     end
-    local sums, is_one = {}, true
+    local sums, is_one, refuses = {}, true, most > 0 and wait > 0
     for place, i in ipairs(order) do
-      sums[place] = to_text(charged[i])
+      sums[place] = to_text(refuses and taken[i] or charged[i])
       is_one = is_one and sums[place] == sums[1]
     end
     local charge = is_one and sums[1] or table.concat(sums, ',')

@@ -46,7 +46,7 @@ impl Transaction<'_> {
         let reply = Reply { amount, ..Reply::new(status, &evaluation, self.now) };
         if taken.most() == 0 || evaluation.wait > 0 {
             self.state.skew = self.skew;
-            return Ok(Ok((reply, charge)));
+            return Ok(Ok((reply, if evaluation.wait > 0 { self.own.in_tag_order(&taken) } else { charge })));
         }
         self.state.permits.extend(&open.key, charge, open.deadline);
         for i in 0..self.policy.limits().len() {
@@ -61,18 +61,20 @@ impl Transaction<'_> {
         Ok(Ok((reply, charge)))
     }
 
+    /// Returns the key under which a permit is stored, perhaps after an extension, and its charge in the order of the tags.
+    pub(super) fn stored_permit(&self, permit: &Permit<'_>) -> (String, Charge) {
+        let (permits, key) = (&self.state.permits, permits::key(self.own, permit));
+        match permits.extended(&key).filter(|_| permits.mark(&key).is_none()) {
+            Some(extended) => (permits::key(self.own, &Permit { charged: extended, ..*permit }), extended),
+            None => (key, permit.charged),
+        }
+    }
+
     /// Returns the open permit of an id, perhaps of one that it had before an extension.
     pub(super) fn open_permit(&self, permit: &Permit<'_>) -> std::result::Result<OpenPermit, Settlement> {
-        let (now, permits) = (self.now, &self.state.permits);
-        let mut key = permits::key(self.own, permit);
-        let mut charged = permit.charged;
-        if permits.mark(&key).is_none()
-            && let Some(extended) = permits.extended(&key)
-        {
-            key = permits::key(self.own, &Permit { charged: extended, ..*permit });
-            charged = extended;
-        }
-        match permits.mark(&key) {
+        let now = self.now;
+        let (key, charged) = self.stored_permit(permit);
+        match self.state.permits.mark(&key) {
             Some(mark) if mark % 2 == 1 && now < mark / 2 => Err(Settlement::Already),
             Some(mark) if mark % 2 == 0 && now < mark / 2 => {
                 let charged = self.own.in_policy_order(&charged).ok_or(Settlement::Unknown)?;

@@ -69,7 +69,7 @@ impl Transaction<'_> {
             let held = self.state.overrides.as_deref().filter(|overrides| overrides.hold(now));
             held.map_or(Ok(()), |overrides| overrides.check_labels(self.own))?;
         }
-        let own = settles.map(|(permit, _)| permits::key(self.own, permit)).unwrap_or_default();
+        let own = settles.map(|(permit, _)| self.stored_permit(permit).0).unwrap_or_default();
         let (in_flight, is_known) = if reports { self.in_flight(&own, since) } else { (Units::default(), false) };
         let mut outcome = ReportOutcome { settlement, flags: 0, marks: vec![0; self.own.limits().len()] };
         if reports && !is_known {

@@ -423,11 +423,11 @@ impl Call {
             {
                 Err(exceeded(items, "units", policy, units))
             }
-            (Expects::Extension { policy, permit, units }, Value::Array(items)) => {
+            (Expects::Extension { policy, permit, .. }, Value::Array(items)) => {
                 let extension = match extension(items, policy)? {
                     Ok((reply, charged)) => {
                         let permit = Permit::parse(permit).ok_or_else(garbled)?;
-                        Extension::Decided(reply.extension(policy, &permit, units, charged))
+                        Extension::Decided(reply.extension(policy, &permit, charged))
                     }
                     Err(settlement) => Extension::Closed(settlement),
                 };

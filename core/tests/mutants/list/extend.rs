@@ -3,6 +3,7 @@
 use super::Mutant;
 
 pub const EXTEND: &[Mutant] = &[
+    ("extend: a refusal names the whole charge", "to_text(refuses and taken[i] or charged[i])", "to_text(charged[i])"),
     ("find: an older id is unknown", "    if not mark then\n", "    if false then\n"),
     (
         "find: the units of an extended permit are those of the id",
