@@ -1,7 +1,7 @@
 //! Mutation test of the script: each mutant has one small mistake, and the checks must detect every mutant.
 //!
 //! A run tries all mutants. `PADDLEGATE_MUTANTS=4` tries a fourth of them, which `PADDLEGATE_SEED` picks;
-//! `PADDLEGATE_MUTANT=queue:` tries those whose description contains the text.
+//! `PADDLEGATE_MUTANT=queue:|enter:` tries those whose description contains one of the texts.
 #![allow(unreachable_pub)]
 
 mod admin;

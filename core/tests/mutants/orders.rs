@@ -3,7 +3,7 @@
 use paddlegate::{Kind, Mode};
 
 use crate::support::workload::{Admin, Asked, Channel, Order, Step, WaitOptions, Workload};
-use crate::workloads::{NO_ORDER, RETURNING, limit, release, take, wait};
+use crate::workloads::{RETURNING, limit, release, take, wait};
 
 const SECOND: u64 = 1_000_000;
 
@@ -136,12 +136,9 @@ pub fn refusals() -> Vec<Workload> {
         // In shadow a command's block still holds up those that wait.
         one_at_once(vec![
             take(0, 1),
-            enter(1, WaitOptions { channel: Channel::Subscribed, ..RETURNING_LATE }),
+            enter(1, WaitOptions { channel: Channel::Subscribed, ..ordered(0, 0) }),
             Step::Admin(Admin::Block(1_000_000)),
             Step::Admin(Admin::Mode(Some(Mode::Shadow), None)),
         ]),
     ]
 }
-
-const RETURNING_LATE: WaitOptions =
-    WaitOptions { claim_timeout: 60 * SECOND, position: 0, order: NO_ORDER, ..RETURNING };

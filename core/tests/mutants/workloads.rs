@@ -87,7 +87,7 @@ pub fn rare() -> Vec<Workload> {
 }
 
 /// The options of a waiter that returns with its previous ticket number.
-pub const NO_ORDER: Order = Order { priority: 0, share: 0, weight: 1 };
+const NO_ORDER: Order = Order { priority: 0, share: 0, weight: 1 };
 
 pub const RETURNING: WaitOptions = WaitOptions {
     max_wait: 1_000_000_000,
