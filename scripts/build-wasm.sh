@@ -45,7 +45,7 @@ bind() {
 
 rm -rf "$dist"
 compile
-bind "$dist" 161000
+bind "$dist" 152000
 compile --features full
 bind "$dist/full" 526000
 

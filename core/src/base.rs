@@ -10,6 +10,7 @@ pub(crate) mod error;
 pub(crate) mod fraction;
 #[cfg(feature = "documents")]
 pub(crate) mod json;
+pub(crate) mod message;
 pub(crate) mod micros;
 #[cfg(feature = "redis")]
 pub(crate) mod per_process;

@@ -75,7 +75,7 @@ pub mod store;
 #[cfg(feature = "providers")]
 pub mod upstream;
 
-pub use base::bounds::{ADMISSION_CLAIM_TIMEOUT, CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT};
+pub use base::bounds::{ADMISSION_CLAIM_TIMEOUT, CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT, MAX_READY};
 pub use base::error::{Error, ErrorKind, Result};
 pub use base::micros::{MAX_SPAN, MAX_TIME, Micros};
 #[cfg(feature = "documents")]

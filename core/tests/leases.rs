@@ -1036,6 +1036,13 @@ impl LeaseModel {
                 self.leases.remove(&id(*caller));
                 self.tickets.remove(&id(*caller));
             }
+            (Step::Ready { .. }, Some(Answer::Ready(ids))) => {
+                for id in ids {
+                    if let Some(ticket) = self.tickets.get_mut(id) {
+                        ticket.expires_at = ticket.expires_at.min(at + ticket.claim_timeout);
+                    }
+                }
+            }
             (Step::Reset, _) => *self = Self::default(),
             _ => {}
         }

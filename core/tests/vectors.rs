@@ -38,6 +38,7 @@ files!(
     concurrency,
     queue,
     shares,
+    ready,
     control,
     labels,
     costs,

@@ -372,6 +372,23 @@ export interface Limiter<S = never> {
   /** Leaves the queue, and gives back the lease if the ticket was already granted one. */
   cancel(id: string, options?: KeyedCallOptions): Promise<"cancelled" | "unknown">;
   /**
+   * Returns the ids of up to `count` queued jobs whose turn has come, in the order of the queue, for a process that starts
+   * the jobs: a job that starts then calls `admit` or `claim`. It takes nothing. Each id is returned once, to one process,
+   * and the claim timeout of the job begins then: after it those behind the job may pass. Calls that wait in `acquire` are
+   * left out, as is a job whose cost the limits no longer allow.
+   *
+   * While a process asks at least every 10 seconds, `admit` tells a refused job to come back after a minute instead of after
+   * an estimate, as do `enqueue` and `claim` with a `claimTimeoutMs` of a minute or more: the job makes one call to queue
+   * and one to run.
+   *
+   * `count` is from 1 to 100, the default. Rejects with `InvalidError`, whose argument is `count`.
+   *
+   * ```js
+   * for (const job of await workers.ready()) start(job);
+   * ```
+   */
+  ready(count?: number, options?: KeyedCallOptions): Promise<string[]>;
+  /**
    * Returns the statistics of this limiter over all processes; those of a keyed limiter are of all keys, and it takes no
    * key. Rejects with `InvalidError`, whose argument is `statistics`, for a limiter without statistics.
    */

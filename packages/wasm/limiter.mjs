@@ -141,6 +141,11 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
       return this.#deliverAfter(this.#of(key).cancel(id, gaveUp));
     }
 
+    ready(count = 100, options = undefined) {
+      const { key } = only(KEY, options);
+      return this.#deliverAfter(this.#of(key).ready(count));
+    }
+
     stats(options) {
       const { key } = only(KEY, options);
       const counts = {};

@@ -79,8 +79,10 @@ static void every_call_needs_the_key(void)
     pg_statistics statistics;
     pg_runtime_state state;
     pg_learned learned;
+    pg_queued_id ids[1];
     int64_t lease;
     int32_t paused;
+    size_t found;
 
     REFUSED("key", pg_acquire(keyed, NULL, &decision, &error_));
     REFUSED("key", pg_acquire_timeout(keyed, NULL, 1000000, &decision, &error_));
@@ -91,6 +93,7 @@ static void every_call_needs_the_key(void)
     REFUSED("key", pg_release(keyed, "id:1:1", &settlement, &error_));
     REFUSED("key", pg_renew(keyed, "id:1:1", &lease, &error_));
     REFUSED("key", pg_cancel(keyed, "id", 0, &settlement, &error_));
+    REFUSED("key", pg_ready(keyed, 1, ids, &found, &error_));
     REFUSED("key", pg_reset(keyed, &error_));
     REFUSED("key", pg_pause(keyed, 1000000, PG_NOT_GIVEN, &state, &error_));
     REFUSED("key", pg_resume(keyed, &state, &error_));

@@ -124,7 +124,9 @@ static void waits(void)
 {
     static char long_text[100000];
     pg_wait wait = {.max_wait_us = 1000000};
+    pg_queued_id ids[1];
     pg_limiter *one;
+    size_t found;
     pg_decision held;
     pg_statistics statistics;
 
@@ -159,6 +161,13 @@ static void waits(void)
     REFUSED("id", pg_cancel(one, NULL, 0, NULL, &error_));
     REFUSED("id", pg_cancel(one, "", 0, NULL, &error_));
     REFUSED("id", pg_cancel(one, long_text, 0, NULL, &error_));
+    REFUSED("count", pg_ready(one, 0, ids, &found, &error_));
+    REFUSED("count", pg_ready(one, 101, ids, &found, &error_));
+    REFUSED("count", pg_ready(one, SIZE_MAX, ids, &found, &error_));
+    REFUSED("ids", pg_ready(one, 1, NULL, &found, &error_));
+    REFUSED("found", pg_ready(one, 1, ids, NULL, &error_));
+    REFUSED("limiter", pg_ready(NULL, 1, ids, &found, &error_));
+    CHECK(found == 0);
     REFUSED("permit", pg_release(one, NULL, NULL, &error_));
     REFUSED("permit", pg_release(one, "", NULL, &error_));
     REFUSED("permit", pg_release(one, long_text, NULL, &error_));

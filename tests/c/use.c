@@ -256,6 +256,8 @@ static void tickets_keep_their_order(void)
     pg_limiter *limiter;
     pg_decision d, held;
     pg_settlement settlement;
+    pg_queued_id ids[2];
+    size_t found;
 
     open_at(NOW, "memory://", &store);
     OK(pg_limiter_concurrent(store, "jobs", 1, 30000000, &limiter, &error));
@@ -279,9 +281,17 @@ static void tickets_keep_their_order(void)
     OK(pg_acquire_with_id(limiter, NULL, "c", &kept, &d, &error));
     CHECK_INT(PG_STATUS_QUEUED, d.status);
     CHECK_INT(1, d.position);
+    OK(pg_ready(limiter, 2, ids, &found, &error));
+    CHECK_INT(0, found);
     OK(pg_release(limiter, held.permit, NULL, &error));
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
+    OK(pg_ready(limiter, 2, ids, &found, &error));
+    CHECK_INT(1, found);
+    CHECK_TEXT("a", ids[0].id);
+    CHECK_INT(1, ids[0].length);
+    CHECK_TEXT("", ids[1].id);
+    CHECK_INT(0, ids[1].length);
     OK(pg_acquire_with_id(limiter, NULL, "a", &kept, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     /* Without a wait it gives up its place. */

@@ -173,6 +173,26 @@ static void cancel(void)
     expect(field[3], pg_settlement_name(settlement));
 }
 
+/* count, expected */
+static void ready(void)
+{
+    pg_queued_id ids[100];
+    char text[8192] = "[";
+    size_t found;
+    pg_error error;
+
+    if (!answers(field[2], pg_ready(limiter, (size_t)atoi(field[1]), ids, &found, &error), &error)) {
+        return;
+    }
+    for (size_t i = 0; i < found; i++) {
+        size_t used = strlen(text);
+        CHECK(ids[i].length == strlen(ids[i].id));
+        snprintf(text + used, sizeof text - used, "%s\"%s\"", i > 0 ? "," : "", ids[i].id);
+    }
+    strcat(text, "]");
+    expect(field[2], text);
+}
+
 /* expected */
 static void statistics(void)
 {
@@ -345,6 +365,8 @@ static void obey(void)
             renew();
         } else if (strcmp(verb, "cancel") == 0) {
             cancel();
+        } else if (strcmp(verb, "ready") == 0) {
+            ready();
         } else if (strcmp(verb, "statistics") == 0) {
             statistics();
         } else if (strcmp(verb, "together") == 0) {

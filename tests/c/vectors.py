@@ -166,6 +166,8 @@ def case_lines(file, index, case):
             case "cancel":
                 gave_up = int(step.get("gave_up", False))
                 yield "cancel", text(step["id"]), gave_up, step["expect"]
+            case "ready":
+                yield "ready", step.get("count", 100), expected(step)
             case "statistics":
                 yield "statistics", expected(step)
             case verb if verb in ORDERS:

@@ -999,6 +999,20 @@ typedef struct pg_admission {
 } pg_admission;
 
 /**
+ * The id of a queued call.
+ */
+typedef struct pg_queued_id {
+    /**
+     * The id, which ends with a zero byte; empty when there is none.
+     */
+    char id[72];
+    /**
+     * Its length in bytes, from 1 to 64: an id of another language may contain zero bytes.
+     */
+    size_t length;
+} pg_queued_id;
+
+/**
  * The attributes of a request. Each text may be NULL: then no criterion for it matches.
  *
  * A struct of NULL, or a NULL pointer instead of it, is a request without known attributes.
@@ -2050,6 +2064,26 @@ pg_code pg_admit_all(const struct pg_limiter *limiter,
                      int32_t partial,
                      struct pg_admission *admissions,
                      struct pg_error *error);
+
+/**
+ * Writes the ids of up to count queued calls whose turn has come, in the order of the queue, and
+ * their number to found. For a process that starts jobs; a job that starts then calls pg_admit or
+ * pg_acquire_with_id.
+ *
+ * It takes nothing. Each id is written once, for one process, and the claim time-out of the call
+ * begins then: after it those behind the call may pass. Calls with a channel are left out, as is a
+ * call whose cost the limits no longer allow.
+ *
+ * While a process asks at least every 10 seconds, a queued call of pg_admit, or one without a
+ * channel and with a claim time-out of a minute or more, is told to come back after a minute
+ * instead of after an estimate. count is from 1 to 100; ids is an array of count elements, all of
+ * which are written.
+ */
+pg_code pg_ready(const struct pg_limiter *limiter,
+                 size_t count,
+                 struct pg_queued_id *ids,
+                 size_t *found,
+                 struct pg_error *error);
 
 /**
  * Pauses a limiter in all processes if the failure of an Open Job Spec job is a rate limit signal.

@@ -52,6 +52,8 @@ pub mod admission;
 
 pub mod batch;
 
+pub mod ready;
+
 pub mod ojs;
 
 pub mod gate;

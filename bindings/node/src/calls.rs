@@ -46,6 +46,8 @@ pub(crate) struct Calls {
     /// Runtime states, until JavaScript reads them.
     runtime_states: HashMap<u64, Box<RuntimeState>>,
     learned: HashMap<u64, Box<Learned>>,
+    /// Ids of queued calls, until JavaScript reads them.
+    ready: HashMap<u64, Vec<String>>,
     /// Actions for jobs, until JavaScript reads them.
     admissions: HashMap<u64, (Action, Option<Micros>)>,
     /// A procedure of several operations, until JavaScript reads it.
@@ -89,6 +91,7 @@ impl Calls {
             lists: HashMap::new(),
             runtime_states: HashMap::new(),
             learned: HashMap::new(),
+            ready: HashMap::new(),
             admissions: HashMap::new(),
             started: None,
             listener: None,
@@ -113,6 +116,10 @@ impl Calls {
 
     pub(crate) fn learned(&mut self, ticket: u64) -> Option<Box<Learned>> {
         self.learned.remove(&ticket)
+    }
+
+    pub(crate) fn ready(&mut self, ticket: u64) -> Option<Vec<String>> {
+        self.ready.remove(&ticket)
     }
 
     /// Returns the action for the job of the last call, and the delay until the next attempt.
@@ -296,6 +303,7 @@ impl Calls {
                 self.texts.extend(page.cursor.map(|cursor| (ticket, cursor)));
             }
             Answer::RuntimeState(runtime_state) => self.runtime_states.extend([(ticket, runtime_state)]),
+            Answer::Ready(ids) => self.ready.extend([(ticket, ids)]),
             Answer::Report(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Extension(extension) => match *extension {
                 Extension::Decided(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),

@@ -15,13 +15,14 @@ pub(crate) mod input {
     /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire with only the first field returned, 6 acquire with id, 7
     /// release, 8 renew, 9 cancel, 10 statistics; 11, 12, 25 and 26 are not operations: see
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
-    /// [`AdminRequest`](crate::admin_request::AdminRequest), as 28 does; 20 admits a job; 24 debit; 27 extend.
+    /// [`AdminRequest`](crate::admin_request::AdminRequest), as 28 does; 20 admits a job; 24 debit; 27 extend; 29
+    /// ready.
     pub(crate) const OPERATION: usize = 0;
     /// Flags for the given values: 1 cost, 2 estimate, 32 settle-within time, 64 priority, 128 weight; and 4: wait in the
     /// queue, 8: the wait timed out, 16: the cost, the estimate, the actual cost or the further units are by label, in an
     /// argument of the call.
     pub(crate) const FLAGS: usize = 1;
-    /// The cost; the further units of an extension.
+    /// The cost; the further units of an extension; the most ids that `ready` returns.
     pub(crate) const COST: usize = 2;
     pub(crate) const ESTIMATE: usize = 3;
     /// How long the estimate can be settled, in milliseconds.
@@ -61,6 +62,7 @@ pub(crate) const ALLOW: usize = 5;
 const CORRECT: usize = 3;
 const DEBIT: usize = 24;
 const EXTEND: usize = 27;
+const READY: usize = 29;
 
 /// The flags of a cost by label, of a settle-within time and of a place in the queue.
 const BY_LABEL: usize = 16;
@@ -99,6 +101,8 @@ pub(crate) enum Event {
     Learned = 9,
     /// The limiters are stored for `listed`, and the text is the cursor of the next page.
     Page = 10,
+    /// The ids are stored for `ready`.
+    Ready = 11,
 }
 
 /// Memory allocated by JavaScript, as 64-bit floats.
@@ -141,6 +145,7 @@ impl SharedBuffer {
             10 => Operation::Statistics,
             DEBIT => Operation::Debit(self.cost("cost", input::COST, by_label)?),
             EXTEND => Operation::Extend { permit: id, units: self.cost("units", input::COST, by_label)? },
+            READY => Operation::Ready { count: whole("count", self.get(input::COST))? },
             other => {
                 let message = format!("the package and its addon are of different versions: operation={other}");
                 return Err(Error::internal(message));
@@ -262,6 +267,7 @@ impl SharedBuffer {
                 Extension::Decided(decision) => self.decision(row, ticket, decision),
                 Extension::Closed(_) => self.event(row, ticket, Event::Settlement),
             },
+            Answer::Ready(_) => self.event(row, ticket, Event::Ready),
             Answer::Reset => self.event(row, ticket, Event::Reset),
         }
     }

@@ -251,6 +251,12 @@ impl Store {
         self.calls.borrow_mut().runtime_state(ticket.into()).map(|runtime_state| InForce::from(&*runtime_state))
     }
 
+    /// Returns the ids of queued calls in the answer to a call.
+    #[napi(catch_unwind)]
+    pub fn ready(&self, ticket: u32) -> Option<Vec<String>> {
+        self.calls.borrow_mut().ready(ticket.into())
+    }
+
     /// Returns the result of a report.
     #[napi(catch_unwind)]
     pub fn learned(&self, ticket: u32) -> Option<ReportAnswer> {

@@ -13,7 +13,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::answer::{decision, shown};
-use crate::argument::{OptionalArg, flag, permit_id, span, text, texts};
+use crate::argument::{OptionalArg, flag, permit_id, span, text, texts, whole};
 use crate::call::{Call, OnComplete};
 use crate::cost::with_request;
 use crate::decision::{Decision, seconds};
@@ -506,6 +506,17 @@ impl Limiter {
         key: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.start(py, begin, key, Operation::Cancel { id: text("id", id)?, gave_up })
+    }
+
+    #[pyo3(signature = (begin, count, key=None))]
+    fn _ready<'py>(
+        &self,
+        py: Python<'py>,
+        begin: bool,
+        count: &Bound<'py, PyAny>,
+        key: OptionalArg,
+    ) -> Result<Bound<'py, PyAny>> {
+        self.start(py, begin, key, Operation::Ready { count: whole("count", count)? })
     }
 
     fn _statistics<'py>(&self, py: Python<'py>, begin: bool) -> Result<Bound<'py, PyAny>> {

@@ -76,6 +76,13 @@ impl Limiter {
         }
     }
 
+    fn listed(&self, count: &JsValue) -> Result<Vec<String>> {
+        match self.run(Operation::Ready { count: whole("count", count)? })? {
+            Answer::Ready(ids) => Ok(ids),
+            _ => Err(unexpected()),
+        }
+    }
+
     pub(crate) fn decided(&self, operation: Operation<'_>) -> Result<Decision> {
         match self.run(operation)? {
             Answer::Decision(decision) => Ok(decision),
@@ -235,6 +242,11 @@ impl Limiter {
     pub fn cancel(&self, id: &JsValue, gave_up: bool) -> Thrown<String> {
         let settled = text("id", id).and_then(|id| self.settled(Operation::Cancel { id: &id, gave_up }));
         self.thrown(settled).map(str::to_owned)
+    }
+
+    /// Returns the ids of queued calls whose turn has come.
+    pub fn ready(&self, count: &JsValue) -> Thrown<Vec<String>> {
+        self.thrown(self.listed(count))
     }
 
     /// Returns the statistics in the order of [`statistics_names`].

@@ -12,6 +12,9 @@ pub const JOB_CLAIM_TIMEOUT: Micros = Micros(60_000_000);
 /// it keeps its position for [`JOB_CLAIM_TIMEOUT`] more.
 pub const ADMISSION_CLAIM_TIMEOUT: Micros = Micros(5_000_000);
 
+/// The maximum number of ids that one call of [`Limiter::ready`](crate::Limiter::ready) returns, and its default.
+pub const MAX_READY: u64 = 100;
+
 /// The maximum number of ended leases, ended permits or forgotten limiters that one call removes; later calls remove
 /// the rest.
 pub(crate) const MAX_REMOVALS: usize = 1_000;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::base::error::{Error, Result};
+use crate::base::message;
 
 /// A time or a span in whole microseconds. Times count from the Unix epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,7 +33,7 @@ impl Micros {
         if micros.is_nan() || micros < 0.0 || micros > MAX_SPAN.0 as f64 {
             return Err(Error::invalid(
                 argument,
-                format!("must be a number of seconds from 0 to ten years: {argument}={seconds:?}"),
+                format!("must be a number of seconds from 0 to ten years: {argument}={}", message::decimal(seconds)),
             ));
         }
         Ok(Self(micros as u64))
@@ -51,7 +52,10 @@ impl Micros {
     #[allow(clippy::cast_precision_loss)] // An amount is at most 10^12.
     pub fn of_rate(argument: &'static str, amount: u64, rate: f64) -> Result<Self> {
         if !(rate.is_finite() && rate > 0.0) {
-            return Err(Error::invalid(argument, format!("must be units per second above zero: {argument}={rate:e}")));
+            return Err(Error::invalid(
+                argument,
+                format!("must be units per second above zero: {argument}={}", message::decimal(rate)),
+            ));
         }
         Self::from_seconds(argument, amount as f64 / rate)
     }

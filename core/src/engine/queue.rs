@@ -28,6 +28,13 @@ pub(crate) const NOT_BY_ARRIVAL: &str = "r";
 /// The tag under which the loads keep the mean time that leases are held while calls wait. No limit has it.
 pub(crate) const MEAN_HELD: &str = "h";
 
+/// The tag under which the loads keep until when a host is known that calls the jobs whose turn has come. No limit has it.
+pub(crate) const ASKED_UNTIL: &str = "a";
+
+/// The channel of a ticket that was listed for such a host and has not called since. It gets no wake-up, since its next check
+/// has come.
+pub(crate) const CALLED: &str = "\u{1d}";
+
 /// Returns the tag under which the loads keep the number of the last granted ticket of a priority. No limit has it.
 pub(crate) fn level(priority: u8) -> &'static str {
     ["v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9"][usize::from(priority.min(9))]
@@ -52,6 +59,7 @@ pub(crate) struct Ticket {
     /// When the ticket loses its position, unless its call has retried. Others pass it by when its claim timeout is over.
     pub(crate) expires_at: u64,
     pub(crate) claim_timeout: u64,
+    /// Empty when nobody waits for a wake-up.
     pub(crate) channel: String,
     /// The sorted tags of the limits that its call has, with commas between.
     pub(crate) tags: Arc<str>,

@@ -24,6 +24,7 @@ pub const SCRIPT: &str = concat!(
     include_str!("transaction/join.lua"),
     include_str!("transaction/enter.lua"),
     include_str!("transaction/held_up.lua"),
+    include_str!("transaction/ready.lua"),
     include_str!("transaction/log.lua"),
     include_str!("transaction/admin.lua"),
     include_str!("transaction/extend.lua"),

@@ -30,7 +30,7 @@
 --                                                                     and start of the period of now
 --                    A tag is the letter of the kind, and with a label of its own "w:label". Policies of one name share
 --                    the limits with equal tags, and the leases whatever the label
---       then verb    'acquire', 'peek', 'debit', 'correct', 'extend', 'learn', 'release', 'renew', 'cancel', 'statistics',
+--       then verb    'acquire', 'peek', 'debit', 'correct', 'extend', 'learn', 'release', 'renew', 'cancel', 'ready', 'statistics',
 --                    'control' or 'reset', which deletes the keys and the windows of all policies of the name
 --            units   cost to take, or the actual cost: "5" of every limit, or "1,2000", of each in policy order. Of a
 --                    limit that counts calls any number above zero is one
@@ -51,6 +51,7 @@
 --                    "-label" removes those of a label, "M=s" or "M=e" the mode shadow or enforce, "-M" removes that, "-" all;
 --                    '': all unchanged)
 --       cancel       '1' when it waited until its time was up, 'here' when it waited here or for another limiter
+--       ready        the most ids
 -- REPLY status (0 refused, 1 granted, 2 queued, 3 no ticket, 4 call again with an id, which reads the queue, 5 exceeds the
 --       capacity, which stands in remaining, 6 refused but for shadow, so nothing is charged), index of the limit described
 --       (from 0; the number of limits in a pause, one more in a block),
@@ -63,7 +64,7 @@
 --       To learn: that, flags, and per limit marks (see engine/budget.rs).  To control: version, remaining us of the pause,
 --       remaining us of the overrides, overrides and learned limits as "tag=a/b/c" with commas between, 1 when there was a
 --       state or a statistic before the call, the overriding mode ('' none, 's' shadow, 'e' enforce), remaining us of the block.
---       To renew: status and lease_us.  To statistics: the fields in order, then leases, tickets and shadow_refused.
+--       To renew: status and lease_us.  To ready: ids.  To statistics: the fields in order, then leases, tickets and shadow_refused.
 -- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range. PGLABELS: more than 32
 --       limits of the name are in use. PGTIME: the instants of a quota do not have the time that it says;
 --       nothing was written.

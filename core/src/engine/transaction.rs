@@ -7,6 +7,7 @@ mod held_up;
 mod join;
 mod permit;
 mod queue;
+mod ready;
 mod refusal;
 mod upstream;
 

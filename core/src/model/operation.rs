@@ -61,6 +61,11 @@ pub enum Operation<'a> {
         /// Whether the wait timed out, which counts as a refusal.
         gave_up: bool,
     },
+    /// [`Limiter::ready`](crate::Limiter::ready).
+    Ready {
+        /// The most ids to return.
+        count: u64,
+    },
     /// [`Limiter::statistics`](crate::Limiter::statistics).
     Statistics,
     /// [`Limiter::apply_report`](crate::Limiter::apply_report).
@@ -90,6 +95,8 @@ pub enum Answer {
     Report(Box<Learned>),
     /// The result of `Renew`: how long the lease lasts from now, or `None` when it has ended.
     Renewal(Option<Micros>),
+    /// The result of `Ready`: ids of queued calls.
+    Ready(Vec<String>),
     /// The result of `Statistics`.
     Statistics(Box<Statistics>),
     /// The result of `Admin`.

@@ -80,6 +80,67 @@ pub fn turns() -> Vec<Workload> {
     ])]
 }
 
+/// Returns cases of a host that asks whose turn has come.
+pub fn ready() -> Vec<Workload> {
+    let queue = |caller| wait(caller, 1, 60 * SECOND, Channel::None);
+    let short = |caller| wait(caller, 1, 30 * SECOND, Channel::None);
+    let ask = |count| Step::Ready { count };
+    vec![
+        // It is known for ten seconds; two that can be granted are listed, one asked for.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 2, 300)],
+            steps: vec![
+                take(0, 1),
+                take(1, 1),
+                ask(100),
+                queue(2),
+                ask(100),
+                queue(3),
+                short(4),
+                Step::Advance(6 * SECOND),
+                ask(100),
+                Step::Advance(9 * SECOND),
+                enter(5, WaitOptions { claim_timeout: SECOND, keep: 60 * SECOND, ..ordered(0, 0) }),
+                release(0),
+                release(1),
+                ask(1),
+                Step::Advance(SECOND),
+                ask(100),
+                queue(2),
+                ask(100),
+                Step::Advance(20 * SECOND),
+                queue(5),
+                ask(100),
+                Step::Advance(45 * SECOND),
+                ask(100),
+            ],
+        },
+        // Questions within five seconds of each other are one.
+        one_at_once(vec![
+            take(0, 1),
+            queue(1),
+            ask(100),
+            Step::Advance(3 * SECOND),
+            ask(100),
+            Step::Advance(8 * SECOND),
+            queue(2),
+        ]),
+        // Those with a wake-up are not listed, and count.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 2, 30)],
+            steps: vec![
+                take(0, 1),
+                take(1, 1),
+                wait(2, 1, 60 * SECOND, Channel::Subscribed),
+                queue(3),
+                queue(4),
+                Step::Advance(31 * SECOND),
+                ask(100),
+            ],
+        },
+    ]
+}
+
 /// Returns cases of tickets that others pass by.
 pub fn passed() -> Vec<Workload> {
     let kept = WaitOptions { keep: 3_600 * SECOND, position: 0, ..RETURNING };
@@ -130,6 +191,18 @@ pub fn refusals() -> Vec<Workload> {
                 Step::Acquire { units: Asked::All(0) },
                 Step::Acquire { units: Asked::All(0) },
                 Step::Advance(60 * SECOND),
+                Step::Acquire { units: Asked::All(1) },
+            ],
+        },
+        // What is refused while a command enforces passes when that ends, and the pause with it.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 1, 3_600)],
+            steps: vec![
+                Step::Mode(Mode::Shadow),
+                Step::Acquire { units: Asked::All(1) },
+                Step::Admin(Admin::Mode(Some(Mode::Enforce), Some(30_000_000))),
+                Step::Acquire { units: Asked::All(1) },
+                Step::Admin(Admin::Pause(60_000_000)),
                 Step::Acquire { units: Asked::All(1) },
             ],
         },

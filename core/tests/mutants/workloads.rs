@@ -20,13 +20,13 @@ pub const SELECTED_SEEDS: &[u64] = &[
 
 /// Each of these seeds detects some mutant of a mode or a block.
 pub const MODE_SEEDS: &[u64] =
-    &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 87, 47, 179, 31, 38, 116, 17, 15, 203, 77, 123, 23];
+    &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 87, 47, 179, 31, 38, 116, 17, 15, 203, 77, 123, 23, 42, 40];
 
 /// The same of workloads with several policies.
 pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47, 97, 42];
 
 /// The same of workloads with priorities and shares.
-pub const SHARE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 232, 79, 45, 95, 77];
+pub const SHARE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 232, 79, 45, 95, 77, 213, 53, 65];
 
 const KINDS: [&[Kind]; 6] = [
     &[Kind::Concurrency],
@@ -81,8 +81,16 @@ pub fn random_policies(seed: u64) -> Workload {
 
 /// Returns cases that random workloads rarely contain.
 pub fn rare() -> Vec<Workload> {
-    let new =
-        [quotas(), extensions(), orders::shares(), orders::turns(), orders::passed(), orders::refusals()].concat();
+    let new = [
+        quotas(),
+        extensions(),
+        orders::shares(),
+        orders::turns(),
+        orders::ready(),
+        orders::passed(),
+        orders::refusals(),
+    ]
+    .concat();
     [wakeups(), leases(), rates(), policies::cases(), admin::admin_commands(), admin::reports(), new].concat()
 }
 

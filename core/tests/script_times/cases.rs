@@ -4,9 +4,10 @@ use paddlegate::{
     AdminCommand, BudgetUpdate, Cost, Deadline, Limit, LimitOverride, Limiter, Micros, Operation, QueuePosition,
     Request, Statistics, UpstreamReport, Wait,
 };
+use std::cell::RefCell;
 
 use crate::states::{self, NOW, SPAN, wait};
-use crate::support::calls::{acquire, cancel, correct, enter, peek, release, renew, run, statistics};
+use crate::support::calls::{acquire, cancel, correct, enter, peek, ready, release, renew, run, statistics};
 use crate::{Bound, Case, HOUR, LARGE, Run, Times, each};
 
 /// The largest number of expired entries that one script removes.
@@ -209,14 +210,34 @@ pub(crate) fn queue() -> Vec<Case> {
                 assert!(enter(run.limiter, &queued(9 + run.number), 1, Some(wait()), NOW + 1).allowed());
             })
         },
+        // The first hundred are called.
+        case("queue: ready, none", |run| assert!(ready(run.limiter, NOW + 1).is_empty())),
         case("queue: pause", |run| admin(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
         case("queue: resume", |run| admin(run.limiter, AdminCommand::Resume)),
         case("queue: override, all may pass", |run| {
             let changes = [LimitOverride::Set(Limit::concurrency(100_000, HOUR).expect("a limit"))];
             admin(run.limiter, AdminCommand::Override { changes: &changes, expires: None });
         }),
+        Case {
+            // The calls that the last run listed call in a pause, so that they wait again.
+            before: |run| {
+                admin(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1_000_000))));
+                for id in LISTED.take() {
+                    assert!(!enter(run.limiter, &id, 1, Some(wait()), NOW + 1).allowed());
+                }
+                admin(run.limiter, AdminCommand::Resume);
+            },
+            ..case("queue: ready, a hundred", |run| {
+                LISTED.set(ready(run.limiter, NOW + 1));
+                assert_eq!(LISTED.with_borrow(Vec::len), 100);
+            })
+        },
     ]);
     cases_of_state
+}
+
+thread_local! {
+    static LISTED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Returns the id of the ticket at a queue position.

@@ -47,6 +47,13 @@ pub fn renew(limiter: &Limiter, permit: &str, at: u64) -> Option<Micros> {
     }
 }
 
+pub fn ready(limiter: &Limiter, at: u64) -> Vec<String> {
+    match run(limiter, Operation::Ready { count: 100 }, at) {
+        Answer::Ready(ids) => ids,
+        other => panic!("not a list: {other:?}"),
+    }
+}
+
 pub fn statistics(limiter: &Limiter, at: u64) -> Statistics {
     match run(limiter, Operation::Statistics, at) {
         Answer::Statistics(statistics) => *statistics,

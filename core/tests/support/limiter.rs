@@ -98,6 +98,12 @@ impl Subject for Named {
         calls::settlement(&self.limiter, Operation::Cancel { id, gave_up }, at).name().to_owned()
     }
 
+    fn ready(&mut self, count: u64, at: u64) -> Result<String, String> {
+        set_clock(at);
+        let ids = self.limiter.ready(count).map_err(|error| argument(&error))?;
+        Ok(serde_json::to_string(&ids).expect("a list"))
+    }
+
     fn statistics(&mut self, at: u64) -> Result<String, String> {
         set_clock(at);
         let statistics = self.limiter.statistics().map_err(|error| argument(&error))?;

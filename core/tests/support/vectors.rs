@@ -37,6 +37,9 @@ pub trait Subject {
     fn cancel(&mut self, _id: &str, _gave_up: bool, _at: u64) -> String {
         panic!("has no tickets");
     }
+    fn ready(&mut self, _count: u64, _at: u64) -> Result<String, String> {
+        panic!("has no tickets");
+    }
     fn statistics(&mut self, _at: u64) -> Result<String, String> {
         panic!("has no statistics");
     }
@@ -148,6 +151,7 @@ pub fn perform(step: &Value, subject: &mut impl Subject, permits: &mut Permits) 
             let permit = label.map(|label| permits.get(label).map_or(label, String::as_str));
             Ok(subject.report(step, permit, integer(&step["at_us"])))
         }
+        "ready" => subject.ready(step["count"].as_u64().unwrap_or(100), integer(&step["at_us"])),
         "statistics" => subject.statistics(integer(&step["at_us"])),
         "enter" => {
             let answer = subject.enter(&Entry {

@@ -51,6 +51,10 @@ pub enum Step {
         caller: usize,
         gave_up: bool,
     },
+    /// Asks for so many calls whose turn has come.
+    Ready {
+        count: u64,
+    },
     Correct {
         caller: usize,
         actual: Asked,
@@ -236,7 +240,7 @@ fn step(costs: Costs) -> BoxedStrategy<Step> {
     let caller = || 0..CALLERS;
     let waiting = (
         prop::sample::select(&[0_u64, 1_000, 2_000_000, 60_000_000, 1_000_000_000][..]),
-        prop::sample::select(&[1_u64, 500_000, 2_000_000][..]),
+        prop::sample::select(claim_timeouts(costs)),
         prop_oneof![2 => Just(Channel::None), 6 => Just(Channel::Subscribed), 1 => Just(Channel::Unsubscribed)],
         prop_oneof![4 => Just(0_u8), 2 => Just(1), 1 => Just(2)],
         order(costs),
@@ -279,8 +283,17 @@ fn step(costs: Costs) -> BoxedStrategy<Step> {
             let debit = asked(costs, 0..=6_u64).prop_map(|units| Step::Debit { units });
             let extend = (caller(), asked(costs, 1..=3_u64), any::<bool>());
             let extend = extend.prop_map(|(caller, units, is_first_id)| Step::Extend { caller, units, is_first_id });
-            prop_oneof![40 => step, 1 => debit, 2 => extend].boxed()
+            let asks = if matches!(costs, Costs::Shares) { 3 } else { 1 };
+            let ready = prop_oneof![3 => Just(100), 1 => 1..=3_u64].prop_map(|count| Step::Ready { count });
+            prop_oneof![40 => step, 1 => debit, 2 => extend, asks => ready].boxed()
         }
+    }
+}
+
+fn claim_timeouts(costs: Costs) -> &'static [u64] {
+    match costs {
+        Costs::Numbers | Costs::Labels => &[1, 500_000, 2_000_000],
+        Costs::Shares => &[1, 500_000, 2_000_000, 60_000_000],
     }
 }
 
@@ -547,6 +560,7 @@ impl Runner {
                 }
                 answer
             }
+            Step::Ready { count } => Some(self.run(Operation::Ready { count: *count })),
             Step::Cancel { caller, gave_up } => {
                 Some(self.run(Operation::Cancel { id: &id(*caller), gave_up: *gave_up }))
             }

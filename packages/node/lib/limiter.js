@@ -19,6 +19,7 @@ const {
   RELEASE,
   RENEW,
   CANCEL,
+  READY,
   STATISTICS,
   PICK,
   CHECK_KEY,
@@ -232,6 +233,15 @@ class Limiter {
   /** `gaveUp`: the wait timed out, which counts as a refusal. */
   cancel(id, options, gaveUp = false) {
     return this.#start(CANCEL, options, settlement, { id, gaveUp });
+  }
+
+  ready(count, options) {
+    try {
+      const call = only(["key", "signal"], options);
+      return this.#start(READY, { ...call, cost: count === undefined ? 100 : numeric(count) }, ids);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   stats(options) {
@@ -512,6 +522,7 @@ const decision = (row, ticket, store) => new Decision(row, ticket, store);
 const settlement = (_row, ticket, store) => store.text(ticket);
 const extension = (row, ticket, store) =>
   (slots[row + 1] === SETTLEMENT ? settlement : decision)(row, ticket, store);
+const ids = (_row, ticket, store) => store.ready(ticket);
 const lease = (row) => (Number.isNaN(slots[row + 2]) ? null : slots[row + 2] / 1000);
 const nothing = () => undefined;
 

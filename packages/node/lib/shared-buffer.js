@@ -68,6 +68,7 @@ module.exports = {
   EXTEND: 27,
   /** With an admin command, as 13 to 19. */
   BLOCK: 28,
+  READY: 29,
 
   HAS_COST: 1,
   HAS_ESTIMATE: 2,

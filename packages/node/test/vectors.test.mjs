@@ -59,6 +59,7 @@ async function replay(pg, clock, example, name) {
       extend: () => limiter.extend(permits.get(step.permit) ?? step.permit, step.units, { key }),
       enter: () => enter(limiter, step, { ...asked, priority, share, weight }),
       statistics: () => limiter.stats({ key }),
+      ready: () => limiter.ready(step.count, { key }),
     };
     if (step.error && attempts[step.do]) {
       await assert.rejects(
@@ -127,6 +128,9 @@ async function replay(pg, clock, example, name) {
         assert.equal(cancelled, step.expect, message);
         break;
       }
+      case "ready":
+        assert.deepEqual(await attempts.ready(), step.expect, message);
+        break;
       case "statistics":
         assert.equal(counted(await limiter.stats()), JSON.stringify(step.expect), message);
         break;

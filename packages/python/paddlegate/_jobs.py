@@ -239,6 +239,31 @@ class Jobs(AdjustableLimiter):
         action, after = self._action(decision, on_limit)
         return Admission(action, after, decision, decision.permit)
 
+    def ready(self, count: int = 100, *, key: str | None = None) -> list[str]:
+        """Return the ids of up to `count` queued jobs whose turn has come, in the queue's order.
+
+        For a process that starts the jobs: a job that starts then calls `admit` or `claim`. It
+        takes nothing. Each id is returned once, to one process, and the claim timeout of the job
+        begins then: after it those behind the job may pass. Calls that wait in `acquire` are left
+        out, as is a job whose cost the limits no longer allow.
+
+        While a process asks at least every 10 seconds, `admit` tells a refused job to come back
+        after a minute instead of after an estimate, as do `enqueue` and `claim` with a
+        `claim_timeout` of a minute or more: the job makes one call to queue and one to run.
+
+        `count` is from 1 to 100. Raises `InvalidError`, argument `count`.
+
+            for job in workers.ready():
+                start(job)
+        """
+        ids: list[str] = self._ready(False, count, key)
+        return ids
+
+    async def aready(self, count: int = 100, *, key: str | None = None) -> list[str]:
+        """Like `ready`."""
+        ids: list[str] = await run_operation(self._links, self._ready, count, key)
+        return ids
+
     async def _aenter(self, *arguments: object) -> Decision:
         decision: Decision = await run_operation(self._links, self._enter, *arguments)
         return decision

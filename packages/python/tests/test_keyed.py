@@ -224,6 +224,7 @@ VERBS: dict[str, tuple[Any, ...]] = {
     "enqueue": ("job",),
     "claim": ("job",),
     "cancel": ("job",),
+    "ready": (),
     "admit": ("job",),
     "admit_all": (["job"],),
     "pause": (50,),

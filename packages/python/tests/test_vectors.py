@@ -63,6 +63,7 @@ ON_LOOPS = {
     "refund",
     "modes",
     "shares",
+    "ready",
 }
 PREFIXES = {file: uuid.uuid4().hex for file in FILES}
 
@@ -380,6 +381,8 @@ def step_answer(how, limiter, step, permits):
         case "cancel":
             gave_up = step.get("gave_up", False)
             return how.call(limiter, "_cancel", step["id"], gave_up)
+        case "ready":
+            return how.call(limiter, "ready", step.get("count", 100))
         case "statistics":
             return counted(how.call(limiter, "stats"))
         case "reset":

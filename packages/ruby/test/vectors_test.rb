@@ -210,6 +210,10 @@ class VectorsTest < Minitest::Test
       @limiter.send(:cancel_ticket, step["id"], gave_up).to_s
     end
 
+    def do_ready(step)
+      @limiter.ready(*step["count"], **@key)
+    end
+
     def do_statistics(_step)
       statistics = @limiter.stats.to_h
       statistics.delete(:shadow_refused) if statistics[:shadow_refused].zero?

@@ -80,6 +80,9 @@ function steps({ pg, clock }, testCase, name) {
       case "cancel":
         answer = JSON.stringify(limiter.cancel(step.id, { key }, step.gave_up));
         break;
+      case "ready":
+        answer = JSON.stringify(limiter.ready(step.count, { key }));
+        break;
       case "statistics":
         answer = asCounts(limiter.stats());
         break;

@@ -268,6 +268,39 @@ impl Limiter {
         self.settlement(Operation::Cancel { id, gave_up: false })
     }
 
+    /// Returns the ids of up to `count` queued calls whose turn has come, in the order of the queue, for a host that calls
+    /// its jobs.
+    ///
+    /// It takes nothing. The claim timeout of a call begins when this returns its id, which it does once, whoever asks: again
+    /// only after the call has come and queues again. Calls that wait for a wake-up are left out, and so is one whose cost the
+    /// limits no longer allow. `count` is from 1 to 100.
+    ///
+    /// While a host asks, at least every 10 seconds, a queued call with a claim timeout of a minute or a job of
+    /// [`admit`](Self::admit) is told to come back after a minute instead of after an estimate, so that it makes one call
+    /// to queue and one to run.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Action, OnLimit, Paddlegate, Request};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(600))?;
+    /// let admit = |job| workers.admit(job, Request::cost(1), OnLimit::Wait);
+    /// let first = admit("job-1")?;
+    /// assert_eq!(admit("job-2")?.action, Action::Wait);
+    /// assert!(workers.ready(100)?.is_empty(), "job-1 runs");
+    /// workers.release(&first.decision.permit.unwrap())?;
+    /// assert_eq!(workers.ready(100)?, ["job-2"]);
+    /// assert_eq!(admit("job-2")?.action, Action::Run);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn ready(&self, count: u64) -> Result<Vec<String>> {
+        match self.run(Operation::Ready { count }, SignalHandling::Ignore)? {
+            Answer::Ready(ids) => Ok(ids),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// Returns the counters of this limiter over all processes, and its current leases and tickets.
     ///
     /// # Examples

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 
 use super::{Limiter, StateLocation};
+use crate::base::bounds::MAX_READY;
 use crate::base::charge::{Charge, MAX_UNITS};
 use crate::base::clock;
 use crate::base::error::{Error, Result};
@@ -135,6 +136,7 @@ impl Limiter {
             Operation::Release { permit } => self.prepare_release(permit),
             Operation::Renew { permit } => self.prepare_renew(permit),
             Operation::Cancel { id, gave_up } => self.prepare_cancel(id, gave_up),
+            Operation::Ready { count } => self.prepare_ready(count),
             Operation::Statistics => self.prepare_statistics(),
             Operation::ApplyReport { report } => self.prepare_report(&report),
             Operation::Admin { command } => self.prepare_admin(&command),
@@ -354,6 +356,19 @@ impl Limiter {
             StateLocation::Memory { .. } => settled(self.transact(id, |transaction| transaction.cancel(id, gave_up))?),
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::cancel(keys, id, gave_up, self.test_time()))),
+        }
+    }
+
+    fn prepare_ready(&self, count: u64) -> Result<Prepared> {
+        if !(1..=MAX_READY).contains(&count) {
+            return Err(Error::invalid("count", format!("must be from 1 to {MAX_READY}: count={count}")));
+        }
+        let listed = |ids| Ok(Prepared::Answered(Answer::Ready(ids)));
+        match &self.inner.location {
+            StateLocation::Stateless => listed(Vec::new()),
+            StateLocation::Memory { .. } => listed(self.transact("", |transaction| transaction.ready(count))?),
+            #[cfg(feature = "redis")]
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::ready(keys, count, self.test_time()))),
         }
     }
 

@@ -134,6 +134,7 @@ impl Limiter {
                 check_id(id)?;
                 self.cancel_all(id, gave_up)
             }
+            Operation::Ready { .. } => Err(of_one("ready")),
             Operation::Statistics => Err(of_one("statistics")),
             Operation::ApplyReport { .. } => Err(of_one("learn")),
             Operation::Admin { command } => Err(of_one(command.verb())),

@@ -9,7 +9,7 @@
 
 if verb == 'acquire' then
   function handlers.acquire()
-    local MAX_TICKETS, RECHECK, MIN_POLL, MAX_TURNS = 100000, 5000000, 50000, 1000
+    local MAX_TICKETS, RECHECK, MIN_POLL, MAX_TURNS, CALLED_RECHECK = 100000, 5000000, 50000, 1000, 60000000
     local MAX_PERMITS, MAX_RECLAIMED = 100000, 1000
     local function reply(status, index, remaining, wait, reset, lease, fencing_token, number, position, ready, granted_at, charged)
       return {
@@ -200,7 +200,9 @@ if verb == 'acquire' then
       if channel ~= '' then
         delay = min(delay, RECHECK)
       elseif wait > rate then
-        delay = max(rate, min(wait, until_turn()))
+        -- A host calls the jobs whose turn has come, so that they need not ask.
+        local is_called = (ctx.queued.a or 0) > now and claim_timeout + keep >= CALLED_RECHECK
+        delay = max(rate, min(wait, is_called and CALLED_RECHECK or until_turn()))
       end
       ticket = join_queue(ticket, returns)
       if not ticket then

@@ -3,7 +3,9 @@
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
-use crate::engine::queue::{LEVEL, MAX_CHECKED_TICKETS, MAX_TICKETS, MEAN_HELD, MIN_POLL, RECHECK, Ticket};
+use crate::engine::queue::{
+    ASKED_UNTIL, LEVEL, MAX_CHECKED_TICKETS, MAX_TICKETS, MEAN_HELD, MIN_POLL, RECHECK, Ticket,
+};
 use crate::engine::reply::{LeaseAndTicket, Reply};
 use crate::engine::state::{Evaluation, Units};
 use crate::engine::transaction::join::Place;
@@ -18,6 +20,9 @@ use crate::model::share::Order;
 
 /// The maximum number of turns that are counted; all later ones are farther away than [`RECHECK`].
 const MAX_TURNS: u64 = 1_000;
+
+/// When a job calls again at the latest that a host calls, in microseconds.
+const CALLED_RECHECK: u64 = 60_000_000;
 
 /// What is ahead of a call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -221,7 +226,11 @@ impl Transaction<'_> {
         if !waiting.channel.is_empty() {
             check_after = check_after.min(RECHECK.0);
         } else if wait > evaluation.rate {
-            check_after = evaluation.rate.max(wait.min(self.until_turn(units_ahead)));
+            // A host calls the jobs whose turn has come, so that they need not ask.
+            let is_called = self.queue_summary.loads.get(ASKED_UNTIL) > self.now
+                && waiting.claim_timeout + waiting.keep >= CALLED_RECHECK;
+            let until_turn = if is_called { CALLED_RECHECK } else { self.until_turn(units_ahead) };
+            check_after = evaluation.rate.max(wait.min(until_turn));
         }
         let mut ticket = self.join_queue(&entry, ticket);
         ticket.next_check = self.now + check_after;

@@ -14,19 +14,20 @@
 --                  lost unless it has called.
 --
 -- A ticket is notified by a message "delay_us id" on its channel when its turn has come, or comes before its next check.
--- A message without a subscriber costs the ticket its position, which it gets back when it calls.
+-- A message without a subscriber costs the ticket its position, which it gets back when it calls. The channel of a ticket that
+-- was listed for a host, and has not called since, is CALLED; it gets no message, since its next check has come.
 --
 -- A ticket without units is suspended: another limiter holds its call up. It keeps its position and stops nobody.
 --
 -- REQUIRES: MAX_EXPIRED MAX call attempt format find min max limit_count verb id now overrides LATE_RELEASE ctx key_count
 -- REQUIRES: evaluate
 -- REQUIRES: limit_exceeded_by add_statistic expiry
--- PROVIDES: MAX_CHECKED_TICKETS LEASE SHARE permits_key queue_key records_key read_ticket caller_ticket own_tags
+-- PROVIDES: MAX_CHECKED_TICKETS LEASE SHARE CALLED permits_key queue_key records_key read_ticket caller_ticket own_tags
 -- PROVIDES: units_of add_loads records_expiry write_ticket remove_ticket claim_end ticket_at load_ahead
 -- PROVIDES: call_again advance_queue
 
 local MAX_CHECKED_TICKETS = 64
-local LEASE, SHARE = '\31', '\30'
+local LEASE, SHARE, CALLED = '\31', '\30', '\29'
 local permits_key, queue_key, records_key = KEYS[key_count + 1], KEYS[key_count + 2], KEYS[key_count + 3]
 if not queue_key then
   -- While a slot moves to another node, a call may only name keys that exist as long as there are leases.
@@ -226,10 +227,11 @@ end
 
 -- Notifies every ticket that can be granted, and the next one of the time at which it can be. The caller's own ticket
 -- needs no message. The call changes nothing for tickets that have no limit in common with it, unless it ends a pause.
-local function advance_queue()
+-- Up to `count` tickets without a channel that can be granted go into the list `ready`, once each, and are to call at once.
+local function advance_queue(ready, count)
   local NOTIFY_SLACK = 1000
   local checked, units_ahead, first_expiry = 0, {}, MAX
-  while ctx.tickets > 0 and checked < MAX_CHECKED_TICKETS and ctx.removed < MAX_EXPIRED do
+  while ctx.tickets > 0 and checked < MAX_CHECKED_TICKETS + (count or 0) and ctx.removed < MAX_EXPIRED do
     local ticket = ticket_at(checked)
     if not ticket then
       return
@@ -253,7 +255,13 @@ local function advance_queue()
           call_again(ticket, check)
         end
       end
-      if verb == 'control' and ticket.channel == '' and ticket.next_check > check + NOTIFY_SLACK then
+      if ready and wait == 0 and ticket.channel == '' then
+        if #ready == count then
+          return
+        end
+        ready[#ready + 1], ticket.channel = ticket.id, CALLED
+        call_again(ticket, now)
+      elseif verb == 'control' and ticket.channel == '' and ticket.next_check > check + NOTIFY_SLACK then
         -- It cannot be notified that a pause has ended, and must not block the others until the pause was to end.
         call_again(ticket, check)
       end

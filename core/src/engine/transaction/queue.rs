@@ -3,8 +3,9 @@
 use crate::base::charge::Charge;
 use crate::base::micros::MAX_TIME;
 use crate::engine::loads::Loads;
-use crate::engine::queue::{MAX_CHECKED_TICKETS, Ticket};
+use crate::engine::queue::{CALLED, MAX_CHECKED_TICKETS, Ticket};
 use crate::engine::state::Units;
+use crate::engine::transaction::ready::Ready;
 use crate::engine::transaction::{TicketUnits, Transaction};
 use crate::model::mode::Mode;
 use crate::model::policy::is_exceeded;
@@ -94,8 +95,15 @@ impl Transaction<'_> {
     /// Wakes every ticket that can be granted and schedules the next. The ticket of this call gets no wake-up. The call
     /// changes nothing for tickets that have no limit in common with it, unless it ends a pause.
     pub(crate) fn advance(&mut self) {
+        self.advance_and_list(None);
+    }
+
+    /// Advances the queue. Tickets without a channel that can be granted go into the list, once each, and are to
+    /// call at once.
+    pub(super) fn advance_and_list(&mut self, mut ready: Option<&mut Ready>) {
         let (mut read, mut units_ahead, mut first_expiry) = (0, Units::default(), MAX_TIME.0);
-        while self.queue_summary.tickets > 0 && read < MAX_CHECKED_TICKETS && self.removed < self.max_expired {
+        let most = MAX_CHECKED_TICKETS + ready.as_ref().map_or(0, |ready| ready.count);
+        while self.queue_summary.tickets > 0 && read < most && self.removed < self.max_expired {
             let Some(mut ticket) = self.ticket_at(read) else { return };
             let units = self.units_of(&ticket);
             // A call without limits, which works on the name alone, has to do with every ticket.
@@ -122,7 +130,15 @@ impl Transaction<'_> {
                     self.remove_ticket(&ticket);
                 }
             }
-            if self.is_admin && ticket.channel.is_empty() && ticket.next_check > check_at + NOTIFY_SLACK {
+            if let Some(ready) = ready.as_deref_mut().filter(|_| wait == 0 && ticket.channel.is_empty()) {
+                if ready.ids.len() as u64 == ready.count {
+                    return;
+                }
+                ready.ids.push(ticket.id.clone());
+                CALLED.clone_into(&mut ticket.channel);
+                ticket.call_again(self.now);
+                self.keep(ticket.clone());
+            } else if self.is_admin && ticket.channel.is_empty() && ticket.next_check > check_at + NOTIFY_SLACK {
                 // A ticket without a channel gets no wake-up when a pause ends, and must not block the others until its
                 // old time.
                 ticket.call_again(check_at);

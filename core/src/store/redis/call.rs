@@ -7,7 +7,9 @@ use super::command::Command;
 use super::config::Address;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
-use super::reply::{decision, extension, garbled, parse_u64s, reply_error, report_outcome, runtime_state, settlement};
+use super::reply::{
+    decision, extension, garbled, ids, parse_u64s, reply_error, report_outcome, runtime_state, settlement,
+};
 use super::route::redirection;
 use super::statistics_of_keys::{Added, StatisticsOfKeys};
 use super::together::{Together, renewal};
@@ -85,6 +87,7 @@ pub(super) enum Expects {
     Learned(Box<PendingReport>),
     RuntimeState,
     Renewal,
+    Ready,
     Statistics,
     StatisticsOfKeys(Box<StatisticsOfKeys>),
     Reset,
@@ -226,6 +229,10 @@ impl Call {
     pub(crate) fn cancel(keys: &Keys, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
         let words = [id, if gave_up { "1" } else { "" }];
         Self::verb(keys, b"cancel", &Charge::All(0), at, &words, Expects::Settlement)
+    }
+
+    pub(crate) fn ready(keys: &Keys, count: u64, at: Option<Micros>) -> Self {
+        Self::verb(keys, b"ready", &Charge::All(0), at, &["", &count.to_string()], Expects::Ready)
     }
 
     pub(crate) fn statistics(keys: &Keys, at: Option<Micros>) -> Self {
@@ -439,6 +446,7 @@ impl Call {
                 Ok(Answer::Report(Box::new((**report).clone().learned(&outcome))))
             }
             (Expects::Renewal, Value::Array(items)) => renewal(items).map(Answer::Renewal),
+            (Expects::Ready, Value::Array(items)) => ids(items).map(Answer::Ready),
             (Expects::Statistics, Value::Array(items)) => {
                 let values = parse_u64s(items).try_into().map_err(|_| garbled())?;
                 Ok(Answer::Statistics(Box::new(Statistics::from_all(values))))

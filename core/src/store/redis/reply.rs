@@ -109,6 +109,15 @@ pub(super) fn runtime_state(items: &[Value]) -> Result<RuntimeState> {
     .sorted())
 }
 
+/// Returns the ids of queued calls.
+pub(super) fn ids(items: &[Value]) -> Result<Vec<String>> {
+    let id = |item: &Value| match item {
+        Value::Text(id) => String::from_utf8(id.clone()).map_err(|_| garbled()),
+        _ => Err(garbled()),
+    };
+    items.iter().map(id).collect()
+}
+
 pub(super) fn settlement(items: &[Value]) -> Result<Settlement> {
     match items {
         [Value::Integer(3)] => Ok(Settlement::Settled),

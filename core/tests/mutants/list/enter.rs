@@ -153,13 +153,13 @@ pub const ENTER: &[Mutant] = &[
     ),
     (
         "enter: a job does not recheck before its grant is due",
-        "delay = max(rate, min(wait, until_turn()))",
+        "delay = max(rate, min(wait, is_called and CALLED_RECHECK or until_turn()))",
         "delay = max(rate, wait)",
     ),
     (
         "enter: a job rechecks before its rate allows a grant",
-        "delay = max(rate, min(wait, until_turn()))",
-        "delay = min(wait, until_turn())",
+        "delay = max(rate, min(wait, is_called and CALLED_RECHECK or until_turn()))",
+        "delay = min(wait, is_called and CALLED_RECHECK or until_turn())",
     ),
     (
         "enter: the claim timeout begins at once",
@@ -292,7 +292,15 @@ pub const ENTER: &[Mutant] = &[
     ),
     ("priority: the units ahead are those before the number", "elseif ctx.queued.r then\n", "elseif false then\n"),
     ("shares: turns are not counted", "      count_turn(ticket)\n", ""),
-    ("turns: a job without a wake-up comes every five seconds", "delay = max(rate, min(wait, until_turn()))", ""),
+    ("ready: a job that a host calls is told to ask", "(ctx.queued.a or 0) > now and", "false and"),
+    ("ready: a host that asks no more calls for ever", "(ctx.queued.a or 0) > now and", "ctx.queued.a and"),
+    ("ready: a call that soon loses its place is told to wait", " and claim_timeout + keep >= CALLED_RECHECK", ""),
+    ("ready: what a call keeps its place for does not count", "claim_timeout + keep >=", "claim_timeout >="),
+    (
+        "turns: a job without a wake-up comes every five seconds",
+        "delay = max(rate, min(wait, is_called and CALLED_RECHECK or until_turn()))",
+        "",
+    ),
     (
         "turns: all jobs come at once",
         "local turns = min(max(math.ceil((ahead + 1 + limit.live - limit.a) / limit.a), 1), MAX_TURNS)",

@@ -11,6 +11,7 @@ mod log;
 mod permit;
 mod queue;
 mod quota;
+mod ready;
 mod refusal;
 mod state;
 pub mod together;
@@ -34,7 +35,7 @@ macro_rules! lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 22] = [
+pub const FILES: [Lua; 23] = [
     lua!("engine/one_limiter.lua", &[]),
     lua!("limits/bucket.lua", arithmetic::BUCKET),
     lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
@@ -52,6 +53,7 @@ pub const FILES: [Lua; 22] = [
     lua!("engine/transaction/join.lua", join::JOIN),
     lua!("engine/transaction/enter.lua", enter::ENTER),
     lua!("engine/transaction/held_up.lua", &[]),
+    lua!("engine/transaction/ready.lua", ready::READY),
     lua!("engine/transaction/log.lua", log::LOG),
     lua!("engine/transaction/admin.lua", admin::ADMIN),
     lua!("engine/transaction/extend.lua", extend::EXTEND),

@@ -4,6 +4,24 @@ use super::Mutant;
 
 pub const QUEUE: &[Mutant] = &[
     (
+        "ready: calls that wait for a wake-up are listed",
+        "if ready and wait == 0 and ticket.channel == '' then",
+        "if ready and wait == 0 then",
+    ),
+    (
+        "ready: calls whose turn has not come are listed",
+        "if ready and wait == 0 and ticket.channel == '' then",
+        "if ready and ticket.channel == '' then",
+    ),
+    ("ready: one too many", "if #ready == count then", "if #ready > count then"),
+    ("ready: a call is listed again", "ticket.id, CALLED", "ticket.id, ''"),
+    (
+        "ready: the claim timeout does not begin",
+        "        call_again(ticket, now)\n      elseif",
+        "        write_ticket(ticket)\n      elseif",
+    ),
+    ("ready: as many tickets are read as by another call", "MAX_CHECKED_TICKETS + (count or 0)", "MAX_CHECKED_TICKETS"),
+    (
         "statistics: the time waited begins with the last call",
         "ticket.units_text, ticket.queued_at, ticket.next_check, ticket.expires_at",
         "ticket.units_text, now, ticket.next_check, ticket.expires_at",
@@ -83,8 +101,8 @@ pub const QUEUE: &[Mutant] = &[
     ),
     (
         "advance: a wake-up is not recorded in the ticket",
-        "  call_again(ticket, check)\n        end\n      end\n      if verb == 'control'",
-        "  ticket.next_check = check\n        end\n      end\n      if verb == 'control'",
+        "  call_again(ticket, check)\n        end\n      end\n      if ready and",
+        "  ticket.next_check = check\n        end\n      end\n      if ready and",
     ),
     ("advance: a waiter without a listener stops the advance", "if wait > 0 and is_present then", "if wait > 0 then"),
     ("advance: tickets behind one that must wait are woken", "if wait > 0 and is_present then", "if false then"),
@@ -205,8 +223,8 @@ pub const QUEUE: &[Mutant] = &[
     ),
     (
         "advance: a waiter without a channel blocks the others after a pause",
-        "    if verb == 'control' and ticket.channel == ''",
-        "    if false and ticket.channel == ''",
+        "elseif verb == 'control' and ticket.channel == ''",
+        "elseif false and ticket.channel == ''",
     ),
     (
         "costs: tags are sorted as the caller has them",

@@ -190,6 +190,9 @@ pub(super) fn damaged_tickets(port: u16, text: &str) -> Result<(), String> {
             let claim = Operation::AcquireWithId { request: Request::cost(1), id: "waiter", wait: Some(claim) };
             expect_damage_error(&script.run(claim, NOW), &format!("{bad_value:?} in {valid:?}, of a claim"))?;
             expect_damage_error(&enter(&mut script, "waiter", 1, NOW), &format!("{bad_value:?} in {valid:?}"))?;
+            // This one removes the ticket.
+            let ready = script.run(Operation::Ready { count: 100 }, NOW);
+            expect_damage_error(&ready, &format!("{bad_value:?} in {valid:?}, of a list"))?;
         }
     }
     for bad_value in ["x", ":", ":1:1:1", ":1:1:1:x", ":1:1:1:1:1", ":-1:1:1:1"] {

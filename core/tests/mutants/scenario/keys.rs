@@ -271,6 +271,19 @@ pub(super) fn unpublished(port: u16, text: &str) -> Result<(), String> {
     }
 }
 
+pub(super) fn many_ready(port: u16, text: &str) -> Result<(), String> {
+    let mut script = Script::new(port, text, &[limit(Kind::Concurrency, 100)]);
+    for who in ["holder", "waiter"] {
+        for number in 0..100 {
+            enter(&mut script, &format!("{who} {number}"), 2 * HOUR, NOW);
+        }
+    }
+    match script.run(Operation::Ready { count: 100 }, NOW + HOUR) {
+        Reply::Array(ids) if ids.len() == 100 => Ok(()),
+        other => Err(format!("not a hundred: {other:?}")),
+    }
+}
+
 pub(super) fn many_expired(port: u16, text: &str) -> Result<(), String> {
     let mut script = limiter_with_waiter(port, text);
     let (queue, tickets) = (key(&mut script, ":q:"), key(&mut script, ":t:"));

@@ -40,6 +40,7 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("a ticket keeps its position in the queue", keys::positions),
     ("a release works for a user without the right to publish", keys::unpublished),
     ("several calls remove many expired tickets", keys::many_expired),
+    ("a hundred calls are ready at once", keys::many_ready),
     ("a call fails without a charge if the permits have a foreign type", keys::foreign_permits),
     ("damaged overrides are errors", overrides::damaged),
     ("overrides expire when they no longer count", overrides::expiry),

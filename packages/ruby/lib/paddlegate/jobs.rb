@@ -12,10 +12,18 @@ module Paddlegate
     # since its turn.
     ADMISSION_CLAIM_TIMEOUT = Library::ADMISSION_CLAIM_TIMEOUT
 
+    # The maximum number of ids that {#ready} returns, and its default.
+    MAX_READY = 100
+
+    # The size of a `pg_queued_id`, and where its length is.
+    QUEUED_ID_SIZE = 80
+    QUEUED_ID_LENGTH = 72
+
     EXISTING_POSITION = -1
     END_OF_QUEUE = 0
     NOT_GIVEN = -1
-    private_constant :EXISTING_POSITION, :END_OF_QUEUE, :NOT_GIVEN
+    private_constant :QUEUED_ID_SIZE, :QUEUED_ID_LENGTH, :EXISTING_POSITION, :END_OF_QUEUE,
+                     :NOT_GIVEN
 
     # Decides on a job and returns an {Admission}, whose `action` is what to do with the job. Never
     # waits.
@@ -100,6 +108,41 @@ module Paddlegate
     # `:cancelled`, or `:unknown` when there was neither.
     def cancel(id, key: nil)
       cancel_ticket(Value.text("id", id), 0, key)
+    end
+
+    # Returns the ids of up to `count` queued jobs whose turn has come, in the order of the queue,
+    # for a process that starts the jobs: a job that starts then calls {#admit} or {#claim}.
+    #
+    # It takes nothing. Each id is returned once, to one process, and the claim timeout of the job
+    # begins then: after it those behind the job may pass. Calls that wait in {Limiter#acquire} are
+    # left out, as is a job whose cost the limits no longer allow.
+    #
+    # While a process asks at least every 10 seconds, {#admit} tells a refused job to come back
+    # after a minute instead of after an estimate, as do {#enqueue} and {#claim} with a
+    # `claim_timeout` of a minute or more: the job makes one call to queue and one to run.
+    #
+    # `count` is from 1 to 100. Raises {InvalidError}, argument `count`.
+    #
+    #     workers.ready.each { |job| start(job) }
+    def ready(count = MAX_READY, key: nil)
+      count = Value.whole("count", count)
+      for_key(key) { |one| one.call_ready(count) }
+    end
+
+    protected
+
+    def call_ready(count)
+      # The library refuses a higher count before it writes.
+      memory = FFI::MemoryPointer.new(:char, QUEUED_ID_SIZE * [count, MAX_READY].min.clamp(1..))
+      buffer = CallBuffer.checkout
+      buffer.check(@functions.ready(@handle, count, memory, buffer.result, buffer.error))
+      found = buffer.result.get_uint64(0)
+      buffer.checkin
+      Array.new(found) do |i|
+        at = i * QUEUED_ID_SIZE
+        length = memory.get_uint64(at + QUEUED_ID_LENGTH)
+        memory.get_bytes(at, length).force_encoding(Encoding::UTF_8)
+      end
     end
 
     private
