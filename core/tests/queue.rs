@@ -5,8 +5,8 @@ mod support;
 use paddlegate::{Kind, Paddlegate};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use support::sequence::config;
-use support::workload::{Costs, Runner, Workload, workload, workload_with_admin, workload_with_policies};
+use support::sequence::{Spec, config};
+use support::workload::{Asked, Costs, Runner, Step, Workload, workload, workload_with_admin, workload_with_policies};
 use support::{redis_with_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/queue.txt";
@@ -17,6 +17,16 @@ thread_local! {
 
 mod redis_agrees_with_memory {
     use super::*;
+
+    /// A part of the units was reserved by an earlier extension; the error has all of them.
+    #[test]
+    fn on_an_extension_that_can_never_pass() {
+        let limits = vec![Spec { kind: Kind::Leaky, number: 0, amount: 1, interval: 1_000, offset: 0 }];
+        let extend = |units, is_first_id| Step::Extend { caller: 0, units: Asked::All(units), is_first_id };
+        let take = Step::Enter { caller: 0, units: Asked::All(1), estimate: true, wait: None };
+        let steps = vec![take, Step::Advance(500_000), extend(1, false), extend(3, true)];
+        on_both_stores(&Workload { limits, steps }).expect("the stores agree");
+    }
 
     proptest! {
         #![proptest_config(config(60, SEEDS))]

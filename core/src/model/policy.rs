@@ -232,9 +232,20 @@ impl Policy {
     /// Returns an error for a charge that neither these limits nor those of the caller's own policy can ever grant.
     #[inline]
     pub(crate) fn check_fits(&self, own: &Self, argument: &'static str, charge: &Charge) -> Result<()> {
-        let exceeded = |(i, limit): &(usize, &Limit)| {
-            is_exceeded(limit, charge.of(*i)) && is_exceeded(&own.limits[*i], charge.of(*i))
-        };
+        self.check_fits_of(own, argument, charge, charge)
+    }
+
+    /// The same for a part of a charge. The error has the charge as the caller gave it.
+    #[inline]
+    pub(crate) fn check_fits_of(
+        &self,
+        own: &Self,
+        argument: &'static str,
+        part: &Charge,
+        charge: &Charge,
+    ) -> Result<()> {
+        let exceeded =
+            |(i, limit): &(usize, &Limit)| is_exceeded(limit, part.of(*i)) && is_exceeded(&own.limits[*i], part.of(*i));
         match self.limits.iter().enumerate().find(exceeded) {
             Some((i, limit)) => Err(exceeds_capacity(argument, charge.of(i), limit.label(), limit.amount())),
             None => Ok(()),

@@ -33,7 +33,7 @@ impl Transaction<'_> {
             let sum = granted.of(i) + units.of(i);
             if limit.counts_starts() { 0 } else { sum.saturating_sub(open.charged.of(i)) }
         }));
-        self.policy.check_fits(self.own, "units", &taken)?;
+        self.policy.check_fits_of(self.own, "units", &taken, units)?;
         let ask = Demand { cost: Some(&taken), change: Change::Cost, ..Demand::default() };
         let mut evaluation = self.state.decide(&self.policy, self.now, ask);
         let sum = Charge::each((0..self.own.limits().len()).map(|i| open.charged.of(i) + taken.of(i))).simplest();
