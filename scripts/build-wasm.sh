@@ -45,7 +45,7 @@ bind() {
 
 rm -rf "$dist"
 compile
-bind "$dist" 152000
+bind "$dist" 156000
 compile --features full
 bind "$dist/full" 526000
 

@@ -109,6 +109,9 @@ pub use model::calendar::{Calendar, CalendarPeriod};
 pub use model::cost::{Cost, LimiterUnits};
 pub use model::decision::{Decision, Status, Ticket};
 pub use model::extension::Extension;
+pub use model::inspection::{
+    InspectedLimit, Inspection, LeaseInfo, LimitSource, MAX_PAGE, MAX_PAGE_OFFSET, Page, TicketInfo,
+};
 pub use model::kind::Kind;
 pub use model::label::{Label, MAX_LABEL, MAX_LABELS};
 pub use model::learned::{Learned, Notes};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use paddlegate::{
     Action, AdminCommand, Answer, Cost, Deadline, Decision, Error, ErrorKind, Limit, Limiter, LimiterUnits, Micros,
-    OnLimit, OnUnavailable, Operation, Paddlegate, Policy, QueuePosition, Reason, Request, Settlement, SignalHandling,
-    Status, Wait,
+    OnLimit, OnUnavailable, Operation, Paddlegate, Page, Policy, QueuePosition, Reason, Request, Settlement,
+    SignalHandling, Status, Wait,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -292,6 +292,7 @@ fn pauses_overrides_and_calls_on_one_limiter_hold_for_all() {
         for (operation, argument) in [
             (Operation::Statistics, "statistics"),
             (Operation::Reset, "reset"),
+            (Operation::Inspect { page: Page::default() }, "inspect"),
             (Operation::Admin { command: AdminCommand::Get }, "runtime_state"),
             (Operation::ApplyReport { report: paddlegate::UpstreamReport::default() }, "learn"),
         ] {

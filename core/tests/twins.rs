@@ -180,6 +180,10 @@ impl Implementation for OnServer {
         self.library.reset();
     }
 
+    fn inspect(&mut self, at: u64) -> Option<String> {
+        self.library.inspect(at)
+    }
+
     /// Deletes every key without the library's knowledge.
     fn lose_keys(&mut self) {
         for (key, _) in self.keys() {

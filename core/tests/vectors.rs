@@ -79,6 +79,16 @@ fn modes_and_blocks_on_redis() {
 }
 
 #[test]
+fn inspections_in_memory() {
+    play_several(&memory_with_clock(), "inspect.json");
+}
+
+#[test]
+fn inspections_on_redis() {
+    play_several(&redis_with_clock(), "inspect.json");
+}
+
+#[test]
 fn every_file_of_vectors_is_replayed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors");
     let mut found: Vec<String> = std::fs::read_dir(folder)
@@ -88,7 +98,7 @@ fn every_file_of_vectors_is_replayed() {
         .collect();
     let mut played: Vec<String> = FILES
         .iter()
-        .chain(&["waiting.json", "together.json", "keyed.json", "modes.json"])
+        .chain(&["waiting.json", "together.json", "keyed.json", "modes.json", "inspect.json"])
         .map(|name| (*name).to_owned())
         .collect();
     found.sort();

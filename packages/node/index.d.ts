@@ -3,6 +3,8 @@ import type {
   CalendarPeriod,
   Closed,
   Cost,
+  Inspection,
+  InspectionOptions,
   Interval,
   KeyOptions,
   Labelled,
@@ -24,6 +26,7 @@ import type {
   Settlement,
   StateOptions,
   Statistics,
+  TicketInfo,
   TogetherOptions,
   WaitOptions,
 } from "./types.js";
@@ -388,6 +391,19 @@ export interface Limiter<S = never> {
    * ```
    */
   ready(count?: number, options?: KeyedCallOptions): Promise<string[]>;
+  /**
+   * Returns the limits with the numbers that rule, a page of the leases and of the tickets, the pause, the block and the mode.
+   * Takes nothing and changes nothing, and works under a pause too. Rejects with `InvalidError`, whose argument is `offset`
+   * or `count`, for a page out of range.
+   *
+   * ```js
+   * const { limits } = await api.inspect();
+   * for (const { label, remaining } of limits) console.log(label, remaining);
+   * ```
+   */
+  inspect(options?: KeyedCallOptions & InspectionOptions): Promise<Inspection>;
+  /** Returns a page of the tickets, in the order of the queue: those of `inspect`. */
+  queue(options?: KeyedCallOptions & InspectionOptions): Promise<readonly TicketInfo[]>;
   /**
    * Returns the statistics of this limiter over all processes; those of a keyed limiter are of all keys, and it takes no
    * key. Rejects with `InvalidError`, whose argument is `statistics`, for a limiter without statistics.

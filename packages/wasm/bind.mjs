@@ -113,6 +113,55 @@ export default function bind(module, more) {
         learned: Object.freeze(Object.fromEntries(limits.slice(overrides))),
       });
     },
+    inspection: (view, texts) => {
+      // A copy: a WebAssembly call may move its memory and invalidate the view.
+      const [number, text] = [[...view], texts].map((list) => {
+        const values = list.values();
+        return () => values.next().value;
+      });
+      const unlessNegative = (value) => (value < 0 ? null : value);
+      const span = () => milliseconds(unlessNegative(number()));
+      const list = (entry) => Object.freeze(Array.from({ length: number() }, entry));
+      const names = kinds().split(",");
+      return Object.freeze({
+        atUs: number(),
+        pausedForMs: span(),
+        blockedForMs: span(),
+        leaseCount: number(),
+        ticketCount: number(),
+        mode: text(),
+        limits: list(() =>
+          Object.freeze({
+            label: text(),
+            kind: names[number()],
+            limit: number(),
+            intervalMs: span(),
+            source: text(),
+            taken: number(),
+            remaining: number(),
+            nextAfterMs: span(),
+            resetAfterMs: span(),
+          }),
+        ),
+        leases: list(() =>
+          Object.freeze({
+            id: text(),
+            heldForMs: span(),
+            endsInMs: span(),
+            fencingToken: unlessNegative(number()),
+          }),
+        ),
+        tickets: list(() =>
+          Object.freeze({
+            id: text(),
+            share: text() || null,
+            priority: number(),
+            waitedMs: span(),
+            ready: number() === 1,
+          }),
+        ),
+      });
+    },
     learned: (settlement, learned, ignored, cost, pauseUs, scope, bucket) =>
       Object.freeze({
         settlement: settlement ?? null,

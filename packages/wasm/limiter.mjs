@@ -146,6 +146,15 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
       return this.#deliverAfter(this.#of(key).ready(count));
     }
 
+    inspect(options) {
+      const { offset = 0, count = 100, key } = only(["offset", "count", ...KEY], options);
+      return this.#of(key).inspect(offset, count);
+    }
+
+    queue(options) {
+      return this.inspect(options).tickets;
+    }
+
     stats(options) {
       const { key } = only(KEY, options);
       const counts = {};

@@ -305,6 +305,85 @@ export interface Learned {
  */
 export type Release = "released" | "late" | "unknown";
 
+/** One limit of an inspection, by itself. */
+export interface InspectedLimit {
+  readonly label: string;
+  readonly kind: Kind;
+  /** The amount that rules. */
+  readonly limit: number;
+  /** The interval that rules, in milliseconds, as in `LimitSettings`. */
+  readonly intervalMs: number;
+  /** Whose numbers these are. */
+  readonly source: "policy" | "override" | "learned";
+  /** The units, starts or leases that count now; above the limit in debt, or after the limit was lowered. */
+  readonly taken: number;
+  /** The units that are left, of a throttle 1 or 0. Those that tickets wait for are not subtracted. */
+  readonly remaining: number;
+  /**
+   * The time until this limit passes one more unit to a call that nobody is ahead of, whatever the other limits and a pause
+   * say, in milliseconds; `null` when unknown, as under a limit of zero.
+   */
+  readonly nextAfterMs: number | null;
+  /** The time until all of it is available again, in milliseconds. */
+  readonly resetAfterMs: number;
+}
+
+/** One lease of an inspection. */
+export interface LeaseInfo {
+  /** The id of the call that holds it. */
+  readonly id: string;
+  /** The time since the grant in milliseconds; `null` when the store no longer knows it. */
+  readonly heldForMs: number | null;
+  /** The time until it ends, unless it is renewed or released, in milliseconds. */
+  readonly endsInMs: number;
+  /** The fencing token; `null` when the store no longer knows it. */
+  readonly fencingToken: number | null;
+}
+
+/** One ticket of an inspection. */
+export interface TicketInfo {
+  /** The id of the call that waits. */
+  readonly id: string;
+  /** The priority, from 0 to 9; the highest first. */
+  readonly priority: number;
+  /** The share that the ticket counts for; `null` without one. */
+  readonly share: string | null;
+  /** The time since it joined the queue, in milliseconds. */
+  readonly waitedMs: number;
+  /** Whether its call may retry now: it was called, or the time of its next try has come. */
+  readonly ready: boolean;
+}
+
+/** What a limiter contains at one moment. Frozen. */
+export interface Inspection {
+  /** The time of the store in microseconds since 1970. */
+  readonly atUs: number;
+  /** The limits of the policy, in its order; none of an unlimited policy. */
+  readonly limits: readonly InspectedLimit[];
+  /** The remaining time of the pause in milliseconds; `null` without a pause. */
+  readonly pausedForMs: number | null;
+  /** The remaining time of the block in milliseconds; `null` without a block. */
+  readonly blockedForMs: number | null;
+  /** The mode that rules: an override of it, otherwise that of the limiter. */
+  readonly mode: Mode;
+  /** A page of the leases, also of other policies of the name; the first to end first. */
+  readonly leases: readonly LeaseInfo[];
+  /** The number of all leases. */
+  readonly leaseCount: number;
+  /** A page of the tickets, in the order of the queue. Lapsed tickets leave gaps in a page. */
+  readonly tickets: readonly TicketInfo[];
+  /** The number of all tickets, with lapsed ones that no call has removed yet. */
+  readonly ticketCount: number;
+}
+
+/** A part of the leases and of the tickets: of each list `count` entries from `offset` on. */
+export interface InspectionOptions {
+  /** The number of entries before the page, at most 100,000. Default 0. */
+  readonly offset?: number;
+  /** The length of the page, at most 1000; 0 only counts. Default 100. */
+  readonly count?: number;
+}
+
 /**
  * The statistics of a limiter in all processes that share it, with its current leases and tickets. Times are sums. Those
  * of a keyed limiter are of all keys, and have no leases and tickets (0). Frozen.

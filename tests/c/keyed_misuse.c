@@ -80,6 +80,7 @@ static void every_call_needs_the_key(void)
     pg_runtime_state state;
     pg_learned learned;
     pg_queued_id ids[1];
+    pg_inspection inspection;
     int64_t lease;
     int32_t paused;
     size_t found;
@@ -94,6 +95,7 @@ static void every_call_needs_the_key(void)
     REFUSED("key", pg_renew(keyed, "id:1:1", &lease, &error_));
     REFUSED("key", pg_cancel(keyed, "id", 0, &settlement, &error_));
     REFUSED("key", pg_ready(keyed, 1, ids, &found, &error_));
+    REFUSED("key", pg_inspect(keyed, 0, 0, &inspection, NULL, NULL, &error_));
     REFUSED("key", pg_reset(keyed, &error_));
     REFUSED("key", pg_pause(keyed, 1000000, PG_NOT_GIVEN, &state, &error_));
     REFUSED("key", pg_resume(keyed, &state, &error_));

@@ -125,6 +125,9 @@ static void waits(void)
     static char long_text[100000];
     pg_wait wait = {.max_wait_us = 1000000};
     pg_queued_id ids[1];
+    pg_inspection inspection;
+    pg_lease_info leases[1];
+    pg_ticket_info tickets[1];
     pg_limiter *one;
     size_t found;
     pg_decision held;
@@ -168,6 +171,18 @@ static void waits(void)
     REFUSED("found", pg_ready(one, 1, ids, NULL, &error_));
     REFUSED("limiter", pg_ready(NULL, 1, ids, &found, &error_));
     CHECK(found == 0);
+    REFUSED("offset", pg_inspect(one, 100001, 1, &inspection, leases, tickets, &error_));
+    CHECK_INT(-1, inspection.paused_for_us);
+    CHECK_TEXT("", leases[0].id);
+    CHECK_TEXT("", tickets[0].id);
+    REFUSED("offset", pg_inspect(one, SIZE_MAX, 1, &inspection, leases, tickets, &error_));
+    REFUSED("count", pg_inspect(one, 0, 1001, &inspection, leases, tickets, &error_));
+    REFUSED("count", pg_inspect(one, 0, SIZE_MAX, &inspection, leases, tickets, &error_));
+    REFUSED("inspection", pg_inspect(one, 0, 1, NULL, leases, tickets, &error_));
+    REFUSED("leases", pg_inspect(one, 0, 1, &inspection, NULL, tickets, &error_));
+    REFUSED("tickets", pg_inspect(one, 0, 1, &inspection, leases, NULL, &error_));
+    REFUSED("limiter", pg_inspect(NULL, 0, 1, &inspection, leases, tickets, &error_));
+    OK(pg_inspect(one, 0, 0, &inspection, NULL, NULL, &error));
     REFUSED("permit", pg_release(one, NULL, NULL, &error_));
     REFUSED("permit", pg_release(one, "", NULL, &error_));
     REFUSED("permit", pg_release(one, long_text, NULL, &error_));

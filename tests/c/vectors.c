@@ -6,6 +6,7 @@
 #include "together.h"
 #include "waiting.h"
 
+#include <stdarg.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -171,6 +172,106 @@ static void cancel(void)
     unquote(field[1]);
     well(pg_cancel(limiter, field[1], atoi(field[2]), &settlement, &error), &error);
     expect(field[3], pg_settlement_name(settlement));
+}
+
+static void add(char *text, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text + used, LINE - used, format, arguments);
+    va_end(arguments);
+}
+
+/* A number, or null for -1. */
+static void add_known(char *text, const char *key, int64_t number)
+{
+    if (number == -1) {
+        add(text, "\"%s\":null,", key);
+    } else {
+        add(text, "\"%s\":%" PRId64 ",", key, number);
+    }
+}
+
+/* Ends a list or an object in the place of its last comma. */
+static void end(char *text, const char *with)
+{
+    size_t used = strlen(text);
+
+    text[used - (text[used - 1] == ',')] = '\0';
+    add(text, "%s", with);
+}
+
+static void add_tickets(char *text, const pg_ticket_info *tickets, size_t count)
+{
+    add(text, "[");
+    for (const pg_ticket_info *ticket = tickets; ticket < tickets + count; ticket++) {
+        const char *quote = ticket->share[0] != '\0' ? "\"" : "";
+
+        add(text, "{\"id\":\"%s\",\"priority\":%d,\"share\":%s%s%s,", ticket->id, (int)ticket->priority, quote,
+            quote[0] != '\0' ? ticket->share : "null", quote);
+        add_known(text, "waited_us", ticket->waited_us);
+        add(text, "\"ready\":%s},", ticket->ready ? "true" : "false");
+    }
+    end(text, "]");
+}
+
+/* offset, count, expected */
+static void inspect(int only_tickets)
+{
+    static pg_inspection inspection;
+    static pg_lease_info leases[1000];
+    static pg_ticket_info tickets[1000];
+    static char text[LINE];
+    size_t count = (size_t)atoi(field[2]);
+    pg_error error;
+
+    if (!answers(field[3], pg_inspect(limiter, (size_t)atoi(field[1]), count, &inspection, leases, tickets, &error),
+                 &error)) {
+        return;
+    }
+    text[0] = '\0';
+    if (only_tickets) {
+        add_tickets(text, tickets, inspection.tickets_found);
+        expect(field[3], text);
+        return;
+    }
+    add(text, "{");
+    add_known(text, "at_us", inspection.at_us);
+    add(text, "\"limits\":[");
+    for (size_t i = 0; i < inspection.limit_count; i++) {
+        const pg_inspected_limit *limit = &inspection.limits[i];
+
+        add(text, "{\"label\":\"%s\",\"kind\":\"%s\",", limit->label, pg_kind_name(limit->kind));
+        add_known(text, "limit", limit->limit);
+        add_known(text, "interval_us", limit->interval_us);
+        add(text, "\"source\":\"%s\",", limit->source);
+        add_known(text, "taken", limit->taken);
+        add_known(text, "remaining", limit->remaining);
+        add_known(text, "next_after_us", limit->next_after_us);
+        add_known(text, "reset_after_us", limit->reset_after_us);
+        end(text, "},");
+    }
+    end(text, "],");
+    add_known(text, "paused_for_us", inspection.paused_for_us);
+    add_known(text, "blocked_for_us", inspection.blocked_for_us);
+    add(text, "\"mode\":\"%s\",\"leases\":[", inspection.mode);
+    for (const pg_lease_info *lease = leases; lease < leases + inspection.leases_found; lease++) {
+        add(text, "{\"id\":\"%s\",", lease->id);
+        add_known(text, "held_for_us", lease->held_for_us);
+        add_known(text, "ends_in_us", lease->ends_in_us);
+        add_known(text, "fence", lease->fencing_token);
+        end(text, "},");
+    }
+    end(text, "],");
+    add_known(text, "lease_count", inspection.lease_count);
+    add(text, "\"tickets\":");
+    add_tickets(text, tickets, inspection.tickets_found);
+    add(text, ",");
+    add_known(text, "ticket_count", inspection.ticket_count);
+    end(text, "}");
+    expect(field[3], text);
 }
 
 /* count, expected */
@@ -365,6 +466,8 @@ static void obey(void)
             renew();
         } else if (strcmp(verb, "cancel") == 0) {
             cancel();
+        } else if (strcmp(verb, "inspect") == 0 || strcmp(verb, "queue") == 0) {
+            inspect(verb[0] == 'q');
         } else if (strcmp(verb, "ready") == 0) {
             ready();
         } else if (strcmp(verb, "statistics") == 0) {

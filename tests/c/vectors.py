@@ -166,6 +166,9 @@ def case_lines(file, index, case):
             case "cancel":
                 gave_up = int(step.get("gave_up", False))
                 yield "cancel", text(step["id"]), gave_up, step["expect"]
+            case "inspect" | "queue" as verb:
+                page = step.get("offset", 0), step.get("count", 100)
+                yield verb, *page, expected(step)
             case "ready":
                 yield "ready", step.get("count", 100), expected(step)
             case "statistics":

@@ -774,6 +774,145 @@ typedef struct pg_statistics {
 } pg_statistics;
 
 /**
+ * One limit of a pg_inspection, by itself.
+ */
+typedef struct pg_inspected_limit {
+    /**
+     * The label.
+     */
+    char label[40];
+    /**
+     * Whose numbers these are: "policy", "override" or "learned".
+     */
+    char source[16];
+    /**
+     * The amount that rules.
+     */
+    int64_t limit;
+    /**
+     * The interval that rules, as in pg_limit.
+     */
+    int64_t interval_us;
+    /**
+     * The units, starts or leases that count now; above the limit in debt, or after the limit was
+     * lowered.
+     */
+    int64_t taken;
+    /**
+     * The units that are left, of a throttle 1 or 0. Those that tickets wait for are not
+     * subtracted.
+     */
+    int64_t remaining;
+    /**
+     * How long until this limit passes one more unit to a call that nobody is ahead of, whatever
+     * the other limits and a pause say; -1 when it is unknown, as under a limit of zero.
+     */
+    int64_t next_after_us;
+    /**
+     * How long until all of it is available again.
+     */
+    int64_t reset_after_us;
+    /**
+     * The kind, a pg_kind.
+     */
+    int32_t kind;
+} pg_inspected_limit;
+
+/**
+ * What a limiter contains.
+ */
+typedef struct pg_inspection {
+    /**
+     * The time of the store since 1970.
+     */
+    int64_t at_us;
+    /**
+     * How long the pause lasts from now; -1 without a pause.
+     */
+    int64_t paused_for_us;
+    /**
+     * How long the block lasts from now; -1 without a block.
+     */
+    int64_t blocked_for_us;
+    /**
+     * The number of all leases, also of other policies of the name.
+     */
+    int64_t lease_count;
+    /**
+     * The number of all tickets, with lapsed ones that no call has removed yet.
+     */
+    int64_t ticket_count;
+    /**
+     * The number of elements of leases that were found.
+     */
+    size_t leases_found;
+    /**
+     * The number of elements of tickets that were found.
+     */
+    size_t tickets_found;
+    /**
+     * The number of limits, at most 8.
+     */
+    size_t limit_count;
+    /**
+     * The limits of the policy, in its order.
+     */
+    struct pg_inspected_limit limits[8];
+    /**
+     * The mode that rules, "enforce" or "shadow": an override of it, otherwise that of the limiter.
+     */
+    char mode[16];
+} pg_inspection;
+
+/**
+ * One lease of an inspection.
+ */
+typedef struct pg_lease_info {
+    /**
+     * The id of the call that holds it; empty when there is none.
+     */
+    char id[72];
+    /**
+     * How long it has been held; -1 when the store no longer knows it.
+     */
+    int64_t held_for_us;
+    /**
+     * How long until it ends, unless it is renewed or released.
+     */
+    int64_t ends_in_us;
+    /**
+     * The fencing token; -1 when the store no longer knows it.
+     */
+    int64_t fencing_token;
+} pg_lease_info;
+
+/**
+ * One ticket of an inspection.
+ */
+typedef struct pg_ticket_info {
+    /**
+     * The id of the call that waits; empty when there is none.
+     */
+    char id[72];
+    /**
+     * The share that the ticket counts for; empty without one.
+     */
+    char share[136];
+    /**
+     * How long ago it joined the queue.
+     */
+    int64_t waited_us;
+    /**
+     * The priority, from 0 to 9; the highest first.
+     */
+    int32_t priority;
+    /**
+     * 1 when its call may retry now: it was called, or the time of its next try has come.
+     */
+    int32_t ready;
+} pg_ticket_info;
+
+/**
  * One limit, as the library writes it.
  */
 typedef struct pg_labelled_limit {
@@ -1756,6 +1895,23 @@ int64_t pg_reconnect_pause_us(int64_t failures);
 pg_code pg_stats(const struct pg_limiter *limiter,
                  struct pg_statistics *statistics,
                  struct pg_error *error);
+
+/**
+ * Writes the limits with the numbers that rule, the pause, the block and the mode to inspection,
+ * and a page of the leases, the first to end first, and of the tickets, in the order of the queue.
+ * Takes nothing and changes nothing, and works under a pause too.
+ *
+ * The page has count elements from offset on, which leases and tickets have room for; all of them
+ * are written. count is from 0 to 1000; with 0 leases and tickets may be NULL. offset is from 0 to
+ * 100000.
+ */
+pg_code pg_inspect(const struct pg_limiter *limiter,
+                   size_t offset,
+                   size_t count,
+                   struct pg_inspection *inspection,
+                   struct pg_lease_info *leases,
+                   struct pg_ticket_info *tickets,
+                   struct pg_error *error);
 
 /**
  * Lists the limiters that any process used lately, in any language: in Redis within the time to

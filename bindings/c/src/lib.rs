@@ -40,6 +40,8 @@ pub mod waiter;
 
 pub mod statistics;
 
+pub mod inspect;
+
 pub mod list;
 
 pub mod control;

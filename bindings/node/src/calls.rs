@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use paddlegate::store::redis::{Address, Call, CallOutcome, Completion, ConnectionState, Next, Redis};
 use paddlegate::{
-    Action, Admission, Answer, Error, Extension, Fallback, LIMITERS_PER_PAGE, Learned, LimiterInfo, Micros, MultiStep,
-    OnLimit, Procedure, RuntimeState, Wakeup, WakeupListener,
+    Action, Admission, Answer, Error, Extension, Fallback, Inspection, LIMITERS_PER_PAGE, Learned, LimiterInfo, Micros,
+    MultiStep, OnLimit, Procedure, RuntimeState, Wakeup, WakeupListener,
 };
 
 pub(crate) use begin::picked;
@@ -48,6 +48,8 @@ pub(crate) struct Calls {
     learned: HashMap<u64, Box<Learned>>,
     /// Ids of queued calls, until JavaScript reads them.
     ready: HashMap<u64, Vec<String>>,
+    /// Inspections, until JavaScript reads them.
+    inspections: HashMap<u64, Box<Inspection>>,
     /// Actions for jobs, until JavaScript reads them.
     admissions: HashMap<u64, (Action, Option<Micros>)>,
     /// A procedure of several operations, until JavaScript reads it.
@@ -92,6 +94,7 @@ impl Calls {
             runtime_states: HashMap::new(),
             learned: HashMap::new(),
             ready: HashMap::new(),
+            inspections: HashMap::new(),
             admissions: HashMap::new(),
             started: None,
             listener: None,
@@ -120,6 +123,10 @@ impl Calls {
 
     pub(crate) fn ready(&mut self, ticket: u64) -> Option<Vec<String>> {
         self.ready.remove(&ticket)
+    }
+
+    pub(crate) fn inspection(&mut self, ticket: u64) -> Option<Box<Inspection>> {
+        self.inspections.remove(&ticket)
     }
 
     /// Returns the action for the job of the last call, and the delay until the next attempt.
@@ -303,6 +310,7 @@ impl Calls {
                 self.texts.extend(page.cursor.map(|cursor| (ticket, cursor)));
             }
             Answer::RuntimeState(runtime_state) => self.runtime_states.extend([(ticket, runtime_state)]),
+            Answer::Inspection(inspection) => self.inspections.extend([(ticket, inspection)]),
             Answer::Ready(ids) => self.ready.extend([(ticket, ids)]),
             Answer::Report(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Extension(extension) => match *extension {

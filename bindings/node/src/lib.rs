@@ -9,6 +9,7 @@ mod admin_request;
 mod calls;
 mod convert;
 mod gate;
+mod inspection;
 mod link;
 mod multi_step;
 mod shared_buffer;

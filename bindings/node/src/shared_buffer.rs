@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use napi::bindgen_prelude::Buffer;
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Cost, Decision, Error, Extension, Label, MAX_SPAN, Micros, Operation, QueuePosition,
+    Answer, CLAIM_TIMEOUT, Cost, Decision, Error, Extension, Label, MAX_SPAN, Micros, Operation, Page, QueuePosition,
     Request, Statistics, Wait,
 };
 
@@ -16,14 +16,16 @@ pub(crate) mod input {
     /// release, 8 renew, 9 cancel, 10 statistics; 11, 12, 25 and 26 are not operations: see
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
     /// [`AdminRequest`](crate::admin_request::AdminRequest), as 28 does; 20 admits a job; 24 debit; 27 extend; 29
-    /// ready.
+    /// ready; 30 inspect.
     pub(crate) const OPERATION: usize = 0;
     /// Flags for the given values: 1 cost, 2 estimate, 32 settle-within time, 64 priority, 128 weight; and 4: wait in the
     /// queue, 8: the wait timed out, 16: the cost, the estimate, the actual cost or the further units are by label, in an
     /// argument of the call.
     pub(crate) const FLAGS: usize = 1;
-    /// The cost; the further units of an extension; the most ids that `ready` returns.
+    /// The cost; the further units of an extension; the most ids that `ready` returns; the length of
+    /// a page.
     pub(crate) const COST: usize = 2;
+    /// The estimate; the offset of a page.
     pub(crate) const ESTIMATE: usize = 3;
     /// How long the estimate can be settled, in milliseconds.
     pub(crate) const SETTLE_WITHIN: usize = 4;
@@ -63,6 +65,7 @@ const CORRECT: usize = 3;
 const DEBIT: usize = 24;
 const EXTEND: usize = 27;
 const READY: usize = 29;
+const INSPECT: usize = 30;
 
 /// The flags of a cost by label, of a settle-within time and of a place in the queue.
 const BY_LABEL: usize = 16;
@@ -103,6 +106,8 @@ pub(crate) enum Event {
     Page = 10,
     /// The ids are stored for `ready`.
     Ready = 11,
+    /// The inspection is stored for `inspection`.
+    Inspection = 12,
 }
 
 /// Memory allocated by JavaScript, as 64-bit floats.
@@ -146,6 +151,10 @@ impl SharedBuffer {
             DEBIT => Operation::Debit(self.cost("cost", input::COST, by_label)?),
             EXTEND => Operation::Extend { permit: id, units: self.cost("units", input::COST, by_label)? },
             READY => Operation::Ready { count: whole("count", self.get(input::COST))? },
+            INSPECT => {
+                let offset = whole("offset", self.get(input::ESTIMATE))?;
+                Operation::Inspect { page: Page { offset, count: whole("count", self.get(input::COST))? } }
+            }
             other => {
                 let message = format!("the package and its addon are of different versions: operation={other}");
                 return Err(Error::internal(message));
@@ -268,6 +277,7 @@ impl SharedBuffer {
                 Extension::Closed(_) => self.event(row, ticket, Event::Settlement),
             },
             Answer::Ready(_) => self.event(row, ticket, Event::Ready),
+            Answer::Inspection(_) => self.event(row, ticket, Event::Inspection),
             Answer::Reset => self.event(row, ticket, Event::Reset),
         }
     }

@@ -18,6 +18,7 @@ use crate::convert::{
     millis, on_unavailable, span, thrown, to_millis,
 };
 use crate::gate::Gate;
+use crate::inspection::Inspection;
 use crate::multi_step::MultiStepCall;
 use crate::shared_buffer::SharedBuffer;
 use crate::subscription::{Message, Subscription};
@@ -255,6 +256,12 @@ impl Store {
     #[napi(catch_unwind)]
     pub fn ready(&self, ticket: u32) -> Option<Vec<String>> {
         self.calls.borrow_mut().ready(ticket.into())
+    }
+
+    /// Returns the inspection in the answer to a call.
+    #[napi(catch_unwind)]
+    pub fn inspection(&self, ticket: u32) -> Option<Inspection> {
+        self.calls.borrow_mut().inspection(ticket.into()).map(|inspection| Inspection::from(*inspection))
     }
 
     /// Returns the result of a report.

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use crate::decision::{Decision, seconds};
 use crate::error::{Result, exception};
+use crate::inspection::inspection;
 use crate::{live, paddlegate as listed};
 
 /// The fields of `paddlegate::Statistics` in order, the last by itself; times in seconds.
@@ -50,6 +51,7 @@ pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>
         Answer::Extension(it) => extension(*it).into_bound_py_any(py),
         Answer::Report(it) => live::learned(*it).into_bound_py_any(py),
         Answer::Renewal(renewal) => renewal.map(seconds).into_bound_py_any(py),
+        Answer::Inspection(it) => inspection(*it).into_bound_py_any(py),
         Answer::Ready(ids) => ids.into_bound_py_any(py),
         Answer::Statistics(it) => statistics(&it).into_bound_py_any(py),
         Answer::RuntimeState(it) => live::runtime_state(&it).into_bound_py_any(py),

@@ -8,6 +8,7 @@ mod cost;
 mod decision;
 mod error;
 mod gate;
+mod inspection;
 mod limiter;
 mod limits;
 mod line;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use paddlegate::store::redis::Redis;
 use paddlegate::{
-    Admission, Answer, Error, LOCK_TIMEOUT, Micros, Mode, OnLimit, OnUnavailable, Operation, Policy, Prepared, Request,
-    SignalHandling,
+    Admission, Answer, Error, LOCK_TIMEOUT, Micros, Mode, OnLimit, OnUnavailable, Operation, Page, Policy, Prepared,
+    Request, SignalHandling,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -517,6 +517,19 @@ impl Limiter {
         key: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         self.start(py, begin, key, Operation::Ready { count: whole("count", count)? })
+    }
+
+    #[pyo3(signature = (begin, offset, count, key=None))]
+    fn _inspect<'py>(
+        &self,
+        py: Python<'py>,
+        begin: bool,
+        offset: &Bound<'py, PyAny>,
+        count: &Bound<'py, PyAny>,
+        key: OptionalArg,
+    ) -> Result<Bound<'py, PyAny>> {
+        let page = Page { offset: whole("offset", offset)?, count: whole("count", count)? };
+        self.start(py, begin, key, Operation::Inspect { page })
     }
 
     fn _statistics<'py>(&self, py: Python<'py>, begin: bool) -> Result<Bound<'py, PyAny>> {

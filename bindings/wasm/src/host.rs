@@ -1,7 +1,8 @@
 //! `Host`: the JavaScript object that builds results, so that one call passes a whole answer.
 
 use paddlegate::{
-    Calendar, Decision, Error, ErrorKind, Kind, Learned, Limit, LimiterInfo, Micros, Mode, Reason, RuntimeState,
+    Calendar, Decision, Error, ErrorKind, Inspection, Kind, Learned, Limit, LimiterInfo, Micros, Mode, Reason,
+    RuntimeState,
 };
 use wasm_bindgen::prelude::*;
 
@@ -66,6 +67,10 @@ extern "C" {
         labels: Vec<String>,
         numbers: &[f64],
     ) -> JsValue;
+
+    /// `numbers` and `texts` in the order in which `bind.mjs` reads them; -1 stands for nothing.
+    #[wasm_bindgen(method)]
+    fn inspection(this: &Host, numbers: &[f64], texts: Vec<String>) -> JsValue;
 
     #[wasm_bindgen(method)]
     #[allow(clippy::too_many_arguments)]
@@ -144,6 +149,31 @@ impl Host {
         )
     }
 
+    pub(crate) fn inspected(&self, it: Inspection) -> JsValue {
+        let known = |value: Option<u64>| value.map_or(-1.0, number);
+        let span = |span: Option<Micros>| known(span.map(|span| span.0));
+        let mut texts = vec![it.mode.name().to_owned()];
+        let mut numbers = vec![number(it.at.0), span(it.paused_for), span(it.blocked_for)];
+        numbers.extend([it.lease_count, it.ticket_count, it.limits.len() as u64].map(number));
+        for limit in &it.limits {
+            texts.extend([limit.label.to_string(), limit.source.name().to_owned()]);
+            numbers.extend([kind_code(limit.kind), number(limit.limit), number(limit.interval.0)]);
+            numbers.extend([number(limit.taken), number(limit.remaining)]);
+            numbers.extend([span(limit.next_after), number(limit.reset_after.0)]);
+        }
+        numbers.push(number(it.leases.len() as u64));
+        for lease in it.leases {
+            texts.push(lease.id);
+            numbers.extend([span(lease.held_for), number(lease.ends_in.0), known(lease.fencing_token)]);
+        }
+        numbers.push(number(it.tickets.len() as u64));
+        for ticket in it.tickets {
+            texts.extend([ticket.id, ticket.share.unwrap_or_default()]);
+            numbers.extend([f64::from(ticket.priority), number(ticket.waited.0), f64::from(u8::from(ticket.ready))]);
+        }
+        self.inspection(&numbers, texts)
+    }
+
     pub(crate) fn report(&self, learned: Learned) -> JsValue {
         self.learned(
             learned.settlement.map(paddlegate::Settlement::name),
@@ -170,12 +200,15 @@ impl Host {
     }
 }
 
+/// Returns the place of its name in `kinds`.
+fn kind_code(kind: Kind) -> f64 {
+    number(Kind::ALL.iter().position(|other| *other == kind).unwrap_or_default() as u64)
+}
+
 /// Returns the labels of limits, and for each four numbers.
 fn flat<'a>(limits: impl Iterator<Item = &'a Limit>) -> (Vec<String>, Vec<f64>) {
     let numbers = |limit: &Limit| {
-        // The place of its name in `kinds`.
-        let kind = Kind::ALL.iter().position(|kind| *kind == limit.kind()).unwrap_or_default();
-        [number(kind as u64), number(limit.amount()), number(limit.interval().0), number(limit.offset().0)]
+        [kind_code(limit.kind()), number(limit.amount()), number(limit.interval().0), number(limit.offset().0)]
     };
     let (labels, numbers): (_, Vec<_>) = limits.map(|limit| (limit.label().to_string(), numbers(limit))).unzip();
     (labels, numbers.concat())

@@ -1,8 +1,8 @@
 //! `Limiter`: the operations, each one call into core. The memory store answers at once.
 
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, Extension, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Request,
-    Result, SignalHandling, Statistics, Wait, WakeupListener,
+    Answer, CLAIM_TIMEOUT, Decision, Error, Extension, Inspection, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, Page,
+    QueuePosition, Request, Result, SignalHandling, Statistics, Wait, WakeupListener,
 };
 use wasm_bindgen::prelude::*;
 
@@ -79,6 +79,14 @@ impl Limiter {
     fn listed(&self, count: &JsValue) -> Result<Vec<String>> {
         match self.run(Operation::Ready { count: whole("count", count)? })? {
             Answer::Ready(ids) => Ok(ids),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn inspected(&self, offset: &JsValue, count: &JsValue) -> Result<Inspection> {
+        let page = Page { offset: whole("offset", offset)?, count: whole("count", count)? };
+        match self.run(Operation::Inspect { page })? {
+            Answer::Inspection(inspection) => Ok(*inspection),
             _ => Err(unexpected()),
         }
     }
@@ -247,6 +255,11 @@ impl Limiter {
     /// Returns the ids of queued calls whose turn has come.
     pub fn ready(&self, count: &JsValue) -> Thrown<Vec<String>> {
         self.thrown(self.listed(count))
+    }
+
+    /// Returns the limits, and a page of the leases and of the tickets.
+    pub fn inspect(&self, offset: &JsValue, count: &JsValue) -> Thrown<JsValue> {
+        self.thrown(self.inspected(offset, count)).map(|inspection| self.host.inspected(inspection))
     }
 
     /// Returns the statistics in the order of [`statistics_names`].

@@ -2,6 +2,7 @@
 
 mod adjust;
 mod calls;
+mod inspect;
 mod keyed;
 mod plain;
 mod prepare;

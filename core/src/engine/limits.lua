@@ -1,7 +1,7 @@
 -- What changes during a call that the fast path does not decide, and the decision over all limits, which such a call needs
 -- several times. Twin of state.rs.
 --
--- REQUIRES: bucket concurrency leaky quota window push MAX DAMAGED call format find min max limit_count units costs
+-- REQUIRES: bucket concurrency leaky quota window push MAX DAMAGED call format find min max limit_count verb units costs
 -- REQUIRES: raw last skew levels_at tickets queued queued_until now skew_changed quotas overrides
 -- PROVIDES: LATE_RELEASE MAX_LABELS TOO_MANY_LABELS unpack ctx handlers key_count others kept_until SLACK evaluate
 -- PROVIDES: own_units limit_exceeded_by expiry load_list write_state append_to_logs keep_skew
@@ -122,7 +122,7 @@ do
       others[#others + 1] = record
     end
   end
-  if limit_count + #others > MAX_LABELS then
+  if limit_count + #others > MAX_LABELS and verb ~= 'inspect' then
     return redis.error_reply(TOO_MANY_LABELS)
   end
 end

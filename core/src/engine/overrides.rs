@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::base::error::Result;
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::model::block_after::BlockAfter;
+use crate::model::inspection::LimitSource;
 use crate::model::label::{Label, MAX_LABELS, too_many_labels};
 use crate::model::limit::{Kind, Limit};
 use crate::model::mode::Mode;
@@ -95,6 +96,15 @@ impl Overrides {
     /// Returns the learned numbers of a limit.
     pub(crate) fn learned(&self, limit: &Limit) -> Option<&Limit> {
         self.learned.iter().find(|other| other.is_same(limit))
+    }
+
+    /// Returns whose numbers of a limit rule.
+    pub(crate) fn source(&self, limit: &Limit, now: u64) -> LimitSource {
+        match (self.overridden(limit, now), self.learned(limit)) {
+            (Some(_), _) => LimitSource::Override,
+            (None, Some(_)) => LimitSource::Learned,
+            (None, None) => LimitSource::Policy,
+        }
     }
 
     /// Stores the learned numbers of a limit.

@@ -123,6 +123,12 @@ impl Queue {
         self.by_id.get(id)
     }
 
+    /// Returns so many tickets from a position on.
+    pub(crate) fn page(&self, offset: u64, count: u64) -> impl Iterator<Item = &Ticket> {
+        let [offset, count] = [offset, count].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        self.order.from(offset).take(count).filter_map(|(_, id)| self.by_id.get(id))
+    }
+
     pub(crate) fn rank(&self, ticket: &Ticket) -> u64 {
         let place = ticket.place();
         self.order.rank(|(score, id)| (*score, id.as_str()) < place) as u64

@@ -29,6 +29,7 @@ pub const SCRIPT: &str = concat!(
     include_str!("transaction/admin.lua"),
     include_str!("transaction/extend.lua"),
     include_str!("transaction/upstream.lua"),
+    include_str!("transaction/inspect.lua"),
     include_str!("dispatch.lua"),
 );
 

@@ -18,7 +18,7 @@
 --                             to which it belongs, score: deadline * 2, + 1 when settled),
 --                             zset and hash of tickets (see queue.lua)
 --       then         only to correct, learn and extend: hash of extended permits (see extend.lua)
---       or           only for statistics and a reset without a concurrency limit: the leases of the name
+--       or           only for inspect, statistics and a reset without a concurrency limit: the leases of the name
 --       last         only with an entry: zset of limiters (score: when it is forgotten)
 -- ARGV  1            count    number of limits, 0 to 8; then "q" when one of them is a quota, "s" for a caller in shadow, and ":refusals/within_us/for_us" of one whose refusals lead to a block
 --       per limit    tag, a, b, c:   b limit interval_us offset_us    bucket
@@ -31,7 +31,7 @@
 --                    A tag is the letter of the kind, and with a label of its own "w:label". Policies of one name share
 --                    the limits with equal tags, and the leases whatever the label
 --       then verb    'acquire', 'peek', 'debit', 'correct', 'extend', 'learn', 'release', 'renew', 'cancel', 'ready', 'statistics',
---                    'control' or 'reset', which deletes the keys and the windows of all policies of the name
+--                    'inspect', 'control' or 'reset', which deletes the keys and the windows of all policies of the name
 --            units   cost to take, or the actual cost: "5" of every limit, or "1,2000", of each in policy order. Of a
 --                    limit that counts calls any number above zero is one
 --            time    us since 1970 for tests; absent or '' reads the server's clock
@@ -50,6 +50,7 @@
 --                    '!'), expiry of the overrides (as pause; '': never), overrides (with commas between: "tag=a/b/c",
 --                    "-label" removes those of a label, "M=s" or "M=e" the mode shadow or enforce, "-M" removes that, "-" all;
 --                    '': all unchanged)
+--       inspect      offset and count of the page of leases and of that of tickets
 --       cancel       '1' when it waited until its time was up, 'here' when it waited here or for another limiter
 --       ready        the most ids
 -- REPLY status (0 refused, 1 granted, 2 queued, 3 no ticket, 4 call again with an id, which reads the queue, 5 exceeds the
@@ -64,6 +65,9 @@
 --       To learn: that, flags, and per limit marks (see engine/budget.rs).  To control: version, remaining us of the pause,
 --       remaining us of the overrides, overrides and learned limits as "tag=a/b/c" with commas between, 1 when there was a
 --       state or a statistic before the call, the overriding mode ('' none, 's' shadow, 'e' enforce), remaining us of the block.
+--       To inspect: time_us, remaining us of the pause and of the block, the overriding mode, leases, tickets, and three lists:
+--       per limit source (0 policy, 1 override, 2 learned), "a/b/c", taken, remaining, us until one more unit passes, reset_after_us;
+--       per lease id, us held, us that remain, fencing token (-1 unknown); per ticket id, priority, share, us waited, 1 when ready.
 --       To renew: status and lease_us.  To ready: ids.  To statistics: the fields in order, then leases, tickets and shadow_refused.
 -- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range. PGLABELS: more than 32
 --       limits of the name are in use. PGTIME: the instants of a quota do not have the time that it says;

@@ -309,7 +309,7 @@ impl State {
     }
 
     #[inline]
-    fn check(&self, policy: &Policy, i: usize, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
+    pub(super) fn check(&self, policy: &Policy, i: usize, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
         let limit = &policy.limits()[i];
         match self.find(policy, i).and_then(|at| self.records.get(at)) {
             Some(record) => record.check(limit, now, cost, change),
@@ -357,6 +357,14 @@ impl State {
         })
     }
 
+    /// As [`leases`](Self::leases), to read them.
+    pub(super) fn held_leases(&self) -> Option<&Leases> {
+        self.records.iter().find_map(|record| match &record.level {
+            Level::Leases(leases) => Some(&**leases),
+            _ => None,
+        })
+    }
+
     /// Returns the log of a limit, if it is a window.
     #[inline]
     pub(crate) fn log(&mut self, policy: &Policy, i: usize) -> Option<&mut Log> {
@@ -367,10 +375,7 @@ impl State {
     }
 
     fn fencing_token(&self) -> Option<u64> {
-        self.records.iter().find_map(|record| match &record.level {
-            Level::Leases(leases) => Some(leases.fencing_token),
-            _ => None,
-        })
+        self.held_leases().map(|leases| leases.fencing_token)
     }
 
     pub(crate) fn open_permit(&mut self, policy: &Policy, permit: &Permit<'_>, deadline: u64, max_removals: usize) {

@@ -4,6 +4,7 @@ mod acquire;
 mod enter;
 mod extend;
 mod held_up;
+mod inspect;
 mod join;
 mod permit;
 mod queue;

@@ -69,6 +69,13 @@ impl Leases {
         self.by_end.get(self.ended(now) + k).map(|(end, _)| *end)
     }
 
+    /// Returns so many of the live leases with their ids, from a position on; the first to end first.
+    pub(crate) fn page(&self, now: u64, offset: u64, count: u64) -> impl Iterator<Item = (&str, &Lease)> {
+        let [offset, count] = [offset, count].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let live = self.by_end.from(self.ended(now).saturating_add(offset)).take(count);
+        live.filter_map(|(_, id)| Some((id.as_str(), self.by_id.get(id)?)))
+    }
+
     /// Returns how long the live lease that ends first has been held.
     pub(crate) fn age_of_first(&self, now: u64) -> u64 {
         let first = self.by_end.get(self.ended(now)).and_then(|(_, id)| self.by_id.get(id));

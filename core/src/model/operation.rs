@@ -5,6 +5,7 @@ use crate::model::budget::UpstreamReport;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::extension::Extension;
+use crate::model::inspection::{Inspection, Page};
 use crate::model::learned::Learned;
 use crate::model::limiter_info::{LimiterPage, ListPage};
 use crate::model::overrides::{AdminCommand, RuntimeState};
@@ -78,6 +79,11 @@ pub enum Operation<'a> {
         /// The command to run.
         command: AdminCommand<'a>,
     },
+    /// [`Limiter::inspect`](crate::Limiter::inspect).
+    Inspect {
+        /// The page of the leases and of the tickets.
+        page: Page,
+    },
     /// [`Limiter::reset`](crate::Limiter::reset).
     Reset,
 }
@@ -101,6 +107,8 @@ pub enum Answer {
     Statistics(Box<Statistics>),
     /// The result of `Admin`.
     RuntimeState(Box<RuntimeState>),
+    /// The result of `Inspect`.
+    Inspection(Box<Inspection>),
     /// A page of a part of the list of limiters.
     List(ListPage),
     /// A page of the whole list of limiters.

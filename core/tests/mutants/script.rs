@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use paddlegate::{Answer, Decision, Extension, Limiter, Operation, Paddlegate};
+use paddlegate::{Answer, Decision, Extension, Limiter, Operation, Paddlegate, Page};
 
 use crate::support::library::{outcome, policy, with_override, with_units};
 use crate::support::raw::{Raw, Reply};
@@ -134,5 +134,12 @@ impl Implementation for Script {
 
     fn lose_keys(&mut self) {
         self.reset();
+    }
+
+    fn inspect(&mut self, at: u64) -> Option<String> {
+        Some(match self.answer(Operation::Inspect { page: Page::default() }, at) {
+            Ok(Answer::Inspection(inspection)) => format!("{:?}", inspection.limits),
+            other => format!("{other:?}"),
+        })
     }
 }

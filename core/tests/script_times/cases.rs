@@ -1,8 +1,8 @@
 //! Lists every verb with the states that could make it slow.
 
 use paddlegate::{
-    AdminCommand, BudgetUpdate, Cost, Deadline, Limit, LimitOverride, Limiter, Micros, Operation, QueuePosition,
-    Request, Statistics, UpstreamReport, Wait,
+    AdminCommand, Answer, BudgetUpdate, Cost, Deadline, Limit, LimitOverride, Limiter, Micros, Operation, Page,
+    QueuePosition, Request, Statistics, UpstreamReport, Wait,
 };
 use std::cell::RefCell;
 
@@ -285,6 +285,11 @@ fn at_fixed_head() -> Vec<Case> {
 
 pub(crate) fn leases_and_queue() -> Vec<Case> {
     vec![
+        case("leases and queue: inspect, the longest page", |run| inspect(run, Page { offset: 0, count: 1_000 }, 900)),
+        case("leases and queue: inspect, the last page", |run| {
+            inspect(run, Page { offset: run.size - 1_000, count: 1_000 }, 900);
+        }),
+        case("leases and queue: inspect, only counted", |run| inspect(run, Page { offset: 0, count: 0 }, 0)),
         case("leases and queue: enter", |run| {
             enter(run.limiter, &format!("new{}", run.number), 1, Some(wait()), NOW + 1);
         }),
@@ -304,6 +309,15 @@ pub(crate) fn leases_and_queue() -> Vec<Case> {
             renew(run.limiter, &lease(80), NOW + 1).expect("a lease");
         }),
     ]
+}
+
+fn inspect(run: &Run<'_>, page: Page, at_least: usize) {
+    let Answer::Inspection(inspection) = crate::support::calls::run(run.limiter, Operation::Inspect { page }, NOW + 1)
+    else {
+        panic!("no inspection");
+    };
+    assert!(inspection.leases.len() >= at_least && inspection.tickets.len() >= at_least, "{inspection:?}");
+    assert!(inspection.lease_count + 200 > run.size && inspection.ticket_count + 200 > run.size);
 }
 
 pub(crate) fn four_together() -> Vec<Case> {
@@ -407,6 +421,9 @@ fn labels() -> Vec<Case> {
         labels("labels: acquire of eight limits, with a permit", |run| estimate(&eight_limits(run), NOW + 1)),
         labels("labels: peek", |run| {
             peek(run.limiter, Request::cost(1), NOW + 1);
+        }),
+        labels("labels: inspect eight limits", |run| {
+            crate::support::calls::run(&eight_limits(run), Operation::Inspect { page: Page::default() }, NOW + 1);
         }),
         labels("labels: statistics", |run| {
             statistics(run.limiter, NOW + 1);

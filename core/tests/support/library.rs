@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use paddlegate::{
     AdminCommand, Answer, Calendar, Deadline, Decision, Extension, Kind, Limit, LimitOverride, Limiter, Micros, Mode,
-    Operation, Paddlegate, Policy, Refund, Request, Status,
+    Operation, Paddlegate, Page, Policy, Refund, Request, Status,
 };
 
 use super::calls;
@@ -108,6 +108,13 @@ impl Implementation for Library {
 
     fn lose_keys(&mut self) {
         self.reset();
+    }
+
+    fn inspect(&mut self, at: u64) -> Option<String> {
+        match calls::run(&self.limiter, Operation::Inspect { page: Page::default() }, at) {
+            Answer::Inspection(inspection) => Some(format!("{:?}", inspection.limits)),
+            other => panic!("{other:?}"),
+        }
     }
 }
 

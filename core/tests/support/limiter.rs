@@ -3,11 +3,12 @@
 use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
     AdminCommand, CLAIM_TIMEOUT, Calendar, Deadline, Decision, Error, ErrorKind, Extension, Feedback, Kind, Label,
-    Learned, Limit, LimitOverride, Limiter, MAX_PAUSE, Micros, Mode, Operation, Paddlegate, Policy, Provider, Refund,
-    Request, RuntimeState, Statistics, Status, Wait,
+    Learned, Limit, LimitOverride, Limiter, MAX_PAUSE, Micros, Mode, Operation, Paddlegate, Page, Policy, Provider,
+    Refund, Request, RuntimeState, Statistics, Status, Wait,
 };
 use serde_json::Value;
 
+use super::inspection::{inspection_text, tickets_text};
 use super::units::Units;
 use super::vectors::{Answer, Entry, Step, Subject};
 use super::{calls, set_clock};
@@ -154,6 +155,16 @@ impl Subject for Named {
             self.limiter.admin(control)
         };
         run().map(|runtime_state| runtime_state_text(&runtime_state)).map_err(|error| argument(&error))
+    }
+
+    fn inspect(&mut self, step: &Value, at: u64) -> Result<String, String> {
+        let page = Page::of(step["offset"].as_u64(), step["count"].as_u64());
+        set_clock(at);
+        let text = match step["do"].as_str() {
+            Some("queue") => self.limiter.queue(page).map(|tickets| tickets_text(&tickets)),
+            _ => self.limiter.inspect(page).map(|inspection| inspection_text(&inspection)),
+        };
+        text.map_err(|error| argument(&error))
     }
 
     fn report(&mut self, step: &Value, permit: Option<&str>, at: u64) -> String {

@@ -3,6 +3,7 @@
 
 pub mod calls;
 pub mod inbox;
+pub mod inspection;
 pub mod library;
 pub mod limiter;
 pub mod names;

@@ -135,6 +135,10 @@ pub trait Implementation {
     fn resize(&mut self, limits: &[Spec]);
     fn reset(&mut self);
     fn lose_keys(&mut self);
+    /// Returns the limits that an inspection finds; `None` where there are no inspections.
+    fn inspect(&mut self, _at: u64) -> Option<String> {
+        None
+    }
 }
 
 /// The units of a call that only checks.
@@ -153,6 +157,9 @@ pub fn compare(sequence: &Sequence, left: &mut impl Implementation, right: &mut 
             number,
             operation
         );
+        if let (Some(left), Some(right)) = (left.inspect(left_run.at), right.inspect(left_run.at)) {
+            prop_assert_eq!(left, right, "inspected after operation {}: {:?}", number, operation);
+        }
     }
     Ok(())
 }

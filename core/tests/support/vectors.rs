@@ -46,6 +46,10 @@ pub trait Subject {
     fn admin(&mut self, _step: &Value, _at: u64) -> Result<String, String> {
         panic!("admin commands are not supported");
     }
+    /// Looks into the limiter, or with `queue` at its tickets alone.
+    fn inspect(&mut self, _step: &Value, _at: u64) -> Result<String, String> {
+        panic!("inspects nothing");
+    }
     fn report(&mut self, _step: &Value, _permit: Option<&str>, _at: u64) -> String {
         panic!("learns nothing");
     }
@@ -152,6 +156,7 @@ pub fn perform(step: &Value, subject: &mut impl Subject, permits: &mut Permits) 
             Ok(subject.report(step, permit, integer(&step["at_us"])))
         }
         "ready" => subject.ready(step["count"].as_u64().unwrap_or(100), integer(&step["at_us"])),
+        "inspect" | "queue" => subject.inspect(step, integer(&step["at_us"])),
         "statistics" => subject.statistics(integer(&step["at_us"])),
         "enter" => {
             let answer = subject.enter(&Entry {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use paddlegate::{
     AdminCommand, Answer, BlockAfter, BudgetUpdate, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter,
-    Micros, Mode, Operation, Paddlegate, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
+    Micros, Mode, Operation, Paddlegate, Page, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
 };
 use proptest::prelude::*;
 
@@ -481,8 +481,11 @@ impl Runner {
         }
     }
 
+    /// Returns the statistics and what an inspection finds.
     pub fn statistics(&mut self) -> String {
-        format!("{:?}", self.run(Operation::Statistics))
+        let statistics = self.run(Operation::Statistics);
+        let pages = [Page::default(), Page { offset: 1, count: 2 }];
+        format!("{statistics:?} {:?}", pages.map(|page| self.run(Operation::Inspect { page }).map(comparable)))
     }
 
     /// Returns the largest cost that every limit accepts.
@@ -758,4 +761,21 @@ impl Runner {
 /// Returns the id of a caller.
 pub fn id(caller: usize) -> String {
     format!("caller {caller}")
+}
+
+/// Returns an inspection with what two stores have in common: ids that the library made are random, and order leases that end
+/// at the same time.
+fn comparable(answer: Answer) -> Answer {
+    let Answer::Inspection(mut inspection) = answer else { return answer };
+    let is_whole = inspection.leases.len() as u64 == inspection.lease_count;
+    for lease in &mut inspection.leases {
+        if !is_whole || !lease.id.starts_with("caller ") {
+            lease.id.clear();
+        }
+        if !is_whole {
+            (lease.held_for, lease.fencing_token) = (None, None);
+        }
+    }
+    inspection.leases.sort_by_key(|lease| (lease.ends_in, lease.fencing_token));
+    Answer::Inspection(inspection)
 }

@@ -20,6 +20,7 @@ const {
   RENEW,
   CANCEL,
   READY,
+  INSPECT,
   STATISTICS,
   PICK,
   CHECK_KEY,
@@ -74,6 +75,7 @@ const {
   only,
 } = require("./request.js");
 const { SKIPPED } = require("./skipped.js");
+const { inspection } = require("./inspection.js");
 const { statistics } = require("./statistics.js");
 const { Waiter, ACQUIRE_QUEUED, RELEASE_LATE } = require("./waiter.js");
 const { abortable } = require("./waiting.js");
@@ -242,6 +244,14 @@ class Limiter {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  inspect(options) {
+    return this.#look(options, inspection);
+  }
+
+  queue(options) {
+    return this.#look(options, tickets);
   }
 
   stats(options) {
@@ -424,6 +434,20 @@ class Limiter {
     return finish(parts, this.#store.multiStep(), signal, read);
   }
 
+  #look(options, read) {
+    try {
+      const {
+        offset = 0,
+        count = 100,
+        ...call
+      } = only(["offset", "count", "key", "signal"], options);
+      const page = { cost: numeric(count), estimate: numeric(offset) };
+      return this.#start(INSPECT, { ...call, ...page }, read);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
   /** Starts an operation; the promise is settled at once if no server is needed. */
   #start(operation, options, read, more) {
     try {
@@ -523,6 +547,7 @@ const settlement = (_row, ticket, store) => store.text(ticket);
 const extension = (row, ticket, store) =>
   (slots[row + 1] === SETTLEMENT ? settlement : decision)(row, ticket, store);
 const ids = (_row, ticket, store) => store.ready(ticket);
+const tickets = (row, ticket, store) => inspection(row, ticket, store).tickets;
 const lease = (row) => (Number.isNaN(slots[row + 2]) ? null : slots[row + 2] / 1000);
 const nothing = () => undefined;
 

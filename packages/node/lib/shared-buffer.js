@@ -69,6 +69,7 @@ module.exports = {
   /** With an admin command, as 13 to 19. */
   BLOCK: 28,
   READY: 29,
+  INSPECT: 30,
 
   HAS_COST: 1,
   HAS_ESTIMATE: 2,

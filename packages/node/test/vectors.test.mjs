@@ -60,6 +60,8 @@ async function replay(pg, clock, example, name) {
       enter: () => enter(limiter, step, { ...asked, priority, share, weight }),
       statistics: () => limiter.stats({ key }),
       ready: () => limiter.ready(step.count, { key }),
+      inspect: () => limiter.inspect({ offset: step.offset, count: step.count, key }),
+      queue: () => limiter.queue({ offset: step.offset, count: step.count, key }),
     };
     if (step.error && attempts[step.do]) {
       await assert.rejects(
@@ -128,6 +130,12 @@ async function replay(pg, clock, example, name) {
         assert.equal(cancelled, step.expect, message);
         break;
       }
+      case "inspect":
+        assert.equal(inspected(await attempts.inspect()), JSON.stringify(step.expect), message);
+        break;
+      case "queue":
+        assert.deepEqual((await attempts.queue()).map(ticketOf), step.expect, message);
+        break;
       case "ready":
         assert.deepEqual(await attempts.ready(), step.expect, message);
         break;
@@ -363,6 +371,44 @@ const more = (decision) => ({
 /** The name of the limiter in a decision of several, as the case has it. */
 const limiterOf = ({ limiter }) =>
   limiter === null ? {} : { limiter: limiter.slice(limiter.lastIndexOf(".") + 1) };
+
+/** An inspection in the form of the vectors. */
+function inspected({ atUs, limits, pausedForMs, blockedForMs, mode, leases, tickets, ...counts }) {
+  return JSON.stringify({
+    at_us: atUs,
+    limits: limits.map(({ intervalMs, nextAfterMs, resetAfterMs, label, kind, ...limit }) => ({
+      label,
+      kind,
+      limit: limit.limit,
+      interval_us: micros(intervalMs),
+      source: limit.source,
+      taken: limit.taken,
+      remaining: limit.remaining,
+      next_after_us: micros(nextAfterMs),
+      reset_after_us: micros(resetAfterMs),
+    })),
+    paused_for_us: micros(pausedForMs),
+    blocked_for_us: micros(blockedForMs),
+    mode,
+    leases: leases.map(({ id, heldForMs, endsInMs, fencingToken }) => ({
+      id,
+      held_for_us: micros(heldForMs),
+      ends_in_us: micros(endsInMs),
+      fence: fencingToken,
+    })),
+    lease_count: counts.leaseCount,
+    tickets: tickets.map(ticketOf),
+    ticket_count: counts.ticketCount,
+  });
+}
+
+const ticketOf = ({ id, priority, share, waitedMs, ready }) => ({
+  id,
+  priority,
+  share,
+  waited_us: micros(waitedMs),
+  ready,
+});
 
 function counted({ immediate, waitTimeMs, heldTimeMs, ...counts }) {
   assert.equal(immediate, counts.granted - counts.waited);

@@ -15,6 +15,7 @@ from paddlegate._extension import Extension
 from paddlegate._gate import Gate, WithinGate
 from paddlegate._gate_decision import GateDecision
 from paddlegate._graphql import graphql_cost
+from paddlegate._inspection import InspectedLimit, Inspection, LeaseInfo, TicketInfo
 from paddlegate._learned import Learned
 from paddlegate._limiter import Limiter
 from paddlegate._limits import Bucket, Concurrency, Leaky, Points, Quota, Throttle, Window
@@ -38,10 +39,13 @@ __all__ = [
     "Extension",
     "Gate",
     "GateDecision",
+    "InspectedLimit",
+    "Inspection",
     "InternalError",
     "InvalidError",
     "Leaky",
     "Learned",
+    "LeaseInfo",
     "LeaseLostWarning",
     "LimitInfo",
     "LimitSettings",
@@ -59,6 +63,7 @@ __all__ = [
     "Statistics",
     "TestClock",
     "Throttle",
+    "TicketInfo",
     "UnavailableError",
     "Window",
     "WithinGate",

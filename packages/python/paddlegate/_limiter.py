@@ -8,6 +8,7 @@ from paddlegate._asyncio import run_operation, send_first
 from paddlegate._cleanup import cancel_in_background, cancel_on_loop
 from paddlegate._errors import PaddlegateError
 from paddlegate._extension import Extension
+from paddlegate._inspection import to_inspection
 from paddlegate._jobs import Jobs
 from paddlegate._native import Call, new_id
 from paddlegate._order import order
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from paddlegate._cost import Cost
     from paddlegate._guarded import Function
+    from paddlegate._inspection import Inspection, TicketInfo
     from paddlegate._limits import Limits
     from paddlegate._native import (
         Decision,
@@ -319,6 +321,36 @@ class Limiter(Jobs):
     async def astats(self) -> Statistics:
         """Like `stats`."""
         return to_statistics(await run_operation(self._links, self._statistics))
+
+    def inspect(self, offset: int = 0, count: int = 100, *, key: str | None = None) -> Inspection:
+        """Return the limits, leases, tickets, pause and mode now; take nothing and change nothing.
+
+        `count` leases and `count` tickets from `offset` on are returned; `count` is from 0 to 1000,
+        `offset` from 0 to 100,000. It works under a pause too. A name that was never used has whole
+        limits. Raises `InvalidError`, argument `offset` or `count`.
+
+            for limit in api.inspect().limits:
+                print(limit.label, limit.remaining)
+        """
+        return to_inspection(self._inspect(False, offset, count, key))
+
+    async def ainspect(
+        self, offset: int = 0, count: int = 100, *, key: str | None = None
+    ) -> Inspection:
+        """Like `inspect`."""
+        return to_inspection(await run_operation(self._links, self._inspect, offset, count, key))
+
+    def queue(
+        self, offset: int = 0, count: int = 100, *, key: str | None = None
+    ) -> tuple[TicketInfo, ...]:
+        """Return a page of the tickets, in the order of the queue: those of `inspect`."""
+        return self.inspect(offset, count, key=key).tickets
+
+    async def aqueue(
+        self, offset: int = 0, count: int = 100, *, key: str | None = None
+    ) -> tuple[TicketInfo, ...]:
+        """Like `queue`."""
+        return (await self.ainspect(offset, count, key=key)).tickets
 
     async def areset(self, *, key: str | None = None) -> None:
         """Like `reset`."""

@@ -91,6 +91,18 @@ _LearnedFields: TypeAlias = tuple[
     _Scope | None,
     str | None,
 ]
+_Source: TypeAlias = Literal["policy", "override", "learned"]
+_InspectionFields: TypeAlias = tuple[
+    int,
+    list[tuple[str, str, int, float, _Source, int, int, float | None, float]],
+    float | None,
+    float | None,
+    _Mode,
+    list[tuple[str, float | None, float, int | None]],
+    int,
+    list[tuple[str, int, str | None, float, bool]],
+    int,
+]
 _StatisticsFields: TypeAlias = tuple[
     tuple[int, int, int, float, int, int, float, int, int, int, int, int], int
 ]
@@ -463,6 +475,7 @@ class Limiter:
     ) -> Any: ...
     def _cancel(self, begin: bool, id: str, gave_up: bool, key: str | None = None) -> Any: ...
     def _ready(self, begin: bool, count: int, key: str | None = None) -> Any: ...
+    def _inspect(self, begin: bool, offset: int, count: int, key: str | None = None) -> Any: ...
     def _statistics(self, begin: bool) -> Any: ...
     def _admin(self, begin: bool, request: AdminRequest, key: str | None) -> Any: ...
     def _reset(self, begin: bool, key: str | None) -> Any: ...

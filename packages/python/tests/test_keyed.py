@@ -225,6 +225,8 @@ VERBS: dict[str, tuple[Any, ...]] = {
     "claim": ("job",),
     "cancel": ("job",),
     "ready": (),
+    "inspect": (0, 0),
+    "queue": (),
     "admit": ("job",),
     "admit_all": (["job"],),
     "pause": (50,),

@@ -64,6 +64,7 @@ ON_LOOPS = {
     "modes",
     "shares",
     "ready",
+    "inspect",
 }
 PREFIXES = {file: uuid.uuid4().hex for file in FILES}
 
@@ -296,6 +297,55 @@ def counted(statistics):
     }
 
 
+def page(step):
+    return {key: step[key] for key in ("offset", "count") if key in step}
+
+
+def inspected(inspection):
+    return {
+        "at_us": inspection.at_us,
+        "limits": [
+            {
+                "label": limit.label,
+                "kind": limit.kind,
+                "limit": limit.limit,
+                "interval_us": micros(limit.interval),
+                "source": limit.source,
+                "taken": limit.taken,
+                "remaining": limit.remaining,
+                "next_after_us": micros(limit.next_after),
+                "reset_after_us": micros(limit.reset_after),
+            }
+            for limit in inspection.limits
+        ],
+        "paused_for_us": micros(inspection.paused_for),
+        "blocked_for_us": micros(inspection.blocked_for),
+        "mode": inspection.mode,
+        "leases": [
+            {
+                "id": lease.id,
+                "held_for_us": micros(lease.held_for),
+                "ends_in_us": micros(lease.ends_in),
+                "fence": lease.fencing_token,
+            }
+            for lease in inspection.leases
+        ],
+        "lease_count": inspection.lease_count,
+        "tickets": list(map(ticket, inspection.tickets)),
+        "ticket_count": inspection.ticket_count,
+    }
+
+
+def ticket(it):
+    return {
+        "id": it.id,
+        "priority": it.priority,
+        "share": it.share,
+        "waited_us": micros(it.waited),
+        "ready": it.ready,
+    }
+
+
 # What the vectors call otherwise than the limiter.
 METHODS = {"controls": "runtime_state", "sync": "report_budget"}
 
@@ -381,6 +431,10 @@ def step_answer(how, limiter, step, permits):
         case "cancel":
             gave_up = step.get("gave_up", False)
             return how.call(limiter, "_cancel", step["id"], gave_up)
+        case "inspect":
+            return inspected(how.call(limiter, "inspect", **page(step)))
+        case "queue":
+            return list(map(ticket, how.call(limiter, "queue", **page(step))))
         case "ready":
             return how.call(limiter, "ready", step.get("count", 100))
         case "statistics":

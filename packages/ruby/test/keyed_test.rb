@@ -15,7 +15,7 @@ class KeyedTest < Minitest::Test
     try_acquire: [], allow?: [], peek: [], acquire: [], within_limit: [], reset: [],
     debit: [1], correct: ["p:1:1", 1], extend: ["p:1:1", 1], release: ["p:1:1"], renew: ["p:1:1"],
     admit: ["job"], admit_all: [%w[job]], enqueue: ["job"], claim: ["job"], cancel: ["job"],
-    ready: [],
+    ready: [], inspection: [], queue: [],
     pause: [1], block: [1], resume: [], restore: [], runtime_state: [],
     apply_ojs_signal: [{ "type" => "rate_limited" }], apply_ojs_override: [{ "rate" => nil }],
     learn_from_response: [{ "Retry-After" => "30" }]

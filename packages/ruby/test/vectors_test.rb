@@ -210,6 +210,42 @@ class VectorsTest < Minitest::Test
       @limiter.send(:cancel_ticket, step["id"], gave_up).to_s
     end
 
+    def do_inspect(step)
+      inspection = @limiter.inspection(**page(step))
+      JSON.generate(
+        at_us: inspection.at_us, limits: inspection.limits.map { limit_of(_1) },
+        paused_for_us: micros(inspection.paused_for),
+        blocked_for_us: micros(inspection.blocked_for), mode: inspection.mode,
+        leases: inspection.leases.map { lease_of(_1) }, lease_count: inspection.lease_count,
+        tickets: inspection.tickets.map { ticket_of(_1) }, ticket_count: inspection.ticket_count
+      )
+    end
+
+    def do_queue(step)
+      @limiter.queue(**page(step)).map { ticket_of(_1).transform_keys(&:to_s) }
+    end
+
+    def page(step)
+      step.slice("offset", "count").transform_keys(&:to_sym).merge(@key)
+    end
+
+    def limit_of(limit)
+      { label: limit.label, kind: limit.kind, limit: limit.limit,
+        interval_us: micros(limit.interval), source: limit.source, taken: limit.taken,
+        remaining: limit.remaining,
+        next_after_us: micros(limit.next_after), reset_after_us: micros(limit.reset_after) }
+    end
+
+    def lease_of(lease)
+      { id: lease.id, held_for_us: micros(lease.held_for), ends_in_us: micros(lease.ends_in),
+        fence: lease.fencing_token }
+    end
+
+    def ticket_of(ticket)
+      { id: ticket.id, priority: ticket.priority, share: ticket.share,
+        waited_us: micros(ticket.waited), ready: ticket.ready }
+    end
+
     def do_ready(step)
       @limiter.ready(*step["count"], **@key)
     end

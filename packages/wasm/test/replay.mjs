@@ -80,6 +80,14 @@ function steps({ pg, clock }, testCase, name) {
       case "cancel":
         answer = JSON.stringify(limiter.cancel(step.id, { key }, step.gave_up));
         break;
+      case "inspect":
+        answer = asInspection(limiter.inspect({ offset: step.offset, count: step.count, key }));
+        break;
+      case "queue": {
+        const tickets = limiter.queue({ offset: step.offset, count: step.count, key });
+        answer = JSON.stringify(tickets.map(ticketOf));
+        break;
+      }
       case "ready":
         answer = JSON.stringify(limiter.ready(step.count, { key }));
         break;
@@ -368,6 +376,53 @@ const more = (decision) => ({
 // The name of the limiter in a decision of several, as the case has it.
 const limiterOf = ({ limiter }) =>
   limiter === null ? {} : { limiter: limiter.slice(limiter.lastIndexOf(".") + 1) };
+
+/** An inspection in the form of the vectors. */
+function asInspection({
+  atUs,
+  limits,
+  pausedForMs,
+  blockedForMs,
+  mode,
+  leases,
+  tickets,
+  ...counts
+}) {
+  return JSON.stringify({
+    at_us: atUs,
+    limits: limits.map(({ intervalMs, nextAfterMs, resetAfterMs, label, kind, ...limit }) => ({
+      label,
+      kind,
+      limit: limit.limit,
+      interval_us: micros(intervalMs),
+      source: limit.source,
+      taken: limit.taken,
+      remaining: limit.remaining,
+      next_after_us: micros(nextAfterMs),
+      reset_after_us: micros(resetAfterMs),
+    })),
+    paused_for_us: micros(pausedForMs),
+    blocked_for_us: micros(blockedForMs),
+    mode,
+    leases: leases.map(({ id, heldForMs, endsInMs, fencingToken }) => ({
+      id,
+      held_for_us: micros(heldForMs),
+      ends_in_us: micros(endsInMs),
+      fence: fencingToken,
+    })),
+    lease_count: counts.leaseCount,
+    tickets: tickets.map(ticketOf),
+    ticket_count: counts.ticketCount,
+  });
+}
+
+const ticketOf = ({ id, priority, share, waitedMs, ready }) => ({
+  id,
+  priority,
+  share,
+  waited_us: micros(waitedMs),
+  ready,
+});
 
 function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
   const { granted, refused, waited, units, corrections, shadowRefused, ...others } = counts;

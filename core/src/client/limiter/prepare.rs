@@ -140,6 +140,7 @@ impl Limiter {
             Operation::Statistics => self.prepare_statistics(),
             Operation::ApplyReport { report } => self.prepare_report(&report),
             Operation::Admin { command } => self.prepare_admin(&command),
+            Operation::Inspect { page } => self.prepare_inspect(page),
             Operation::Reset => Ok(self.prepare_reset()),
         }
     }

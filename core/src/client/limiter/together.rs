@@ -138,6 +138,7 @@ impl Limiter {
             Operation::Statistics => Err(of_one("statistics")),
             Operation::ApplyReport { .. } => Err(of_one("learn")),
             Operation::Admin { command } => Err(of_one(command.verb())),
+            Operation::Inspect { .. } => Err(of_one("inspect")),
             Operation::Reset => Err(of_one("reset")),
         }
     }

@@ -38,8 +38,9 @@ if ctx.tickets == 0 then
   ctx.queued, ctx.queued_text = {}, ''
 end
 
-local function read_ticket(name)
-  local record = call('HGET', records_key, name)
+-- The ticket with an id, whose record may have been read already.
+local function read_ticket(name, record)
+  record = record or call('HGET', records_key, name)
   if not record then
     return nil
   end

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::command::Command;
 use super::config::Address;
+use super::inspection::inspection;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
 use super::reply::{
@@ -23,6 +24,7 @@ use crate::engine::script::Script;
 use crate::engine::transaction::Entry;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::extension::Extension;
+use crate::model::inspection::Page;
 use crate::model::operation::Answer;
 use crate::model::overrides::{AdminCommand, LimitOverride};
 use crate::model::permit::{Permit, new_id};
@@ -86,6 +88,7 @@ pub(super) enum Expects {
     Together(Box<Together>),
     Learned(Box<PendingReport>),
     RuntimeState,
+    Inspection(Arc<Policy>),
     Renewal,
     Ready,
     Statistics,
@@ -298,6 +301,12 @@ impl Call {
         Self::verb(keys, b"control", &Charge::All(0), at, &words, Expects::RuntimeState)
     }
 
+    pub(crate) fn inspect(keys: &Keys, policy: Arc<Policy>, page: Page, at: Option<Micros>) -> Self {
+        let words = ["", &page.offset.to_string(), &page.count.to_string()];
+        let command = invocation(&keys.all(), b"inspect", &Charge::All(0), at, &words);
+        Self::new(keys, command, Expects::Inspection(policy))
+    }
+
     pub(crate) fn reset(keys: &Keys) -> Self {
         Self::new(keys, invocation(&keys.all(), b"reset", &Charge::All(0), None, &[]), Expects::Reset)
     }
@@ -454,6 +463,9 @@ impl Call {
             (Expects::List(prefix), Value::Array(items)) => page(items, prefix).map(Answer::List),
             (Expects::RuntimeState, Value::Array(items)) => {
                 runtime_state(items).map(|runtime_state| Answer::RuntimeState(Box::new(runtime_state)))
+            }
+            (Expects::Inspection(policy), Value::Array(items)) => {
+                inspection(items, policy).map(|inspection| Answer::Inspection(Box::new(inspection)))
             }
             (Expects::Decision { policy, charge, estimate, .. }, Value::Array(items))
                 if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>

@@ -91,17 +91,12 @@ pub(super) fn runtime_state(items: &[Value]) -> Result<RuntimeState> {
         text.split(',').filter(|word| !word.is_empty()).map(|word| decode_limit(word).ok_or_else(garbled)).collect()
     };
     let span = |span: u64| (span > 0).then_some(Micros(span));
-    let mode = match mode.as_slice() {
-        b"" => None,
-        [letter] => [Mode::Shadow, Mode::Enforce].into_iter().find(|mode| mode.letter() == char::from(*letter)),
-        _ => return Err(garbled()),
-    };
     Ok(RuntimeState {
         version: number(version)?,
         in_use: number(in_use)? == 1,
         paused_for: span(number(pause)?),
         blocked_for: span(number(block)?),
-        mode,
+        mode: overriding_mode(mode)?,
         overrides: limits(overrides)?,
         expires_after: span(number(expires)?),
         learned: limits(learned)?,
@@ -116,6 +111,15 @@ pub(super) fn ids(items: &[Value]) -> Result<Vec<String>> {
         _ => Err(garbled()),
     };
     items.iter().map(id).collect()
+}
+
+/// Decodes the override of the mode.
+pub(super) fn overriding_mode(letter: &[u8]) -> Result<Option<Mode>> {
+    match letter {
+        b"" => Ok(None),
+        [letter] => Ok([Mode::Shadow, Mode::Enforce].into_iter().find(|mode| mode.letter() == char::from(*letter))),
+        _ => Err(garbled()),
+    }
 }
 
 pub(super) fn settlement(items: &[Value]) -> Result<Settlement> {
@@ -143,7 +147,7 @@ pub(super) fn report_outcome(items: &[Value], limits: usize) -> Result<ReportOut
     }
 }
 
-fn integer(value: &Value) -> Option<i64> {
+pub(super) fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::Integer(number) => Some(*number),
         _ => None,

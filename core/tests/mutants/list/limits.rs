@@ -34,17 +34,18 @@ pub const LIMITS: &[Mutant] = &[
     ("check: a second record of a limit is accepted", "tag and not records[tag] and NUMBERS", "tag and NUMBERS"),
     ("check: a record of a later time than the state is accepted", "at - last > 0 or ends - MAX > 0", "ends - MAX > 0"),
     ("check: a record that ends too late is accepted", "at - last > 0 or ends - MAX > 0", "at - last > 0"),
-    ("labels: their number is not checked", "if limit_count + #others > MAX_LABELS then", "if false then"),
+    ("labels: their number is not checked", "limit_count + #others > MAX_LABELS and", "false and"),
     (
         "labels: the limits of the call are not counted",
-        "if limit_count + #others > MAX_LABELS then",
-        "if #others > MAX_LABELS then",
+        "if limit_count + #others > MAX_LABELS and",
+        "if #others > MAX_LABELS and",
     ),
     (
         "labels: one label too few is accepted",
-        "if limit_count + #others > MAX_LABELS then",
-        "if limit_count + #others >= MAX_LABELS then",
+        "if limit_count + #others > MAX_LABELS and",
+        "if limit_count + #others >= MAX_LABELS and",
     ),
+    ("labels: an inspection is refused too", "MAX_LABELS and verb ~= 'inspect' then", "MAX_LABELS then"),
     ("labels: an error does not name the labels", "'PGLABELS too many", "'PGDATA too many"),
     ("records: a record of another policy is dropped", "      others[#others + 1] = record\n", ""),
     (

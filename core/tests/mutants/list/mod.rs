@@ -5,6 +5,7 @@ mod arithmetic;
 mod enter;
 mod extend;
 mod fast_path;
+mod inspect;
 mod join;
 mod limits;
 mod log;
@@ -35,7 +36,7 @@ macro_rules! lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 23] = [
+pub const FILES: [Lua; 24] = [
     lua!("engine/one_limiter.lua", &[]),
     lua!("limits/bucket.lua", arithmetic::BUCKET),
     lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
@@ -58,5 +59,6 @@ pub const FILES: [Lua; 23] = [
     lua!("engine/transaction/admin.lua", admin::ADMIN),
     lua!("engine/transaction/extend.lua", extend::EXTEND),
     lua!("engine/transaction/upstream.lua", upstream::UPSTREAM),
+    lua!("engine/transaction/inspect.lua", inspect::INSPECT),
     lua!("engine/dispatch.lua", &[]),
 ];

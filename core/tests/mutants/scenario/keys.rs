@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use paddlegate::{
-    Answer, Cost, Kind, MAX_PERMITS, Micros, Operation, QueuePosition, Request, Settlement, Status, Wait,
+    Answer, Cost, Kind, MAX_PERMITS, Micros, Operation, Page, QueuePosition, Request, Settlement, Status, Wait,
 };
 
 use super::{HOUR, NOW, enter, estimate, every_kind, key, limit, limiter_with_waiter};
@@ -27,6 +27,7 @@ pub(super) fn nothing_written(port: u16, text: &str) -> Result<(), String> {
             script.run(Operation::Acquire(request), NOW + 1);
             script.run(Operation::Peek(request), NOW + 1);
             script.run(Operation::Peek(request), NOW - HOUR);
+            script.run(Operation::Inspect { page: Page::default() }, NOW - HOUR);
         }
         for permit in [format!("{}:{NOW}:1", "0".repeat(32)), format!("{}:1:1", "0".repeat(32))] {
             script.run(Operation::Correct { permit: &permit, actual: Cost::Units(0) }, NOW);

@@ -5,6 +5,7 @@ mod damage;
 mod expiry;
 mod extensions;
 mod forms;
+mod inspections;
 mod keys;
 mod modes;
 mod overrides;
@@ -67,6 +68,12 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("modes and blocks expire when they no longer count", modes::expiry),
     ("damaged modes and blocks are errors", modes::damaged),
     ("charges of extended permits expire", extensions::expiry),
+    ("inspections find leases in pages", inspections::leases),
+    ("inspections find tickets in pages", inspections::tickets),
+    ("inspections find what rules", inspections::rulings),
+    ("inspections of limits by themselves", inspections::limits),
+    ("inspections find which tickets are ready", inspections::suspended),
+    ("inspections of damaged values are errors", inspections::damaged),
     ("a foreign value stops an extension", extensions::foreign),
 ];
 

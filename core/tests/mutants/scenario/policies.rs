@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use paddlegate::{
-    AdminCommand, Answer, BudgetUpdate, Deadline, Kind, Limit, LimitOverride, Micros, Operation, Policy, Request,
+    AdminCommand, Answer, BudgetUpdate, Deadline, Kind, Limit, LimitOverride, Micros, Operation, Page, Policy, Request,
     RuntimeState, UpstreamReport, Wait,
 };
 
@@ -96,6 +96,8 @@ pub(super) fn number_of_labels(port: u16, text: &str) -> Result<(), String> {
     if state(&mut script) != before {
         return Err("a call with too many labels wrote the state".into());
     }
+    // An inspection takes no label.
+    script.answer(Operation::Inspect { page: Page::default() }, NOW)?;
     script.resize(&policy(1));
     script.decision(Operation::Acquire(Request::cost(1)), NOW)?;
     script.resize(&another);

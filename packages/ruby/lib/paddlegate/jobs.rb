@@ -90,7 +90,7 @@ module Paddlegate
                 settle_within: nil, priority: nil, share: nil, weight: nil)
       wait = ticket_wait(claim_timeout, wait_timeout, END_OF_QUEUE)
       order = Value.order(priority, share, weight)
-      queue(id, cost, estimate, settle_within, wait, order, key)
+      enter_queue(id, cost, estimate, settle_within, wait, order, key)
     end
 
     # Retries the call of a ticket from {#enqueue}, ahead of new calls. Returns a {Decision} with
@@ -101,7 +101,7 @@ module Paddlegate
               settle_within: nil, priority: nil, share: nil, weight: nil)
       wait = ticket_wait(claim_timeout, wait_timeout, EXISTING_POSITION)
       order = Value.order(priority, share, weight)
-      queue(id, cost, estimate, settle_within, wait, order, key)
+      enter_queue(id, cost, estimate, settle_within, wait, order, key)
     end
 
     # Removes the ticket from the queue, and ends the lease that it may have become. Returns
@@ -164,7 +164,7 @@ module Paddlegate
       end
     end
 
-    def queue(id, cost, estimate, settle_within, wait, order, key)
+    def enter_queue(id, cost, estimate, settle_within, wait, order, key)
       id = Value.text("id", id)
       for_key(key) { |one| one.acquire_with_id(id, cost, estimate, settle_within, wait, order) }
     end

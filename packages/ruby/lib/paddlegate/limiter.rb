@@ -313,6 +313,25 @@ module Paddlegate
       statistics
     end
 
+    # Returns the limits with the numbers that rule, a page of the leases and of the tickets, the
+    # pause, the block and the mode: an {Inspection}. Takes nothing and changes nothing, and works
+    # under a pause too.
+    #
+    # The page has `count` leases and `count` tickets from `offset` on; `count` is from 0 to 1000,
+    # `offset` from 0 to 100,000. Raises {InvalidError}, argument `offset` or `count`.
+    #
+    #     api.inspection.limits.each { |limit| puts "#{limit.label} #{limit.remaining}" }
+    def inspection(offset: 0, count: 100, key: nil)
+      offset = Value.whole("offset", offset)
+      count = Value.whole("count", count)
+      for_key(key) { |limiter| limiter.call_inspect(offset, count) }
+    end
+
+    # Returns a page of the tickets, in the order of the queue: those of {#inspection}.
+    def queue(offset: 0, count: 100, key: nil)
+      inspection(offset: offset, count: count, key: key).tickets
+    end
+
     def inspect
       "#<#{self.class} name=#{name.inspect}#{" key=#{key.inspect}" if key}>"
     end
@@ -368,6 +387,19 @@ module Paddlegate
 
       buffer.checkin
       settlement
+    end
+
+    def call_inspect(offset, count)
+      # The library refuses a higher count before it writes.
+      room = count > Inspection::MAX_PAGE ? 1 : [count, 1].max
+      memory, leases, tickets =
+        { Inspection => 1, Inspection::Lease => room, Inspection::Ticket => room }
+        .map { |type, length| FFI::MemoryPointer.new(:char, type::SIZE * length) }
+      buffer = CallBuffer.checkout
+      buffer.check(@functions.inspect(@handle, offset, count, memory, leases, tickets,
+                                      buffer.error))
+      buffer.checkin
+      Inspection.read(memory, leases, tickets)
     end
 
     # Makes this copy the limiter of a key.
