@@ -277,6 +277,9 @@ function attempt(limiter, step, key, permits) {
     correct: () => limiter.correct(permits.get(step.permit) ?? step.permit, step.actual, { key }),
     enter: () => enter(limiter, step, key),
     statistics: () => limiter.stats({ key }),
+    ready: () => limiter.ready(step.count, { key }),
+    inspect: () => limiter.inspect({ offset: step.offset, count: step.count, key }),
+    queue: () => limiter.queue({ offset: step.offset, count: step.count, key }),
   };
   return (calls[step.do] ?? (() => control(limiter, step, key)))();
 }

@@ -19,7 +19,10 @@ export const allVectors = readdirSync(folder)
 
 // The small module reads no answers of upstream APIs, and has no time zones by name.
 const isNamed = (zone) => /^[A-Z]/.test(zone ?? "UTC") && (zone ?? "UTC") !== "UTC";
-const isSmall = ({ limits, steps }) =>
-  !steps?.some((step) => step.do === "learn") && !limits?.some((one) => isNamed(one.timezone));
+const isSmall = ({ limits, limiters, steps }) => {
+  const all = [...(limits ?? []), ...(limiters ?? []).flatMap((limiter) => limiter.limits)];
+  const learns = steps?.some((step) => step.do === "learn");
+  return !learns && !all.some((limit) => isNamed(limit.timezone));
+};
 
 export const vectors = allVectors.map((file) => ({ ...file, cases: file.cases.filter(isSmall) }));
