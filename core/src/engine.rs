@@ -5,6 +5,8 @@ pub(crate) mod loads;
 pub(crate) mod overrides;
 pub(crate) mod permits;
 pub(crate) mod plain;
+#[cfg(feature = "redis")]
+pub(crate) mod plain_script;
 pub(crate) mod queue;
 pub(crate) mod reply;
 #[cfg(feature = "redis")]

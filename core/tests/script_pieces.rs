@@ -23,6 +23,21 @@ fn each_piece_requires_what_it_uses_and_provides_what_it_defines() {
 }
 
 #[test]
+fn the_scripts_of_plain_calls_do_so_too() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine/plain");
+    let piece = |file: &str| (file.to_owned(), fs::read_to_string(folder.join(file)).expect("a piece"));
+    let constants = "-- REQUIRES: nothing\n-- PROVIDES: units server_time is_single\n\
+        local units, server_time, is_single = ARGV[5], ARGV[6], false\n";
+    let meter = &["leaky.lua", "level.lua"][..];
+    for files in [meter, &["bucket.lua"], &["window.lua"], &["leaky.lua", "permit.lua", "level.lua"]] {
+        let mut pieces = vec![("constants".to_owned(), constants.to_owned()), piece("state.lua")];
+        pieces.extend(files.iter().map(|file| piece(file)));
+        let faults = faults(&pieces);
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+}
+
+#[test]
 fn a_wrong_requires_or_provides_line_is_found() {
     let first = "-- REQUIRES: nothing\n-- PROVIDES: one two\nlocal one, two = 1, {}\n";
     let of = |second: &str| {

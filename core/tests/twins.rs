@@ -12,7 +12,7 @@ use support::sequence::{
     Implementation, NOTHING, Operation, Outcome, Run, Sequence, Spec, compare, composite, config, keep_only, sequence,
 };
 use support::units::Units;
-use support::{clock, memory_with_clock, open, redis_with_clock, test_url, unique};
+use support::{clock, memory_with_clock, open, open_whole, redis_with_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/twins.txt";
 
@@ -115,6 +115,8 @@ fn on_both_stores(sequence: &Sequence) -> TestCaseResult {
 
 thread_local! {
     static SERVER: Paddlegate = redis_with_clock();
+    /// The same, but the whole script decides plain calls too.
+    static WHOLE: Paddlegate = open_whole(&test_url(), Some(&clock()));
     static CLUSTER: Paddlegate = {
         let url = std::env::var("PADDLEGATE_TEST_CLUSTER_URL").expect("PADDLEGATE_TEST_CLUSTER_URL names a cluster");
         open(&url, Some(&clock()))
@@ -131,7 +133,8 @@ struct OnServer {
 
 impl OnServer {
     fn new(name: &str, sequence: &Sequence) -> Self {
-        let library = Library::new(&SERVER.with(Clone::clone), name, &sequence.limits);
+        let store = if sequence.operations.len() % 3 == 0 { &WHOLE } else { &SERVER };
+        let library = Library::new(&store.with(Clone::clone), name, &sequence.limits);
         Self { whole: library.limiter().clone(), library }
     }
 

@@ -1264,6 +1264,14 @@ pg_code pg_store_memory(struct pg_store **store, struct pg_error *error);
 pg_code pg_store_close(struct pg_store *store, struct pg_error *error);
 
 /**
+ * Sends what this process has counted to the statistics, of all open stores.
+ *
+ * A process does so with its calls and in pg_store_close. Call this before it ends while a store is open. It waits for
+ * at most half a second for each server, and what a server does not take is lost.
+ */
+void pg_send_counts(void);
+
+/**
  * Returns 1 when the limiters of a store decide without contacting a server, so that no call waits
  * for one; otherwise 0.
  */

@@ -94,6 +94,18 @@ pub extern "C" fn pg_store_close(store: *mut StoreHandle, error: Option<&mut May
     })
 }
 
+/// Sends what this process has counted to the statistics, of all open stores.
+///
+/// A process does so with its calls and in pg_store_close. Call this before it ends while a store is open. It waits for
+/// at most half a second for each server, and what a server does not take is lost.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_send_counts() {
+    guard(None, || {
+        paddlegate_core::store::redis::send_counts();
+        Ok(())
+    });
+}
+
 /// Returns 1 when the limiters of a store decide without contacting a server, so that no call waits
 /// for one; otherwise 0.
 #[unsafe(no_mangle)]

@@ -51,6 +51,12 @@ pub fn statistics() -> Vec<&'static str> {
     [&Statistics::FIELDS[..], &["shadow_refused"]].concat()
 }
 
+/// Sends what this process has counted to the statistics; blocks. For the end of a process or of a thread.
+#[napi(catch_unwind)]
+pub fn send_counts() {
+    paddlegate::store::redis::send_counts();
+}
+
 /// Returns a new id for a call.
 #[napi(catch_unwind)]
 pub fn new_id() -> napi::Result<String, Code> {

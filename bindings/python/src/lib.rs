@@ -35,7 +35,7 @@ mod _native {
     #[pymodule_export]
     use crate::gate::Gate;
     #[pymodule_export]
-    use crate::limiter::{Limiter, LimiterOfKey, new_id};
+    use crate::limiter::{Limiter, LimiterOfKey, new_id, send_counts};
     #[pymodule_export]
     use crate::link::Link;
     #[pymodule_export]

@@ -624,6 +624,12 @@ impl Limiter {
     }
 }
 
+/// Send what this process has counted to the statistics. For the end of a process.
+#[pyfunction]
+pub(crate) fn send_counts(py: Python<'_>) {
+    py.detach(paddlegate::store::redis::send_counts);
+}
+
 /// Return a new id for a call: 32 random hexadecimal digits.
 #[pyfunction]
 pub(crate) fn new_id() -> Result<String> {

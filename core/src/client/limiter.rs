@@ -164,7 +164,11 @@ impl Inner {
                     Some(all) => Keys::with_roles(self.key_parts(), all.roles(&self.policy)),
                     None => Keys::new(self.key_parts(), &self.policy),
                 };
-                StateLocation::Redis { store: redis.clone(), keys: Arc::new(keys) }
+                let tally = self.has_statistics.then(|| match &self.keys {
+                    Some(all) => all.tally(&keys, redis),
+                    None => keys.new_tally(redis.tallies()),
+                });
+                StateLocation::Redis { store: redis.clone(), keys: Arc::new(keys.with_tally(tally)) }
             }
         }
     }

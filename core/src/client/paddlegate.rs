@@ -119,7 +119,7 @@ impl Paddlegate {
             let message = format!("is for stores in memory; for a server that only tests use, set {TEST_CLOCK}=1");
             return Err(Error::invalid("clock", message));
         }
-        Ok(Self { store: Store::redis(Arc::new(Redis::new(url, timeout)?), clock) })
+        Ok(Self { store: Store::redis(Redis::open(url, timeout)?, clock) })
     }
 
     /// Opens the URL in the environment variable `PADDLEGATE_URL` as [`open`](Self::open) does; in memory when it is
@@ -151,6 +151,9 @@ impl Paddlegate {
     }
 
     /// Closes all connections of this process to the store and ends its waits. A second call has no effect.
+    ///
+    /// First it sends what this process has counted to the [statistics](crate::Limiter::statistics); so does dropping the last
+    /// limiter of the store. A program that ends otherwise calls [`send_counts`](crate::store::redis::send_counts).
     ///
     /// Afterwards every call of a limiter of this store that needs the server is `Invalid`, argument `store`. The state
     /// in Redis stays. In memory this does nothing. A forked process closes only its own connections.

@@ -81,12 +81,17 @@ impl State {
         let change = if takes { cost.cast_signed() } else { 0 };
         let at = (*last).max(server + skew);
         let check = records.get(0)?.check_inlined(limit.rule, at, Some(cost), change);
-        let check = LimitCheck { wait: check.wait.min(MAX_TIME.0), ..check };
-        Some(Plain { check, at, skew: at - server })
+        Some(Plain { check: LimitCheck { wait: check.wait.min(MAX_TIME.0), ..check }, at, skew: at - server })
     }
 }
 
 impl Plain {
+    /// Creates the decision on a call that a store in Redis decided.
+    #[cfg(feature = "redis")]
+    pub(crate) fn of_store(check: LimitCheck, at: u64) -> Self {
+        Self { check: LimitCheck { wait: check.wait.min(MAX_TIME.0), ..check }, at, skew: 0 }
+    }
+
     #[inline]
     pub(crate) const fn is_granted(&self) -> bool {
         self.check.wait == 0

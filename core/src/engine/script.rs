@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use crate::engine::plain_script::PlainKind;
 use crate::engine::together;
 
 /// The text that `EVAL` sends.
@@ -61,6 +62,12 @@ impl Script {
             let (_, body) = SCRIPT.split_once("= false, 1000, 500\n").unwrap_or_default();
             Self::new(format!("{}\n{body}end\n{}", DECIDE, together::SCRIPT).into())
         })
+    }
+
+    /// Returns the script of plain calls to one limit of this kind.
+    pub(crate) fn of_plain(kind: PlainKind) -> &'static Self {
+        static SCRIPTS: [OnceLock<Script>; PlainKind::ALL.len()] = [const { OnceLock::new() }; PlainKind::ALL.len()];
+        SCRIPTS[kind as usize].get_or_init(|| Self::new(kind.text().into()))
     }
 
     fn new(text: Cow<'static, str>) -> Self {

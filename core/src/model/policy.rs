@@ -167,10 +167,16 @@ impl Policy {
 
     /// Returns the only limit of a policy whose calls need no id, no estimate and no other limit; `None` for other policies.
     pub(crate) fn plain(&self) -> Option<&Limit> {
+        self.sole().filter(|limit| limit.is_plain())
+    }
+
+    /// Returns the only limit of a policy that does nothing but keep it.
+    #[inline]
+    pub(crate) fn sole(&self) -> Option<&Limit> {
         // Every field is named, so that a new one cannot be forgotten here.
         let Self { limits, estimated: _, tags: _, mode, block_after } = self;
-        let is_plain = |limit: &&Limit| limit.is_plain() && *mode == Mode::Enforce && block_after.is_none();
-        limits.first().filter(is_plain).filter(|_| limits.len() == 1)
+        let keeps_it = *mode == Mode::Enforce && block_after.is_none();
+        limits.first().filter(|_| keeps_it && limits.len() == 1)
     }
 
     /// Returns the tags of all limits. Policies that differ only in their numbers share them.

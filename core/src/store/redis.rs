@@ -13,16 +13,20 @@ mod inspection;
 mod keys;
 mod limiter_list;
 mod listener;
+mod plain;
 mod reply;
 mod route;
 mod session;
 mod socket;
 mod statistics_of_keys;
+mod tally;
 #[cfg(feature = "tls")]
 mod tls;
 mod together;
 mod wire;
 
+#[doc(hidden)]
+pub use crate::engine::plain_script::plain_scripts;
 #[doc(hidden)]
 pub use crate::engine::script::{SCRIPT, script_of_several};
 pub use blocking::DEFAULT_TIMEOUT;
@@ -38,19 +42,51 @@ pub(crate) use blocking::check_timeout;
 pub(crate) use keys::{KeyParts, Keys, PARTS, Roles, TAGS};
 pub(crate) use limiter_list::PartialPage;
 pub(crate) use statistics_of_keys::StatisticsOfKeys;
+pub(crate) use tally::{Tallies, Tally};
 pub(crate) use together::{Listed, Settled};
 
 use crate::base::per_process::PerProcess;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use crate::base::clock::monotonic;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::operation::Answer;
+use crate::store::fork_safe::ForkSafe;
 use crate::store::signal_handling::SignalHandling;
 use blocking::Pool;
 use route::Routes;
+
+/// The longest wait for a server that shall take what a process has counted.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The maximum number of limiters whose counts are sent in one write.
+const REPORTS_AT_ONCE: usize = 64;
+
+/// The open stores of this process and of those that it was forked from.
+static OPEN: OnceLock<ForkSafe<Vec<Weak<Redis>>>> = OnceLock::new();
+
+/// Sends what this process has counted and not yet sent, of all open stores. For hosts, when the process ends.
+///
+/// A process sends its counts by itself with its calls, and when a store is closed or dropped, which the end of a process may
+/// not do. It waits for at most half a second for each server, and what a server does not take is lost.
+///
+/// # Examples
+///
+/// ```
+/// # use paddlegate::Paddlegate;
+/// let pg = Paddlegate::open("redis://localhost:6379", None)?;
+/// paddlegate::store::redis::send_counts(); // nothing to send: it does not connect
+/// # Ok::<(), paddlegate::Error>(())
+/// ```
+pub fn send_counts() {
+    let Some(open) = OPEN.get() else { return };
+    let stores: Vec<Arc<Redis>> = open.lock(Vec::new).iter().filter_map(Weak::upgrade).collect();
+    stores.iter().for_each(|store| store.send_counts());
+}
 
 /// A Redis server or cluster, and this process's connections to it.
 pub struct Redis {
@@ -58,6 +94,9 @@ pub struct Redis {
     timeout: Micros,
     process: PerProcess<Connections>,
     closed: AtomicBool,
+    tallies: Arc<Tallies>,
+    /// Whether the whole script decides every call.
+    is_whole: AtomicBool,
 }
 
 /// State of one process, never shared with its forks.
@@ -70,13 +109,48 @@ pub(crate) struct Connections {
 }
 
 impl Redis {
-    pub(crate) fn new(url: &str, timeout: Micros) -> Result<Self> {
-        Ok(Self {
+    pub(crate) fn open(url: &str, timeout: Micros) -> Result<Arc<Self>> {
+        let store = Arc::new(Self {
             location: RedisConfig::parse(url)?,
             timeout,
             process: PerProcess::default(),
             closed: AtomicBool::new(false),
-        })
+            tallies: Arc::default(),
+            is_whole: AtomicBool::new(false),
+        });
+        let mut open = OPEN.get_or_init(|| ForkSafe::new(Vec::new())).lock(Vec::new);
+        open.retain(|store| store.strong_count() > 0);
+        open.push(Arc::downgrade(&store));
+        Ok(store)
+    }
+
+    /// Leaves every call to the whole script, for tests that compare it with the scripts of plain calls.
+    #[doc(hidden)]
+    pub fn decide_whole(&self, is_whole: bool) {
+        self.is_whole.store(is_whole, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole.load(Ordering::Relaxed)
+    }
+
+    /// Returns what this process has counted and not yet sent.
+    pub(crate) const fn tallies(&self) -> &Arc<Tallies> {
+        &self.tallies
+    }
+
+    /// Sends what this process has counted and not yet sent.
+    fn send_counts(&self) {
+        let (process, deadline) = (self.process.get(), monotonic() + self.timeout.duration().min(PATIENCE));
+        let mut reports = self.tallies.all(None);
+        while !reports.is_empty() {
+            let at_once = if self.tallies.is_cluster() { 1 } else { reports.len().min(REPORTS_AT_ONCE) };
+            let rest = reports.split_off(at_once);
+            let Some(call) = Call::reports(mem::replace(&mut reports, rest)) else { return };
+            if blocking::run(self, &process, call, SignalHandling::Ignore, deadline).is_err() {
+                return;
+            }
+        }
     }
 
     /// Returns the addresses of the servers and the credentials.
@@ -141,6 +215,7 @@ impl Redis {
 
     /// Closes the unused connections of this process. A call in progress closes its own connection.
     pub(crate) fn close(&self) {
+        self.send_counts();
         self.closed.store(true, Ordering::Release);
         let process = self.process.get();
         process.pool.clear_all();
@@ -161,5 +236,13 @@ impl Redis {
         self.check_open()?;
         let process = self.process.get();
         aio::run(self, &process, call).await
+    }
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        if !self.is_closed() {
+            self.send_counts();
+        }
     }
 }

@@ -8,6 +8,7 @@ mod admin;
 mod check;
 mod list;
 mod orders;
+mod plain;
 mod policies;
 mod scenario;
 mod script;

@@ -9,7 +9,7 @@ use crate::support::raw::{Raw, Reply};
 use crate::support::script_client::ScriptClient;
 use crate::support::sequence::{Implementation, Outcome, Spec};
 use crate::support::units::Units;
-use crate::support::{clock, open, set_clock};
+use crate::support::{clock, open, open_whole, set_clock};
 
 pub struct Script {
     /// The connection that reads and changes the keys without the script.
@@ -24,10 +24,18 @@ pub struct Script {
 
 impl Script {
     pub fn new(port: u16, text: &str, limits: &[Spec]) -> Self {
-        let store = open(&format!("redis://127.0.0.1:{port}"), Some(&clock()));
+        Self::of(open_whole(&url(port), Some(&clock())), ScriptClient::new(port, text), limits, port)
+    }
+
+    /// Creates one with the text in the place of a script of plain calls.
+    pub fn plain(port: u16, original: &str, text: &str, limits: &[Spec]) -> Self {
+        Self::of(open(&url(port), Some(&clock())), ScriptClient::in_place_of(port, original, text), limits, port)
+    }
+
+    fn of(store: Paddlegate, client: ScriptClient, limits: &[Spec], port: u16) -> Self {
         let limiter = store.limiter("mutant", policy(limits)).expect("a limiter");
         let raw = Raw::connect("127.0.0.1", port);
-        let (client, permits) = (ScriptClient::new(port, text), Vec::new());
+        let permits = Vec::new();
         let mut script = Self { raw, client, store, limiter, permits, extended: HashMap::new() };
         script.reset();
         script
@@ -142,4 +150,8 @@ impl Implementation for Script {
             other => format!("{other:?}"),
         })
     }
+}
+
+fn url(port: u16) -> String {
+    format!("redis://127.0.0.1:{port}")
 }

@@ -15,7 +15,7 @@ use crate::server::Server;
 use crate::support::raw::Raw;
 use crate::support::script_client::ScriptClient;
 use crate::support::together::{Amount, Call, Subject, call, call_with_modes, directly, limits};
-use crate::support::{clock, memory_with_clock, open, set_clock};
+use crate::support::{clock, memory_with_clock, open_whole, set_clock};
 
 const START: u64 = 1_700_000_000_000_000;
 
@@ -143,7 +143,7 @@ fn difference(server: &Server, text: &str, case: &Case) -> Option<String> {
     set_clock(START);
     Raw::connect("127.0.0.1", server.port).command("FLUSHDB");
     let (limits, calls) = case.parts();
-    let store: Paddlegate = open(&format!("redis://127.0.0.1:{}", server.port), Some(&clock()));
+    let store: Paddlegate = open_whole(&format!("redis://127.0.0.1:{}", server.port), Some(&clock()));
     let mut client = ScriptClient::new(server.port, text);
     let through_client = Box::new(move |limiter: &paddlegate::Limiter, operation: paddlegate::Operation<'_>| {
         if limiter.limiters().is_empty() { directly()(limiter, operation) } else { client.run(limiter, operation) }

@@ -58,6 +58,13 @@ pub fn open(url: &str, clock: Option<&TestClock>) -> Paddlegate {
     Paddlegate::open_with_clock(url, Some(Duration::from_secs(30)), clock).expect("a url of a redis server")
 }
 
+/// Opens a store whose calls the whole script decides, also plain ones.
+pub fn open_whole(url: &str, clock: Option<&TestClock>) -> Paddlegate {
+    let store = open(url, clock);
+    store.redis().expect("a store in redis").decide_whole(true);
+    store
+}
+
 /// Empties a database of the shared server; returns a store with the clock of the test and a raw connection on it.
 /// No other test may use the same number.
 pub fn on_database(number: u32) -> (Paddlegate, raw::Raw) {

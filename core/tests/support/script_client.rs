@@ -1,6 +1,6 @@
 //! Sends the library's calls to a server with another script text in place of the library's script.
 
-use paddlegate::store::redis::{Address, CallOutcome, ConnectionState, RedisConfig};
+use paddlegate::store::redis::{Address, CallOutcome, ConnectionState, RedisConfig, SCRIPT, plain_scripts};
 use paddlegate::{Answer, ErrorKind, Limiter, Operation, Prepared};
 
 use super::raw::{Raw, Reply, words};
@@ -8,6 +8,8 @@ use super::raw::{Raw, Reply, words};
 pub struct ScriptClient {
     pub raw: Raw,
     digest: Vec<u8>,
+    /// The digest of the library's script that the text replaces; of all when there is none.
+    replaces: Option<Vec<u8>>,
     location: RedisConfig,
 }
 
@@ -16,8 +18,18 @@ impl ScriptClient {
     pub fn new(port: u16, text: &str) -> Self {
         let location = RedisConfig::parse(&format!("redis://127.0.0.1:{port}")).expect("a url");
         let mut raw = Raw::connect("127.0.0.1", port);
-        let Reply::Text(digest) = raw.execute(&["SCRIPT", "LOAD", text]) else { panic!("not a script: {text}") };
-        Self { raw, digest, location }
+        let digest = load(&mut raw, text);
+        Self { raw, digest, replaces: None, location }
+    }
+
+    /// Puts the text in the place of this one of the library's scripts alone.
+    pub fn in_place_of(port: u16, original: &str, text: &str) -> Self {
+        let mut client = Self::new(port, text);
+        for script in plain_scripts().into_iter().chain([SCRIPT]) {
+            load(&mut client.raw, script);
+        }
+        client.replaces = Some(load(&mut client.raw, original));
+        client
     }
 
     /// Returns the words of the command for an operation.
@@ -55,11 +67,16 @@ impl ScriptClient {
 
     fn with_digest(&self, bytes: &[u8]) -> Vec<Vec<u8>> {
         let mut words = words(bytes);
-        if words[0] == b"EVALSHA" {
+        if words[0] == b"EVALSHA" && self.replaces.as_ref().is_none_or(|digest| *digest == words[1]) {
             words[1].clone_from(&self.digest);
         }
         words
     }
+}
+
+fn load(raw: &mut Raw, text: &str) -> Vec<u8> {
+    let Reply::Text(digest) = raw.execute(&["SCRIPT", "LOAD", text]) else { panic!("not a script: {text}") };
+    digest
 }
 
 /// Returns the RESP encoding of a reply.

@@ -14,7 +14,7 @@ use super::raw::Raw;
 use super::script_client::ScriptClient;
 use super::sequence::{Each, Spec, labelled, takes};
 use super::units::Units;
-use super::{clock, memory_with_clock, open, set_clock};
+use super::{clock, memory_with_clock, open_whole, set_clock};
 
 /// A limiter and the steps that its callers run.
 #[derive(Clone, Debug)]
@@ -426,7 +426,7 @@ impl Runner {
 
     /// Runs on a private server, with another script text in place of the library's script.
     pub fn on_script(port: u16, text: &str, workload: &Workload) -> Self {
-        let store = open(&format!("redis://127.0.0.1:{port}"), Some(&clock()));
+        let store = open_whole(&format!("redis://127.0.0.1:{port}"), Some(&clock()));
         let limiter = store.limiter("mutant", policy(&workload.limits)).expect("a limiter");
         let inbox = Inbox::on_redis(Raw::connect("127.0.0.1", port), "mutant");
         let mut runner = Self::new(store, limiter, Some(ScriptClient::new(port, text)), workload, inbox);

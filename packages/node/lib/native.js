@@ -4,6 +4,9 @@ const { version, optionalDependencies } = require("../package.json");
 
 module.exports = load();
 
+// Nothing can wait for a promise then.
+process.on("exit", () => module.exports.sendCounts());
+
 /** Loads the addon from the package of this platform. A build in the work tree is linked to the same path. */
 function load() {
   let reason = "none of these is for this platform";

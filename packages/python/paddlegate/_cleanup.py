@@ -1,8 +1,10 @@
-"""Cancellation of what an ended call may hold, so that other calls need not wait for its expiry."""
+"""What remains to be done when a call or the process ends."""
 
 from __future__ import annotations
 
 import atexit
+import os
+import sys
 import threading
 from contextlib import suppress
 from time import monotonic
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from paddlegate._asyncio import start_operation
 from paddlegate._errors import PaddlegateError
-from paddlegate._native import Call
+from paddlegate._native import Call, send_counts
 
 if TYPE_CHECKING:
     from paddlegate._limiter import Limiter
@@ -58,3 +60,14 @@ def _finish() -> None:
     deadline = monotonic() + EXIT_TIMEOUT
     for thread in list(_cancelling):
         thread.join(max(deadline - monotonic(), 0))
+    send_counts()
+
+
+def _after_fork() -> None:
+    """Register the end of a worker of these packages, which ends without the exit of the interpreter."""
+    for package in ("multiprocessing.util", "billiard.util"):
+        if util := sys.modules.get(package):
+            util.register_after_fork(_finish, lambda _, util=util: util.Finalize(None, _finish, exitpriority=0))
+
+
+os.register_at_fork(after_in_child=_after_fork)

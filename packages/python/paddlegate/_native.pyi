@@ -39,6 +39,7 @@ __all__ = [
     "call_with_fallback",
     "graphql_cost",
     "new_id",
+    "send_counts",
     "reconnect_pause",
     "restore",
     "sort_listed",
@@ -189,6 +190,9 @@ class Decision:
 
 def restore(fields: tuple[Any, ...], /) -> Decision:
     """Restore a decision from its pickled fields."""
+
+def send_counts() -> None:
+    """Send what this process has counted to the statistics. For the end of a process."""
 
 def new_id() -> str:
     """Return a new id for a call: 32 random hexadecimal digits."""

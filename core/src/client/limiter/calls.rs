@@ -303,6 +303,9 @@ impl Limiter {
 
     /// Returns the counters of this limiter over all processes, and its current leases and tickets.
     ///
+    /// What another process counted in a burst it sends up to a second later, or with its next call, or when it ends; see
+    /// [`Paddlegate::close`](crate::Paddlegate::close).
+    ///
     /// # Examples
     ///
     /// ```

@@ -15,7 +15,7 @@ use crate::model::policy::Policy;
 use crate::model::statistics::Statistics;
 use crate::store::memory::{OfAllKeys, StateName};
 #[cfg(feature = "redis")]
-use crate::store::redis::{PARTS, Roles};
+use crate::store::redis::{Keys, PARTS, Redis, Roles, Tally};
 
 /// The maximum length of a key, in bytes.
 pub const MAX_KEY: usize = 512;
@@ -29,12 +29,20 @@ pub(crate) struct AllKeys {
     /// For each hash tag, the second at which the limiter was last added to its list of limiters.
     #[cfg(feature = "redis")]
     listed_at: [AtomicU64; PARTS],
+    /// For each hash tag, what this process has counted.
+    #[cfg(feature = "redis")]
+    tallies: [OnceLock<Arc<Tally>>; PARTS],
 }
 
 impl AllKeys {
     #[cfg(feature = "redis")]
     pub(super) fn roles(&self, policy: &Policy) -> Arc<Roles> {
         self.roles.get_or_init(|| Arc::new(Roles::new(policy))).clone()
+    }
+
+    #[cfg(feature = "redis")]
+    pub(super) fn tally(&self, keys: &Keys, redis: &Redis) -> Arc<Tally> {
+        self.tallies[keys.part()].get_or_init(|| keys.new_tally(redis.tallies())).clone()
     }
 }
 

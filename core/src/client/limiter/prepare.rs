@@ -14,6 +14,8 @@ use crate::base::micros::{MAX_TIME, Micros};
 #[cfg(feature = "redis")]
 use crate::base::test_clock::TestClock;
 use crate::client::prepared::Prepared;
+#[cfg(feature = "redis")]
+use crate::client::store::Backend;
 use crate::engine::budget::PendingReport;
 use crate::engine::state::State;
 use crate::engine::transaction::{Entry, Transaction, Waiting};
@@ -64,11 +66,17 @@ impl Limiter {
         if let Some((plain, limit)) = plain {
             return Ok(decided(plain.decision(limit)));
         }
-        if self.inner.on_unavailable == OnUnavailable::Raise {
+        #[cfg_attr(not(feature = "redis"), allow(unused_mut))]
+        let mut prepared = if self.inner.on_unavailable == OnUnavailable::Raise {
             self.start(operation)
         } else {
             self.prepare_with_fallback(operation)
+        };
+        #[cfg(feature = "redis")]
+        if let (Ok(Prepared::Call(call)), Backend::Redis(redis)) = (&mut prepared, &self.inner.store.backend) {
+            call.take_along(redis.tallies());
         }
+        prepared
     }
 
     /// Starts an operation of a limiter with a fallback for an unavailable store.
@@ -171,13 +179,13 @@ impl Limiter {
                 }
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::acquire(
-                &self.inner.policy,
-                keys,
-                charge,
-                self.test_time(),
-                self.due_list_entry(),
-            ))),
+            StateLocation::Redis { keys, store } => {
+                let (at, listed) = (self.test_time(), self.due_list_entry());
+                let may_be_plain = self.counts_here(keys) && listed.is_none() && !store.is_whole();
+                let plain = may_be_plain.then(|| Call::plain(policy, keys, &charge, at)).flatten();
+                let call = plain.unwrap_or_else(|| Call::acquire(policy, keys, charge, at, listed));
+                Ok(Prepared::Call(call))
+            }
         }
     }
 
@@ -198,13 +206,12 @@ impl Limiter {
                 Ok(decided(reply.decision(policy, &entry.charge, keeps.then_some(entry.id))))
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::enter(
-                &self.inner.policy,
-                keys,
-                entry,
-                self.test_time(),
-                self.due_list_entry(),
-            ))),
+            StateLocation::Redis { keys, store } => {
+                let (at, listed) = (self.test_time(), self.due_list_entry());
+                let may_be_plain = self.counts_here(keys) && listed.is_none() && !store.is_whole();
+                let plain = may_be_plain.then(|| Call::plain_enter(policy, keys, entry, at)).flatten();
+                Ok(Prepared::Call(plain.unwrap_or_else(|| Call::enter(policy, keys, entry, at, listed))))
+            }
         }
     }
 
@@ -441,7 +448,7 @@ impl Limiter {
         if self.is_keyed() && !self.policy().limits().is_empty() && self.policy().paused().is_none() {
             #[cfg(feature = "redis")]
             if self.inner.store.in_memory().is_none() {
-                let statistics = StatisticsOfKeys::new(self.name(), self.group());
+                let statistics = StatisticsOfKeys::new(self.name(), self.group(), self.server()?.tallies());
                 return Ok(Prepared::Call(Call::statistics_of_keys(statistics)));
             }
             return counted(self.all_keys_in_memory().map(|all| all.statistics()).unwrap_or_default());
@@ -453,7 +460,10 @@ impl Limiter {
                 counted(cell.map_or_else(Statistics::default, |cell| cell.lock(State::default).statistics(self.now())))
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::statistics(keys, self.test_time()))),
+            StateLocation::Redis { keys, store } => {
+                let reports = store.tallies().all(Some(keys.slot()));
+                Ok(Prepared::Call(Call::statistics(keys, self.test_time()).with_reports(reports)))
+            }
         }
     }
 
@@ -467,9 +477,10 @@ impl Limiter {
                 Prepared::Answered(Answer::Reset)
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => {
+            StateLocation::Redis { keys, store } => {
                 self.listed_at().store(0, Ordering::Relaxed);
-                Prepared::Call(Call::reset(keys))
+                // What was counted before the reset must not be added after it.
+                Prepared::Call(Call::reset(keys).with_reports(store.tallies().all(Some(keys.slot()))))
             }
         }
     }
@@ -549,6 +560,12 @@ impl Limiter {
             self.inner.ttl,
             LimiterInfo::entry(self.name(), self.group(), self.is_keyed(), self.policy(), self.ttl()),
         ))
+    }
+
+    /// Returns whether no script needs to count the next call.
+    #[cfg(feature = "redis")]
+    fn counts_here(&self, keys: &Keys) -> bool {
+        !self.has_statistics() || keys.counts_here()
     }
 
     /// Returns the decision of a policy that needs no state.

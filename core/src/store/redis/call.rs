@@ -1,18 +1,20 @@
 //! `Call`: one operation, as bytes to send and replies to decode. No I/O.
 
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, mem};
 
 use super::command::Command;
 use super::config::Address;
 use super::inspection::inspection;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
+use super::plain::{KeptEntry, PlainCall};
 use super::reply::{
     decision, extension, garbled, ids, parse_u64s, reply_error, report_outcome, runtime_state, settlement,
 };
 use super::route::redirection;
 use super::statistics_of_keys::{Added, StatisticsOfKeys};
+use super::tally::{Report, Tallies};
 use super::together::{Together, renewal};
 use super::wire::{Value, header, word};
 use crate::base::charge::Charge;
@@ -65,9 +67,13 @@ pub struct Call {
     asking: Option<Address>,
     /// The number of connections that could not be opened for this call.
     failures: usize,
+    /// Counts that this call takes along: calls that are sent before it, whose answers nobody needs.
+    ahead: Vec<Call>,
 }
 
 pub(super) enum Expects {
+    /// A plain call; when it was not, the whole script decides.
+    Plain(PlainCall),
     Decision {
         policy: Arc<Policy>,
         /// The id of a call whose grant returns a permit.
@@ -91,6 +97,7 @@ pub(super) enum Expects {
     Inspection(Arc<Policy>),
     Renewal,
     Ready,
+    Report(Report),
     Statistics,
     StatisticsOfKeys(Box<StatisticsOfKeys>),
     Reset,
@@ -139,6 +146,44 @@ impl Call {
             bytes,
             Expects::Decision { policy, permit: None, retry_with_id, charge: charge.into(), estimate: false },
         )
+    }
+
+    /// Creates a call without an id that a script of plain calls decides; `None` for one that needs the whole script.
+    pub(crate) fn plain(policy: &Arc<Policy>, keys: &Arc<Keys>, charge: &Charge, at: Option<Micros>) -> Option<Self> {
+        let Charge::All(units) = *charge else { return None };
+        let (arguments, limit) = keys.plain()?;
+        let taken = limit.units(units)?;
+        let bytes = plain_invocation(limit.script(), arguments, taken, &[], at);
+        let call = PlainCall { policy: policy.clone(), keys: keys.clone(), units, at, entry: None };
+        Some(Self { script: limit.script(), ..Self::new(keys, bytes, Expects::Plain(call)) })
+    }
+
+    /// Creates a call with an id that a script of plain calls decides; `None` for one that needs the whole script.
+    pub(crate) fn plain_enter(
+        policy: &Arc<Policy>,
+        keys: &Arc<Keys>,
+        entry: &Entry<'_>,
+        at: Option<Micros>,
+    ) -> Option<Self> {
+        let Charge::All(units) = entry.charge else { return None };
+        // A call that comes back has a ticket, or had one.
+        if entry.queue.is_some_and(|queue| queue.position != QueuePosition::End) {
+            return None;
+        }
+        let (bytes, script);
+        if let Some(settle_within) = entry.permit {
+            let (arguments, limit) = keys.plain_with_permit()?;
+            script = limit.script_of_permits()?;
+            let words = [limit.permit_of(entry.id), units.to_string(), settle_within.0.to_string()];
+            bytes = plain_invocation(script, arguments, limit.units(units)?, &words, at);
+        } else {
+            let (arguments, limit) = keys.plain()?;
+            script = limit.script();
+            bytes = plain_invocation(script, arguments, limit.units(units)?, &[], at);
+        }
+        let entry = Some(Box::new(KeptEntry::new(entry)));
+        let call = PlainCall { policy: policy.clone(), keys: keys.clone(), units, at, entry };
+        Some(Self { script, ..Self::new(keys, bytes, Expects::Plain(call)) })
     }
 
     /// Creates a call with an id.
@@ -245,7 +290,9 @@ impl Call {
     /// Creates the next call for the statistics of all keys of a keyed limiter.
     pub(crate) fn statistics_of_keys(statistics: StatisticsOfKeys) -> Self {
         let (slot, bytes) = statistics.next();
-        Self::with_slot(slot, Command::new(bytes), Expects::StatisticsOfKeys(Box::new(statistics)))
+        let reports = statistics.tallies().all(Some(slot));
+        let call = Self::with_slot(slot, Command::new(bytes), Expects::StatisticsOfKeys(Box::new(statistics)));
+        call.with_reports(reports)
     }
 
     pub(crate) fn apply_report(
@@ -333,7 +380,44 @@ impl Call {
 
     pub(super) fn with_slot(slot: u16, command: Command, expects: Expects) -> Self {
         let script = Script::of_one();
-        Self { slot, script, command, with_leases: None, expects, steps: 0, asking: None, failures: 0 }
+        let (with_leases, asking, ahead) = (None, None, Vec::new());
+        Self { slot, script, command, with_leases, expects, steps: 0, asking, failures: 0, ahead }
+    }
+
+    /// Creates a call that sends these counts; `None` without any.
+    pub(crate) fn reports(reports: Vec<Report>) -> Option<Self> {
+        let mut calls: Vec<Self> = reports.into_iter().map(Self::report).collect();
+        let last = calls.pop()?;
+        Some(Self { ahead: calls, ..last })
+    }
+
+    fn report(report: Report) -> Self {
+        Self::with_slot(report.slot(), Command::new(report.command()), Expects::Report(report))
+    }
+
+    /// Returns the call with counts that it takes along.
+    pub(crate) fn with_reports(mut self, reports: Vec<Report>) -> Self {
+        self.ahead.extend(reports.into_iter().map(Self::report));
+        self
+    }
+
+    /// Adds the counts that are due by now.
+    #[inline]
+    pub(crate) fn take_along(&mut self, tallies: &Tallies) {
+        let due = tallies.due(self.slot);
+        self.ahead.extend(due.into_iter().map(Self::report));
+    }
+
+    /// Takes the calls that must be sent before this one.
+    pub(super) fn take_ahead(&mut self) -> Vec<Self> {
+        mem::take(&mut self.ahead)
+    }
+
+    /// Notes that the server may have received the counts of this call.
+    pub(super) fn may_have_arrived(&mut self) {
+        if let Expects::Report(report) = &mut self.expects {
+            report.is_sent();
+        }
     }
 
     /// Returns the encoded command.
@@ -364,9 +448,26 @@ impl Call {
 
     /// Decodes the reply of `node`. Only calls that were certainly not executed are sent again.
     pub(crate) fn answer(mut self, reply: Value, node: &Address) -> Step {
+        if let Expects::Report(report) = &mut self.expects {
+            match &reply {
+                Value::Error(error) if error.starts_with("MOVED ") => report.was_moved(),
+                Value::Error(_) => {}
+                _ => report.is_sent(),
+            }
+        }
         let error = match reply {
             Value::Error(error) => error,
             reply => match (&self.expects, &reply) {
+                (Expects::Plain(plain), Value::Integer(0)) => {
+                    plain.keys.was_not_plain();
+                    return Step::Again(Self { asking: self.asking, ..plain.whole() });
+                }
+                (Expects::Plain(plain), Value::Array(items)) => {
+                    return match plain.answer(items).transpose() {
+                        Some(answer) => Step::Done(CallOutcome::Answered(answer.map(Answer::Decision))),
+                        None => Step::Again(Self { asking: self.asking, ..plain.whole() }),
+                    };
+                }
                 (Expects::Decision { policy, retry_with_id: Some((keys, at)), charge, .. }, Value::Array(items))
                     if items.first() == Some(&Value::Integer(NEEDS_ID)) =>
                 {
@@ -433,7 +534,7 @@ impl Call {
 
     fn decode(&self, reply: &Value) -> Result<Answer> {
         match (&self.expects, reply) {
-            (Expects::Reset, Value::Integer(_)) => Ok(Answer::Reset),
+            (Expects::Reset | Expects::Report(_), Value::Integer(_)) => Ok(Answer::Reset),
             (Expects::Extension { policy, units, .. }, Value::Array(items))
                 if items.len() > 1 && items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>
             {
@@ -541,6 +642,27 @@ fn without_id(
 /// Returns the words of a call without an id, which follow its time when the entry for the list of limiters is due.
 pub(super) fn listed_words((ttl, entry): (Micros, String)) -> Vec<String> {
     vec![String::new(), String::new(), ttl.0.to_string(), entry]
+}
+
+/// Encodes a plain call; see `engine/plain/state.lua`. `more` follows the units.
+fn plain_invocation(
+    script: &Script,
+    arguments: &FixedArguments,
+    units: u64,
+    more: &[String],
+    at: Option<Micros>,
+) -> Command {
+    let mut bytes = Vec::with_capacity(arguments.bytes.len() + 224);
+    header(&mut bytes, 2 + arguments.words + 1 + more.len() + usize::from(at.is_some()));
+    word(&mut bytes, b"EVALSHA");
+    word(&mut bytes, script.digest.as_bytes());
+    bytes.extend_from_slice(&arguments.bytes);
+    word(&mut bytes, units.to_string().as_bytes());
+    more.iter().for_each(|text| word(&mut bytes, text.as_bytes()));
+    if let Some(at) = at {
+        word(&mut bytes, at.0.to_string().as_bytes());
+    }
+    Command::new(bytes)
 }
 
 /// Encodes the arguments in the order that `engine/state.lua` defines. `more` begins with the id.

@@ -10,6 +10,10 @@ use crate::model::operation::Answer;
 
 /// Runs a call on the connection. `node` completes the address of a redirection.
 pub(crate) fn run<C: redis::ConnectionLike>(connection: &mut C, mut call: Call, node: &Address) -> Result<Answer> {
+    for ahead in call.take_ahead() {
+        let reply = connection.req_packed_command(ahead.bytes());
+        drop(next(ahead, reply, node));
+    }
     loop {
         let reply = connection.req_packed_command(call.bytes());
         match next(call, reply, node) {
@@ -25,6 +29,10 @@ pub(crate) async fn run_async<C: redis::aio::ConnectionLike>(
     mut call: Call,
     node: &Address,
 ) -> Result<Answer> {
+    for ahead in call.take_ahead() {
+        let reply = connection.req_packed_command(&command(&ahead)?).await;
+        drop(next(ahead, reply, node));
+    }
     loop {
         let command = command(&call)?;
         let reply = connection.req_packed_command(&command).await;

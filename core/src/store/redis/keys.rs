@@ -1,13 +1,18 @@
 //! `Keys`: the Redis keys of a state, and the limits as arguments of the script.
 
+use std::iter;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::command::{INSTANTS_LENGTH, QuotaAt};
+use super::plain::PlainLimit;
 use super::route::slot;
-use super::wire::{word, word_of};
+use super::tally::{Tallies, Tally};
+use super::wire::{Value, word, word_of};
 use crate::base::micros::Micros;
 use crate::model::calendar::INSTANTS;
+use crate::model::decision::Decision;
 use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::mode::Mode;
 use crate::model::overrides::Deadline;
@@ -15,6 +20,10 @@ use crate::model::policy::{Policy, parse_tag};
 
 /// The version of the stored layout. It is part of every key, so that another layout uses other keys.
 const LAYOUT: &str = "pg2";
+
+/// How many calls the whole script decides after a call that was not plain: a state is seldom plain again at once, and a plain
+/// call in vain costs a round trip.
+const WHOLE_CALLS: u32 = 63;
 
 /// What the keys of a state are made of.
 #[derive(Clone, Copy)]
@@ -46,6 +55,12 @@ pub(crate) struct Keys {
     with_id_listed: OnceLock<FixedArguments>,
     with_leases: OnceLock<FixedArguments>,
     with_permit: OnceLock<FixedArguments>,
+    plain: OnceLock<FixedArguments>,
+    plain_with_permit: OnceLock<FixedArguments>,
+    /// How many calls the whole script decides before a plain one is tried again.
+    whole_calls: AtomicU32,
+    /// Where this process counts plain calls; `None` without statistics.
+    tally: Option<Arc<Tally>>,
 }
 
 /// The part of the keys and arguments that a policy decides, which all keys of a keyed limiter share.
@@ -58,6 +73,8 @@ pub(crate) struct Roles {
     limit_words: usize,
     /// The places of the instants in `limits`.
     quotas: Vec<QuotaAt>,
+    /// Of a policy whose calls can be plain.
+    plain: Option<PlainLimit>,
 }
 
 /// The arguments of `EVALSHA` from the third on: number of keys, keys, limits.
@@ -117,6 +134,32 @@ impl Keys {
             with_id_listed: OnceLock::new(),
             with_leases: OnceLock::new(),
             with_permit: OnceLock::new(),
+            plain: OnceLock::new(),
+            plain_with_permit: OnceLock::new(),
+            whole_calls: AtomicU32::new(0),
+            tally: None,
+        }
+    }
+
+    /// Returns the keys of a limiter whose plain calls are counted in this tally.
+    pub(crate) fn with_tally(self, tally: Option<Arc<Tally>>) -> Self {
+        Self { tally, ..self }
+    }
+
+    /// Creates the tally of the statistics.
+    pub(crate) fn new_tally(&self, tallies: &Arc<Tallies>) -> Arc<Tally> {
+        Arc::new(Tally::new(self.slot, self.statistics.clone(), tallies))
+    }
+
+    /// Returns whether no script needs to count the next call.
+    pub(crate) fn counts_here(&self) -> bool {
+        self.tally.as_ref().is_some_and(|tally| tally.counts_here())
+    }
+
+    /// Counts the decision on a plain call of so many units.
+    pub(super) fn count(&self, decision: &Decision, units: u64) {
+        if let Some(tally) = &self.tally {
+            tally.count(decision.allowed(), units);
         }
     }
 
@@ -150,6 +193,49 @@ impl Keys {
     /// that exist.
     pub(super) fn with_leases(&self) -> &FixedArguments {
         self.with_leases.get_or_init(|| self.arguments(&["t"], false))
+    }
+
+    /// Returns the arguments of a plain call, and what it decides on; `None` when the whole script must decide.
+    pub(super) fn plain(&self) -> Option<(&FixedArguments, &PlainLimit)> {
+        let limit = self.plain_limit()?;
+        Some((self.plain.get_or_init(|| self.plain_arguments(limit, None)), limit))
+    }
+
+    /// Returns the same of a plain call with a permit.
+    pub(super) fn plain_with_permit(&self) -> Option<(&FixedArguments, &PlainLimit)> {
+        let limit = self.plain_limit()?;
+        Some((self.plain_with_permit.get_or_init(|| self.plain_arguments(limit, Some("p"))), limit))
+    }
+
+    fn plain_limit(&self) -> Option<&PlainLimit> {
+        let limit = self.roles.plain.as_ref()?;
+        let is_whole = |calls: u32| calls.checked_sub(1);
+        let leaves = self.whole_calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_whole).is_err();
+        leaves.then_some(limit)
+    }
+
+    fn plain_arguments(&self, limit: &PlainLimit, more: Option<&str>) -> FixedArguments {
+        let mut bytes = Vec::with_capacity(2 * (self.ends[0].len() + self.ends[1].len() + 16) + 128);
+        let roles = iter::once("s").chain(self.roles.of_limits.iter().map(String::as_str)).chain(more);
+        let keys = 1 + self.roles.of_limits.len() + more.iter().len();
+        word(&mut bytes, keys.to_string().as_bytes());
+        let from = bytes.len();
+        for role in roles {
+            word_of(&mut bytes, &[self.ends[0].as_bytes(), role.as_bytes(), self.ends[1].as_bytes()]);
+        }
+        let keys_at = from..bytes.len();
+        limit.words().for_each(|text| word(&mut bytes, text.as_bytes()));
+        FixedArguments { bytes, words: 1 + keys + limit.words().count(), keys, keys_at, quotas: Vec::new() }
+    }
+
+    /// Returns the decision that the reply to a plain call says; `None` for a reply that its script does not send.
+    pub(super) fn plain_decision(&self, reply: &[Value], units: u64) -> Option<Decision> {
+        self.roles.plain.as_ref()?.decision(reply, units)
+    }
+
+    /// Leaves the next calls to the whole script, since the state was not that of a plain call.
+    pub(super) fn was_not_plain(&self) {
+        self.whole_calls.store(WHOLE_CALLS, Ordering::Relaxed);
     }
 
     /// Returns the arguments with all keys that belong to the state, for `statistics` and `reset`.
@@ -217,6 +303,7 @@ impl Roles {
             limits,
             limit_words: words.len(),
             quotas,
+            plain: PlainLimit::new(policy),
         }
     }
 }
@@ -283,7 +370,7 @@ fn limit_arguments(policy: &Policy) -> Vec<String> {
 }
 
 /// Returns the three numbers of a limit that the script uses.
-fn limit_numbers(limit: &Limit) -> [u64; 3] {
+pub(super) fn limit_numbers(limit: &Limit) -> [u64; 3] {
     match limit.rule {
         Rule::Bucket(bucket) => [bucket.limit, bucket.interval, bucket.offset],
         Rule::Window(window) => [window.limit, window.interval, 0],

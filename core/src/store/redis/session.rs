@@ -52,6 +52,8 @@ enum Sent {
     /// The login or the choice of the database, by name.
     Setup(&'static str),
     Asking,
+    /// A call that another takes along. No ticket waits for it.
+    Ahead(Call),
     Call(u64, Call),
 }
 
@@ -95,8 +97,12 @@ impl ConnectionState {
     }
 
     /// Queues a call for sending. Its [`Completion`] carries the same `ticket`.
-    pub fn submit(&mut self, ticket: u64, call: Call) {
+    pub fn submit(&mut self, ticket: u64, mut call: Call) {
         let output = if self.ready { &mut self.output } else { &mut self.held };
+        for ahead in call.take_ahead() {
+            output.extend_from_slice(ahead.bytes());
+            self.sent.push_back(Sent::Ahead(ahead));
+        }
         if call.asking().is_some() {
             command(output, &[b"ASKING"]);
             self.sent.push_back(Sent::Asking);
@@ -148,6 +154,7 @@ impl ConnectionState {
                     }
                 }
                 (Sent::Asking, _) => {}
+                (Sent::Ahead(call), reply) => drop(call.answer(reply, &self.node)),
                 (Sent::Call(ticket, call), reply) => {
                     is_demoted |= matches!(&reply, Value::Error(error) if is_of_replica(error));
                     match call.answer(reply, &self.node) {
@@ -192,6 +199,12 @@ impl ConnectionState {
                 let error = if i < self.taken { error.clone() } else { error.clone().not_counted() };
                 Some(Completion { ticket, outcome: CallOutcome::Answered(Err(error)) })
             }
+            Sent::Ahead(mut call) => {
+                if i < self.taken {
+                    call.may_have_arrived();
+                }
+                None
+            }
             Sent::Setup(_) | Sent::Asking => None,
         });
         failed.collect()
@@ -201,7 +214,7 @@ impl ConnectionState {
     pub fn recall(&mut self) -> Vec<(u64, Call)> {
         let calls = self.sent.drain(..).filter_map(|sent| match sent {
             Sent::Call(ticket, call) => Some((ticket, call)),
-            Sent::Setup(_) | Sent::Asking => None,
+            Sent::Setup(_) | Sent::Asking | Sent::Ahead(_) => None,
         });
         calls.collect()
     }

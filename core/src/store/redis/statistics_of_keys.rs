@@ -1,6 +1,9 @@
 //! `StatisticsOfKeys`: the statistics of a keyed limiter, which are stored once for each hash tag of its keys.
 
+use std::sync::Arc;
+
 use super::keys::statistics_of_all_keys;
+use super::tally::Tallies;
 use super::wire::{Value, command};
 use crate::model::statistics::Statistics;
 
@@ -25,6 +28,8 @@ pub(crate) struct StatisticsOfKeys {
     total: Statistics,
     /// The next one last; never empty.
     rest: Vec<(u16, String)>,
+    /// What this process has counted belongs to them.
+    tallies: Arc<Tallies>,
 }
 
 /// The result of one reply.
@@ -34,8 +39,12 @@ pub(super) enum Added {
 }
 
 impl StatisticsOfKeys {
-    pub(crate) fn new(name: &str, group: Option<&str>) -> Self {
-        Self { total: Statistics::default(), rest: statistics_of_all_keys(name, group) }
+    pub(crate) fn new(name: &str, group: Option<&str>, tallies: &Arc<Tallies>) -> Self {
+        Self { total: Statistics::default(), rest: statistics_of_all_keys(name, group), tallies: tallies.clone() }
+    }
+
+    pub(super) fn tallies(&self) -> Arc<Tallies> {
+        self.tallies.clone()
     }
 
     /// Returns the slot and the command of the next call.

@@ -10,6 +10,7 @@ mod join;
 mod limits;
 mod log;
 mod permit;
+pub mod plain;
 mod queue;
 mod quota;
 mod ready;

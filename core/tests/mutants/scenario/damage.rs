@@ -30,7 +30,7 @@ pub(super) fn damaged_values(port: u16, text: &str) -> Result<(), String> {
 }
 
 /// Returns states with one damage each. The state is `last skew`, then a record ` tag numbers` for each limit, and ` .`.
-fn damaged_states(whole: &str) -> Vec<String> {
+pub fn damaged_states(whole: &str) -> Vec<String> {
     let valid = whole.strip_suffix(" .").expect("the end of a state");
     let mut states: Vec<String> = damaged_records(valid).into_iter().map(|state| state + " .").collect();
     states.extend([valid, &valid[..valid.len() - 1]].map(str::to_owned));

@@ -8,7 +8,7 @@ use paddlegate::{
 
 use super::{HOUR, NOW, enter, estimate, every_kind, key, limit, limiter_with_waiter};
 use crate::script::Script;
-use crate::support::open;
+use crate::support::open_whole;
 use crate::support::raw::Reply;
 use crate::support::script_client::ScriptClient;
 use crate::support::sequence::Implementation;
@@ -327,7 +327,7 @@ pub(super) fn foreign_permits(port: u16, text: &str) -> Result<(), String> {
 }
 
 pub(super) fn own_clock(port: u16, text: &str) -> Result<(), String> {
-    let store = open(&format!("redis://127.0.0.1:{port}"), None);
+    let store = open_whole(&format!("redis://127.0.0.1:{port}"), None);
     let limiter = store.leaky("own clock", 5, Duration::from_secs(3_600)).expect("a limiter");
     let mut client = ScriptClient::new(port, text);
     let time = |client: &mut ScriptClient| match client.raw.command("TIME") {

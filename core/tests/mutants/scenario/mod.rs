@@ -11,6 +11,7 @@ mod modes;
 mod overrides;
 mod policies;
 
+pub use damage::damaged_states;
 use paddlegate::{Kind, Micros, Operation, Request, Wait};
 
 use crate::script::Script;

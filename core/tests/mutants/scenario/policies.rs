@@ -14,7 +14,7 @@ use crate::support::raw::Reply;
 use crate::support::script_client::ScriptClient;
 use crate::support::sequence::{Implementation, Spec};
 use crate::support::units::Units;
-use crate::support::{clock, library, open, set_clock};
+use crate::support::{clock, library, open_whole, set_clock};
 
 fn other(kind: Kind, number: usize) -> Spec {
     Spec { number, ..limit(kind, 5) }
@@ -360,7 +360,7 @@ pub(super) fn woken_tickets(port: u16, text: &str) -> Result<(), String> {
 
 /// Checks that tags are compared as a whole: `l:small` is not `l`, although it begins and ends like that.
 pub(super) fn similar_tags(port: u16, text: &str) -> Result<(), String> {
-    let store = open(&format!("redis://127.0.0.1:{port}"), Some(&clock()));
+    let store = open_whole(&format!("redis://127.0.0.1:{port}"), Some(&clock()));
     let mut client = ScriptClient::new(port, text);
     let hourly = || Limit::leaky(4, Duration::from_secs(3_600)).expect("a limit");
     let limiter = |limit| store.limiter("mutant", Policy::new([limit]).expect("a policy")).expect("a limiter");

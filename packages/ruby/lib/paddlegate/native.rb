@@ -83,6 +83,7 @@ module Paddlegate
       end
     end
 
+    attach_function :pg_send_counts, [], :void, blocking: true
     attach_function :pg_kind_name, [:int32], :string
     attach_function :pg_reason_name, [:int32], :string
     attach_function :pg_settlement_name, [:int32], :string

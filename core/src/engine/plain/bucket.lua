@@ -1,0 +1,19 @@
+-- A count in an aligned interval. See limits/bucket.lua.
+--
+-- REQUIRES: units call now last skew level
+-- PROVIDES: limit interval elapsed left taken
+
+local limit, interval = ARGV[3] + 0, ARGV[4] + 0
+local elapsed, left = (now + ARGV[5]) % interval, level
+if level > 2 * limit then
+  return 0
+end
+if now - last > elapsed then
+  left = 0
+end
+local taken = left + units
+if taken > limit then
+  return {0, left, now}
+end
+call('SET', KEYS[1], string.format(ARGV[2], now, skew, taken), 'PX', math.ceil((interval - elapsed) / 1000) + 10000 .. '')
+return {1, taken, now}

@@ -1,0 +1,34 @@
+-- The plain scripts decide an acquire without an id by one limit, on a state that has the record of that limit alone. This piece
+-- is the beginning of each; the piece of the kind follows. They decide as the whole script does, in a third of its time: no
+-- function is made, the numbers of the limit are compared as a part of the state, and the caller computes the times of the
+-- decision from the level. On any other state (a queue, overrides, other limits, a clock that ran backwards, damage) they change
+-- nothing, and the caller sends the call to the whole script.
+--
+-- KEYS  1  the state, as in engine/state.lua     2  of a window its log
+-- ARGV  1  the pattern of a state of this limit: it captures last, skew and the level
+--       2  the format that writes it from these
+--       3  of a meter its leak; else the limit     4  of a meter its capacity times its scale; else the interval
+--       5  of a bucket its offset
+--       then the units to take, of a meter times its scale, and only for tests the time
+-- REPLY 0: not plain. Else 1 (granted) or 0, the level (a window's entries) that the decision left, and the time;
+--       of a window that refuses, also the time of the entry that must expire and of the newest
+-- The units fit the limit, and are not zero.
+--
+-- REQUIRES: server_time
+-- PROVIDES: MAX call raw now last skew level
+
+local MAX = 4503599627370496
+local call = redis.call
+local raw, now = call('GET', KEYS[1]), server_time or call('TIME')
+local last, skew, level = 0, 0, 0
+now = server_time and now + 0 or now[1] * 1000000 + now[2]
+if raw then
+  last, skew, level = string.match(raw, ARGV[1])
+  if not last then
+    return 0
+  end
+  last, now, level = last + 0, now + skew, level + 0
+  if now < last or now > MAX then
+    return 0
+  end
+end

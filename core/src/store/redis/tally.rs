@@ -1,0 +1,320 @@
+//! `Tally`: what a process has counted of a limiter's plain calls and not yet sent to the statistics.
+//!
+//! A call of a limiter that was not used for a second is counted by the script that decides it. Those that follow are counted
+//! here, and sent with the first call of the store a second later, before statistics are read, and when the store is closed.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, MutexGuard};
+use std::time::{Duration, Instant};
+use std::{fmt, mem};
+
+use super::wire::{header, word};
+use crate::base::clock::monotonic;
+use crate::store::fork_safe::{ForkSafe, pid};
+
+/// How long counts stay in the process while it makes calls.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// The maximum number of limiters whose counts one call takes along.
+const MAX_AT_ONCE: usize = 64;
+
+/// Sent as text, since a process sends it seldom and may be the first.
+const SCRIPT: &str = include_str!("tally.lua");
+
+/// How long statistics are kept that nobody has registered, in milliseconds, as in `engine/state.lua`.
+const EXPIRY: &str = "120000";
+
+/// The counts of one limiter in this process.
+pub(crate) struct Tally {
+    slot: u16,
+    /// The key of the statistics.
+    key: String,
+    counts: ForkSafe<Counts>,
+    all: Arc<Tallies>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    /// The process that counted: a fork inherits what its parent sends.
+    pid: u32,
+    granted: u64,
+    refused: u64,
+    units: u64,
+    used_at: Option<Instant>,
+}
+
+/// The tallies of a store that have counts.
+pub(crate) struct Tallies {
+    waiting: ForkSafe<Waiting>,
+    /// Whether there may be one, which is read without a lock.
+    has_some: AtomicBool,
+    /// Whether the slots are on several nodes, so that a call takes only the counts of its own slot along.
+    is_cluster: AtomicBool,
+}
+
+#[derive(Default)]
+struct Waiting {
+    pid: u32,
+    sent_at: Option<Instant>,
+    tallies: VecDeque<Arc<Tally>>,
+}
+
+/// Counts on their way to the server. Unless they arrived, or may have, they return to their tally.
+pub(crate) struct Report {
+    tally: Arc<Tally>,
+    counts: Counts,
+    is_sent: bool,
+}
+
+impl Tally {
+    pub(crate) fn new(slot: u16, key: String, all: &Arc<Tallies>) -> Self {
+        Self { slot, key, counts: ForkSafe::new(Counts::default()), all: all.clone() }
+    }
+
+    /// Returns whether the limiter was used within a second, so that this process counts its plain calls.
+    pub(super) fn counts_here(&self) -> bool {
+        let mut counts = self.locked();
+        let now = monotonic();
+        counts.used_at.replace(now).is_some_and(|before| now.duration_since(before) < PERIOD)
+    }
+
+    /// Counts a decision on so many units.
+    pub(super) fn count(self: &Arc<Self>, is_granted: bool, units: u64) {
+        let counts = match is_granted {
+            true => Counts { granted: 1, units, ..Counts::default() },
+            false => Counts { refused: 1, ..Counts::default() },
+        };
+        self.add(&counts);
+    }
+
+    fn add(self: &Arc<Self>, more: &Counts) {
+        let mut counts = self.locked();
+        let was_empty = counts.is_empty();
+        counts.granted += more.granted;
+        counts.refused += more.refused;
+        counts.units += more.units;
+        drop(counts);
+        if was_empty {
+            self.all.push(self.clone());
+        }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Counts> {
+        let mut counts = self.counts.lock(Counts::default);
+        if counts.pid != pid() {
+            *counts = Counts { pid: pid(), ..Counts::default() };
+        }
+        counts
+    }
+}
+
+impl Counts {
+    const fn is_empty(&self) -> bool {
+        self.granted == 0 && self.refused == 0
+    }
+}
+
+impl Default for Tallies {
+    fn default() -> Self {
+        let waiting = ForkSafe::new(Waiting::default());
+        Self { waiting, has_some: AtomicBool::new(false), is_cluster: AtomicBool::new(false) }
+    }
+}
+
+impl fmt::Debug for Tallies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tallies").finish_non_exhaustive()
+    }
+}
+
+impl Tallies {
+    /// Returns what a call to a slot must take along by now.
+    #[inline]
+    pub(crate) fn due(&self, slot: u16) -> Vec<Report> {
+        if !self.has_some.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let mut waiting = self.locked();
+        let now = monotonic();
+        if waiting.sent_at.is_some_and(|sent_at| now.duration_since(sent_at) < PERIOD) {
+            return Vec::new();
+        }
+        let reports = self.take(&mut waiting, Some(slot));
+        if waiting.tallies.is_empty() || reports.len() < MAX_AT_ONCE {
+            waiting.sent_at = Some(now);
+        }
+        reports
+    }
+
+    /// Returns the counts that a call to a slot takes along before it reads statistics; without a slot all.
+    pub(crate) fn all(&self, slot: Option<u16>) -> Vec<Report> {
+        let mut waiting = self.locked();
+        let mut reports = Vec::new();
+        loop {
+            let more = self.take(&mut waiting, slot);
+            if more.is_empty() {
+                return reports;
+            }
+            reports.extend(more);
+        }
+    }
+
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.is_cluster.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, waiting: &mut Waiting, slot: Option<u16>) -> Vec<Report> {
+        let slot = slot.filter(|_| self.is_cluster());
+        let taken: Vec<Arc<Tally>> = match slot {
+            None => waiting.tallies.drain(..waiting.tallies.len().min(MAX_AT_ONCE)).collect(),
+            Some(slot) => {
+                let (taken, left): (VecDeque<_>, _) = waiting.tallies.drain(..).partition(|tally| tally.slot == slot);
+                waiting.tallies = left;
+                taken.into()
+            }
+        };
+        self.has_some.store(!waiting.tallies.is_empty(), Ordering::Relaxed);
+        taken.into_iter().map(Report::new).collect()
+    }
+
+    fn push(&self, tally: Arc<Tally>) {
+        let mut waiting = self.locked();
+        if waiting.tallies.is_empty() {
+            waiting.sent_at.get_or_insert_with(monotonic);
+        }
+        waiting.tallies.push_back(tally);
+        self.has_some.store(true, Ordering::Relaxed);
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Waiting> {
+        let mut waiting = self.waiting.lock(Waiting::default);
+        if waiting.pid != pid() {
+            *waiting = Waiting { pid: pid(), ..Waiting::default() };
+        }
+        waiting
+    }
+}
+
+impl Report {
+    fn new(tally: Arc<Tally>) -> Self {
+        let mut counts = tally.locked();
+        let none = Counts { granted: 0, refused: 0, units: 0, ..*counts };
+        let taken = mem::replace(&mut *counts, none);
+        drop(counts);
+        Self { tally, counts: taken, is_sent: false }
+    }
+
+    pub(super) fn slot(&self) -> u16 {
+        self.tally.slot
+    }
+
+    /// Returns the command that adds the counts to the statistics.
+    pub(super) fn command(&self) -> Vec<u8> {
+        let Counts { granted, refused, units, .. } = self.counts;
+        // Units are stored as what exceeds one for each grant.
+        let excess = i128::from(units) - i128::from(granted);
+        let fields = [("granted", i128::from(granted)), ("units", excess), ("refused", i128::from(refused))];
+        let fields: Vec<_> = fields.into_iter().filter(|(_, number)| *number != 0).collect();
+        let mut bytes = Vec::with_capacity(SCRIPT.len() + self.tally.key.len() + 160);
+        header(&mut bytes, 5 + 2 * fields.len());
+        for text in ["EVAL", SCRIPT, "1", &self.tally.key, EXPIRY] {
+            word(&mut bytes, text.as_bytes());
+        }
+        for (field, number) in fields {
+            word(&mut bytes, field.as_bytes());
+            word(&mut bytes, number.to_string().as_bytes());
+        }
+        bytes
+    }
+
+    /// Notes that the server has added the counts, or may have.
+    pub(super) fn is_sent(&mut self) {
+        self.is_sent = true;
+    }
+
+    /// Notes that another node has the slot of the statistics.
+    pub(super) fn was_moved(&self) {
+        self.tally.all.is_cluster.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        // A fork has only the copy of what its parent sends.
+        if !self.is_sent && !self.counts.is_empty() && self.counts.pid == pid() {
+            self.tally.add(&self.counts);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(reports: &[Report]) -> Vec<(u64, u64, u64)> {
+        reports.iter().map(|Report { counts, .. }| (counts.granted, counts.refused, counts.units)).collect()
+    }
+
+    fn tally(slot: u16, all: &Arc<Tallies>) -> Arc<Tally> {
+        Arc::new(Tally::new(slot, "key".to_owned(), all))
+    }
+
+    #[test]
+    fn counts_that_did_not_arrive_are_sent_again_and_others_are_not() {
+        let all = Arc::default();
+        let tally = tally(1, &all);
+        tally.count(true, 5);
+        tally.count(false, 7);
+        assert!(all.due(1).is_empty(), "a second has not passed");
+        let reports = all.all(None);
+        assert_eq!(counted(&reports), [(1, 1, 5)]);
+        tally.count(true, 2);
+        drop(reports);
+        let mut reports = all.all(None);
+        assert_eq!(counted(&reports), [(2, 1, 7)]);
+        reports[0].is_sent();
+        drop(reports);
+        assert!(all.all(None).is_empty());
+    }
+
+    #[test]
+    fn a_fork_does_not_send_what_its_parent_has_counted() {
+        let all: Arc<Tallies> = Arc::default();
+        let tally = tally(1, &all);
+        tally.count(true, 5);
+        // As in a child: what the parent left has another process id.
+        tally.counts.lock(Counts::default).pid = u32::MAX;
+        all.waiting.lock(Waiting::default).pid = u32::MAX;
+        assert!(all.all(None).is_empty());
+        tally.count(false, 1);
+        assert_eq!(counted(&all.all(None)), [(0, 1, 0)]);
+    }
+
+    #[test]
+    fn in_a_cluster_a_call_takes_along_what_belongs_to_its_slot() {
+        let all = Arc::default();
+        let (one, other) = (tally(1, &all), tally(2, &all));
+        one.count(true, 1);
+        other.count(true, 2);
+        Report::new(tally(3, &all)).was_moved();
+        assert_eq!(counted(&all.all(Some(2))), [(1, 0, 2)]);
+        assert_eq!(all.all(None).len(), 2, "also those that were dropped");
+    }
+
+    #[test]
+    fn a_call_takes_along_so_many_at_most() {
+        let all = Arc::default();
+        let tallies: Vec<_> = (0..200).map(|slot| tally(slot, &all)).collect();
+        tallies.iter().for_each(|tally| tally.count(true, 1));
+        all.waiting.lock(Waiting::default).sent_at = None;
+        let mut taken = 0;
+        for expected in [64, 64, 64, 8, 0] {
+            let mut reports = all.due(0);
+            assert_eq!(reports.len(), expected);
+            reports.iter_mut().for_each(Report::is_sent);
+            taken += reports.len();
+        }
+        assert_eq!(taken, 200);
+    }
+}

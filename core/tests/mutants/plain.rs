@@ -1,0 +1,254 @@
+//! Mutation test of the scripts of plain calls, which must decide as the memory store and as the whole script does.
+
+use paddlegate::store::redis::{SCRIPT, plain_scripts};
+use paddlegate::{Kind, Operation, Request};
+
+use crate::check::value;
+use crate::list::Mutant;
+use crate::list::plain::PLAIN_FILES;
+use crate::scenario::damaged_states;
+use crate::script::Script;
+use crate::server::Server;
+use crate::support::library::Library;
+use crate::support::memory_with_clock;
+use crate::support::raw::Reply;
+use crate::support::sequence::{Cost, Operation as Sequenced, Sequence, Spec, Wait, compare, plain_sequence};
+
+const NOW: u64 = 1_700_000_000_000_000;
+const SECOND: u64 = 1_000_000;
+
+/// The kinds in the order of the scripts, each with the numbers of its files. The calls of points have permits.
+const KINDS: [(Kind, &[usize]); 5] = [
+    (Kind::Leaky, &[0, 1, 4]),
+    (Kind::Throttle, &[0, 1, 4]),
+    (Kind::Bucket, &[0, 2]),
+    (Kind::Window, &[0, 3]),
+    (Kind::Points, &[0, 1, 5, 4]),
+];
+
+/// How many random sequences each kind runs.
+const SEEDS: u64 = 40;
+
+#[test]
+fn the_checks_detect_every_mutant_of_the_plain_scripts() {
+    let server = Server::start();
+    for (number, (kind, files)) in KINDS.into_iter().enumerate() {
+        let text: String = files.iter().map(|file| PLAIN_FILES[*file].text).collect();
+        assert!(plain_scripts()[number].ends_with(&text), "the library was compiled from other files");
+        assert_eq!(failure(&server, kind, number, plain_scripts()[number]), None, "{kind:?}");
+    }
+    let mut survivors = Vec::new();
+    for (file, lua) in PLAIN_FILES.iter().enumerate() {
+        for (what, from, to) in lua.mutants {
+            assert_eq!(lua.text.matches(from).count(), 1, "{}: {what}", lua.file);
+            let mutated = |number: usize| plain_scripts()[number].replacen(from, to, 1);
+            let mut kinds = KINDS.into_iter().enumerate().filter(|(_, (_, files))| files.contains(&file));
+            if !kinds.any(|(number, (kind, _))| failure(&server, kind, number, &mutated(number)).is_some()) {
+                survivors.push(format!("{}: {what}", lua.file));
+            }
+        }
+    }
+    assert!(survivors.is_empty(), "the checks did not detect {} mutants:\n{}", survivors.len(), survivors.join("\n"));
+    let mutants: Vec<&Mutant> = PLAIN_FILES.iter().flat_map(|lua| lua.mutants).collect();
+    println!("{} mutants of plain scripts", mutants.len());
+}
+
+/// Returns what is wrong with a script.
+fn failure(server: &Server, kind: Kind, number: usize, text: &str) -> Option<String> {
+    let original = plain_scripts()[number];
+    let of = |limits: &[Spec]| Script::plain(server.port, original, text, limits);
+    let checks: [&dyn Fn() -> Result<(), String>; 6] = [
+        &|| decides_by_the_servers_clock(&mut of(&[limit(kind, 3)]), kind),
+        &|| keeps_keys_as_the_whole_script(server.port, kind, of),
+        &|| leaves_what_is_not_plain(server.port, kind, of),
+        &|| if kind == Kind::Points { keeps_so_many_permits(&mut of(&[limit(kind, 3)])) } else { Ok(()) },
+        &|| {
+            rare()
+                .iter()
+                .filter(|sequence| sequence.limits[0].kind == kind)
+                .try_for_each(|sequence| agrees_with_memory(sequence, of))
+        },
+        &|| (0..SEEDS).try_for_each(|seed| agrees_with_memory(&value(&plain_sequence(vec![kind], 60), seed), of)),
+    ];
+    let run = |check: &dyn Fn() -> Result<(), String>| {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check));
+        outcome.unwrap_or_else(|_| Err("the check panicked".to_owned())).err()
+    };
+    checks.into_iter().find_map(run)
+}
+
+fn limit(kind: Kind, amount: u64) -> Spec {
+    // An interval that its amount divides and one that it does not.
+    Spec { kind, number: 0, amount, interval: 7 * SECOND, offset: 2 * SECOND * u64::from(kind == Kind::Bucket) }
+}
+
+/// Meters of rates that are no whole number of units per microsecond.
+fn rare() -> Vec<Sequence> {
+    let take = Sequenced::Acquire(Cost { share: 1, estimate: false, by_label: None });
+    let of = |kind, amount, interval, pause| {
+        let operations = (0..9).flat_map(|_| [take.clone(), Sequenced::Wait(pause)]).collect();
+        Sequence { limits: vec![Spec { kind, number: 0, amount, interval, offset: 0 }], start: NOW, operations }
+    };
+    let next = Wait::RetryAfter(0);
+    vec![of(Kind::Throttle, 3, 10, next), of(Kind::Leaky, 3, 7, Wait::By(3)), of(Kind::Leaky, 3, 7, Wait::By(2))]
+}
+
+fn agrees_with_memory(sequence: &Sequence, of: impl Fn(&[Spec]) -> Script) -> Result<(), String> {
+    let mut memory = Library::new(&memory_with_clock(), "mutant", &sequence.limits);
+    compare(sequence, &mut memory, &mut of(&sequence.limits)).map_err(|error| error.to_string())
+}
+
+/// A call that a plain script decides. Of points it has a permit of five minutes.
+fn take(kind: Kind) -> Operation<'static> {
+    if kind == Kind::Points {
+        return Operation::AcquireWithId { request: Request::estimate(1), id: "id", wait: None };
+    }
+    Operation::Acquire(Request::cost(1))
+}
+
+/// Returns the names of the keys that decide.
+fn keys(script: &mut Script) -> Vec<String> {
+    let names = script.raw.keys("mutant").into_iter().map(|key| String::from_utf8(key).expect("a name of text"));
+    let mut names: Vec<String> =
+        names.filter(|key| [":s:", ":w:", ":p:"].iter().any(|role| key.contains(role))).collect();
+    names.sort();
+    names
+}
+
+/// Without the time of a test the script reads the server's.
+fn decides_by_the_servers_clock(script: &mut Script, kind: Kind) -> Result<(), String> {
+    script.raw.command("FLUSHALL");
+    script.decision(take(kind), NOW)?;
+    script.raw.command("FLUSHALL");
+    let mut words = script.words(take(kind), NOW);
+    words.pop();
+    let Reply::Array(time) = script.raw.execute(&["TIME"]) else { return Err("no time".into()) };
+    let number = |reply: &Reply| match reply {
+        Reply::Text(text) => String::from_utf8_lossy(text).parse::<i64>().map_err(|error| error.to_string()),
+        Reply::Integer(number) => Ok(*number),
+        other => Err(format!("{other:?} is no number")),
+    };
+    let before = number(&time[0])? * 1_000_000 + number(&time[1])?;
+    match script.raw.execute(&words) {
+        Reply::Array(reply) if (before..before + 30_000_000).contains(&number(&reply[2])?) => Ok(()),
+        other => Err(format!("{other:?} at {before}")),
+    }
+}
+
+/// The keys have the same values and lifetimes as after the whole script, and what should be plain is.
+fn keeps_keys_as_the_whole_script(port: u16, kind: Kind, of: impl Fn(&[Spec]) -> Script) -> Result<(), String> {
+    let many: Vec<u64> = (0..40).map(|i| i * i * 9_973).collect();
+    for (amount, times) in [
+        (3, &[0, 100, 200_001, 2_000_000, 2_000_001, 7_000_000, 7_000_099, 7_000_100, 9_000_000][..]),
+        (1, &[0, 1, 2, 3, 4, 7_000_000, 14_000_001]),
+        (20, &many),
+        // The permits of points end.
+        (9, &[0, 1, 10_000, 19_999, 300 * SECOND - 1, 300 * SECOND, 310 * SECOND, 320 * SECOND]),
+    ] {
+        let limits = [limit(kind, amount)];
+        let run = |script: &mut Script, is_plain: bool| {
+            script.raw.command("FLUSHALL");
+            let mut kept = Vec::new();
+            for (call, after) in times.iter().enumerate() {
+                if is_plain && call > 0 {
+                    // Asks the script itself, which may not leave it to the whole one.
+                    match script.run(take(kind), NOW + after) {
+                        Reply::Array(_) => {}
+                        other => return Err(format!("{other:?} to a plain call")),
+                    }
+                } else {
+                    script.decision(take(kind), NOW + after)?;
+                }
+                for key in keys(script) {
+                    // Those of the whole script may have been written some milliseconds before or after.
+                    let lifetime = (script.raw.ttl(key.as_bytes()) + 400) / 1_000;
+                    let reader = match key.split(':').nth(2) {
+                        Some("w") => vec!["LRANGE", &key, "0", "-1"],
+                        Some("p") => vec!["ZRANGE", &key, "0", "-1", "WITHSCORES"],
+                        _ => vec!["GET", &key],
+                    };
+                    kept.push((script.raw.execute(&reader), lifetime));
+                }
+            }
+            Ok(kept)
+        };
+        let (whole, plain) = (run(&mut Script::new(port, SCRIPT, &limits), false)?, run(&mut of(&limits), true)?);
+        let is_near = |(one, other): (&(Reply, i64), &(Reply, i64))| one.0 == other.0 && one.1.abs_diff(other.1) <= 1;
+        if whole.len() != plain.len() || !whole.iter().zip(&plain).all(is_near) {
+            return Err(format!("{plain:?} instead of {whole:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// On any other state the answer and the state are those of the whole script.
+fn leaves_what_is_not_plain(port: u16, kind: Kind, of: impl Fn(&[Spec]) -> Script) -> Result<(), String> {
+    let limits = [limit(kind, 3)];
+    let (mut whole, mut plain) = (Script::new(port, SCRIPT, &limits), of(&limits));
+    plain.decision(take(kind), NOW)?;
+    let state = keys(&mut plain).into_iter().find(|key| key.contains(":s:")).ok_or("no state")?;
+    let Reply::Text(valid) = plain.raw.execute(&["GET", &state]) else { return Err("no state".into()) };
+    let valid = String::from_utf8(valid).expect("a state of text");
+    let log = state.replace(":s:", ":w:");
+    let (later, beyond) = (NOW + 9_000_000, 4_503_599_627_370_496 - 5);
+    let mut states: Vec<(String, &[&str])> =
+        damaged_states(&valid).into_iter().map(|state| (state, &["1700000000000000"][..])).collect();
+    let times = |last: u64, skew: u64| valid.replacen(&format!("{NOW} 0"), &format!("{last} {skew}"), 1);
+    states.extend(
+        [times(later, 0), times(NOW, 77), times(beyond, 0), times(NOW, beyond), times(later, 5)]
+            .map(|state| (state, &["1700000000000000"][..])),
+    );
+    for bad in ["nan", "x", "", "-5", "1699999999999999.5", "1e300", "inf", "1800000000000001"] {
+        for log in [["1700000000000000", "1700000000000000", bad], [bad, "1700000000000000", "1700000000000000"]] {
+            states.push((valid.clone(), Box::leak(Box::new(log))));
+        }
+        states.push((valid.clone(), Box::leak(Box::new([bad]))));
+    }
+    for (state_text, entries) in states {
+        let reply = |script: &mut Script| {
+            script.raw.command("FLUSHALL");
+            script.raw.execute(&["SET", &state, &state_text]);
+            if kind == Kind::Window {
+                script.raw.execute(&[&["RPUSH", &log][..], entries].concat());
+            }
+            let (reply, log) = (script.run(take(kind), NOW + 10), script.raw.execute(&["LRANGE", &log, "0", "-1"]));
+            (reply, script.raw.execute(&["GET", &state]), log)
+        };
+        let (expected, given) = (reply(&mut whole), reply(&mut plain));
+        let is_equal = match (&expected.0, &given.0) {
+            (_, Reply::Integer(0)) => given.1 == Reply::Text(state_text.clone().into_bytes()),
+            (Reply::Array(expected), Reply::Array(given)) => expected[0] == given[0],
+            _ => false,
+        };
+        if !is_equal || given.0 != Reply::Integer(0) && (&expected.1, &expected.2) != (&given.1, &given.2) {
+            return Err(format!("{given:?} instead of {expected:?} on {state_text:?} {entries:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Above the most permits that are kept, a call removes so many at most, and those that end first. A permit that lasts
+/// longer than this one keeps its key.
+fn keeps_so_many_permits(script: &mut Script) -> Result<(), String> {
+    const FILL: &str = "for i = 1, ARGV[1] do redis.call('ZADD', KEYS[1], ARGV[2] + 2 * i, i) end
+        redis.call('PEXPIRE', KEYS[1], 500000)";
+    for (open, left) in [(99_998, 99_999), (100_004, 100_000), (101_500, 100_502)] {
+        script.raw.command("FLUSHALL");
+        script.decision(take(Kind::Points), NOW)?;
+        let key = keys(script).into_iter().find(|key| key.contains(":p:")).ok_or("no permit")?;
+        script.raw.execute(&["DEL", &key]);
+        let later = (2 * (NOW + 50 * SECOND)).to_string();
+        script.raw.execute(&["EVAL", FILL, "1", &key, &open.to_string(), &later]);
+        // One that was settled ends now.
+        script.raw.execute(&["ZADD", &key, &(2 * (NOW + SECOND) + 1).to_string(), "settled"]);
+        script.run(take(Kind::Points), NOW + SECOND);
+        let count = script.raw.execute(&["ZCARD", &key]);
+        if count != Reply::Integer(left) {
+            return Err(format!("{count:?} permits instead of {left} of {open}"));
+        }
+        if script.raw.ttl(key.as_bytes()) < 400_000 {
+            return Err("the permits expire before others do".to_owned());
+        }
+    }
+    Ok(())
+}
