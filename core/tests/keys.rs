@@ -322,8 +322,10 @@ mod redis_keys {
             if let Some(settled) = &settled {
                 correct(&limiter, settled, 5, NOW + 1_000_000);
             }
-            let (before, all) = (decisive(&mut raw), contents(&mut raw));
             let at = NOW + 1_000_000;
+            // Sends what this process has counted, which a later call would take along.
+            run(&limiter, Operation::Statistics, at);
+            let (before, all) = (decisive(&mut raw), contents(&mut raw));
             for units in [0, 1, 10] {
                 peek(&limiter, Request::cost(units), at);
             }
