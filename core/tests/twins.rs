@@ -133,7 +133,7 @@ struct OnServer {
 
 impl OnServer {
     fn new(name: &str, sequence: &Sequence) -> Self {
-        let store = if sequence.operations.len() % 3 == 0 { &WHOLE } else { &SERVER };
+        let store = if sequence.operations.len().is_multiple_of(3) { &WHOLE } else { &SERVER };
         let library = Library::new(&store.with(Clone::clone), name, &sequence.limits);
         Self { whole: library.limiter().clone(), library }
     }

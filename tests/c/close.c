@@ -130,6 +130,42 @@ static void memory_goes_on(void)
     OK(pg_limiter_close(limiter, &error));
 }
 
+/* What this process has counted is sent when a store is closed, and by pg_send_counts. */
+static void counts_are_sent(void)
+{
+    char name[33];
+    pg_limiter *elsewhere;
+    pg_store *other;
+    pg_statistics statistics;
+    pg_decision d;
+
+    OK(pg_store_open(getenv("PADDLEGATE_TEST_URL"), 10000000, &other, &error));
+    for (int closes = 0; closes < 2; closes++) {
+        OK(pg_new_id(name, &error));
+        OK(pg_store_open(getenv("PADDLEGATE_TEST_URL"), 10000000, &store, &error));
+        OK(pg_limiter_bucket(store, name, 3, 86400000000, &limiter, &error));
+        for (int i = 0; i < 5; i++) {
+            OK(pg_acquire(limiter, NULL, &d, &error));
+        }
+        if (closes) {
+            OK(pg_store_close(store, &error));
+        } else {
+            pg_send_counts();
+        }
+        OK(pg_limiter_bucket(other, name, 3, 86400000000, &elsewhere, &error));
+        OK(pg_stats(elsewhere, &statistics, &error));
+        CHECK_INT(3, statistics.granted);
+        CHECK_INT(2, statistics.refused);
+        CHECK_INT(3, statistics.units);
+        OK(pg_limiter_close(elsewhere, &error));
+        OK(pg_limiter_close(limiter, &error));
+        if (!closes) {
+            OK(pg_store_close(store, &error));
+        }
+    }
+    OK(pg_store_close(other, &error));
+}
+
 static void a_plain_yes_or_no_is_not_enough_for_a_lease(void)
 {
     const pg_limit mixed[] = {
@@ -157,6 +193,7 @@ int main(void)
     RUN(no_connection_is_left);
     RUN(waits_end);
     RUN(memory_goes_on);
+    RUN(counts_are_sent);
     RUN(a_plain_yes_or_no_is_not_enough_for_a_lease);
     return check_report();
 }

@@ -85,7 +85,9 @@ static OPEN: OnceLock<ForkSafe<Vec<Weak<Redis>>>> = OnceLock::new();
 pub fn send_counts() {
     let Some(open) = OPEN.get() else { return };
     let stores: Vec<Arc<Redis>> = open.lock(Vec::new).iter().filter_map(Weak::upgrade).collect();
-    stores.iter().for_each(|store| store.send_counts());
+    for store in stores {
+        store.send_counts();
+    }
 }
 
 /// A Redis server or cluster, and this process's connections to it.

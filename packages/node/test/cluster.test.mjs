@@ -86,7 +86,7 @@ test("a slot that never arrives is an error by the deadline", async (t) => {
   await limiter.allow();
   const holds = (node) => redis(`redis://${node}`, "keys", `*${name}`) !== "";
   const source = nodes.find(holds);
-  const key = redis(`redis://${source}`, "keys", `*${name}`).split("\n")[0];
+  const key = redis(`redis://${source}`, "keys", `*:w:${name}`).split("\n")[0];
   const slot = redis(`redis://${source}`, "cluster", "keyslot", key);
   const target = nodes.find((node) => node !== source);
   redis(

@@ -279,6 +279,8 @@ for (const [store, pg] of stores) {
     const elsewhere = store === "memory" ? pg : new Paddlegate(urls[store], patient);
     const ofOthers = elsewhere.window(name, 2, "day", keyed);
     await Promise.all(all.flatMap((key) => [users.allow({ key, cost: 2 }), users.allow({ key })]));
+    // Sends what this store has counted itself.
+    assert.equal((await users.stats()).refused, 100);
     const [counts, ...others] = await Promise.all([
       ofOthers.stats(),
       ofOthers.stats({ signal: new AbortController().signal }),

@@ -64,10 +64,12 @@ def _finish() -> None:
 
 
 def _after_fork() -> None:
-    """Register the end of a worker of these packages, which ends without the exit of the interpreter."""
+    """Register for the end of a worker of these packages, which skips the interpreter's exit."""
     for package in ("multiprocessing.util", "billiard.util"):
         if util := sys.modules.get(package):
-            util.register_after_fork(_finish, lambda _, util=util: util.Finalize(None, _finish, exitpriority=0))
+            util.register_after_fork(
+                _finish, lambda _, util=util: util.Finalize(None, _finish, exitpriority=0)
+            )
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -39,9 +39,9 @@ __all__ = [
     "call_with_fallback",
     "graphql_cost",
     "new_id",
-    "send_counts",
     "reconnect_pause",
     "restore",
+    "send_counts",
     "sort_listed",
 ]
 

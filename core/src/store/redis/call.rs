@@ -658,7 +658,9 @@ fn plain_invocation(
     word(&mut bytes, script.digest.as_bytes());
     bytes.extend_from_slice(&arguments.bytes);
     word(&mut bytes, units.to_string().as_bytes());
-    more.iter().for_each(|text| word(&mut bytes, text.as_bytes()));
+    for text in more {
+        word(&mut bytes, text.as_bytes());
+    }
     if let Some(at) = at {
         word(&mut bytes, at.0.to_string().as_bytes());
     }

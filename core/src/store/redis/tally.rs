@@ -81,11 +81,11 @@ impl Tally {
 
     /// Counts a decision on so many units.
     pub(super) fn count(self: &Arc<Self>, is_granted: bool, units: u64) {
-        let counts = match is_granted {
-            true => Counts { granted: 1, units, ..Counts::default() },
-            false => Counts { refused: 1, ..Counts::default() },
-        };
-        self.add(&counts);
+        self.add(&if is_granted {
+            Counts { granted: 1, units, ..Counts::default() }
+        } else {
+            Counts { refused: 1, ..Counts::default() }
+        });
     }
 
     fn add(self: &Arc<Self>, more: &Counts) {
@@ -306,13 +306,17 @@ mod tests {
     fn a_call_takes_along_so_many_at_most() {
         let all = Arc::default();
         let tallies: Vec<_> = (0..200).map(|slot| tally(slot, &all)).collect();
-        tallies.iter().for_each(|tally| tally.count(true, 1));
+        for tally in &tallies {
+            tally.count(true, 1);
+        }
         all.waiting.lock(Waiting::default).sent_at = None;
         let mut taken = 0;
         for expected in [64, 64, 64, 8, 0] {
             let mut reports = all.due(0);
             assert_eq!(reports.len(), expected);
-            reports.iter_mut().for_each(Report::is_sent);
+            for report in &mut reports {
+                report.is_sent();
+            }
             taken += reports.len();
         }
         assert_eq!(taken, 200);

@@ -204,5 +204,8 @@ module Paddlegate
                                   blocking: functions == Server
       end
     end
+
+    # The garbage collector may not see a store before the program ends.
+    at_exit { pg_send_counts }
   end
 end

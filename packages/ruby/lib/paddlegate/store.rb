@@ -6,9 +6,6 @@ module Paddlegate
   class Store
     include Factories
 
-    # The garbage collector may not see a store before the program ends.
-    at_exit { Native.pg_send_counts }
-
     # @api private
     attr_reader :handle, :hubs
 
