@@ -84,13 +84,16 @@ fn other_processes_read_all_after_a_close_a_drop_and_the_end_of_the_process() {
             std::mem::forget(pg);
         },
     ];
-    for end in ends {
-        let (pg, names) = (redis(), (0..100).map(|_| unique("end")).collect::<Vec<_>>());
-        for name in &names {
-            burst(&bucket(&pg, name));
+    for store in [redis, cluster] {
+        for end in ends {
+            let (pg, names) = (store(), (0..100).map(|_| unique("end")).collect::<Vec<_>>());
+            for name in &names {
+                burst(&bucket(&pg, name));
+            }
+            end(pg);
+            let elsewhere = store();
+            assert!(names.iter().all(|name| counts(&bucket(&elsewhere, name)) == BURST));
         }
-        end(pg);
-        assert!(names.iter().all(|name| read_elsewhere(name) == BURST));
     }
 }
 

@@ -144,13 +144,16 @@ impl Redis {
     /// Sends what this process has counted and not yet sent.
     fn send_counts(&self) {
         let (process, deadline) = (self.process.get(), monotonic() + self.timeout.duration().min(PATIENCE));
-        let mut reports = self.tallies.all(None);
-        while !reports.is_empty() {
-            let at_once = if self.tallies.is_cluster() { 1 } else { reports.len().min(REPORTS_AT_ONCE) };
-            let rest = reports.split_off(at_once);
-            let Some(call) = Call::reports(mem::replace(&mut reports, rest)) else { return };
-            if blocking::run(self, &process, call, SignalHandling::Ignore, deadline).is_err() {
-                return;
+        // The first time shows whether the slots are on several nodes; what another node has is sent the second time.
+        for _ in 0..2 {
+            let mut reports = self.tallies.all(None);
+            while !reports.is_empty() {
+                let at_once = if self.tallies.is_cluster() { 1 } else { reports.len().min(REPORTS_AT_ONCE) };
+                let rest = reports.split_off(at_once);
+                let Some(call) = Call::reports(mem::replace(&mut reports, rest)) else { return };
+                if blocking::run(self, &process, call, SignalHandling::Ignore, deadline).is_err() {
+                    return;
+                }
             }
         }
     }

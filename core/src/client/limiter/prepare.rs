@@ -562,7 +562,7 @@ impl Limiter {
         ))
     }
 
-    /// Returns whether no script needs to count the next call.
+    /// Returns whether no script needs to count the next call if it is plain.
     #[cfg(feature = "redis")]
     fn counts_here(&self, keys: &Keys) -> bool {
         !self.has_statistics() || keys.counts_here()

@@ -151,9 +151,9 @@ impl Keys {
         Arc::new(Tally::new(self.slot, self.statistics.clone(), tallies))
     }
 
-    /// Returns whether no script needs to count the next call.
+    /// Returns whether this process counts the next call if it is plain.
     pub(crate) fn counts_here(&self) -> bool {
-        self.tally.as_ref().is_some_and(|tally| tally.counts_here())
+        self.roles.plain.is_some() && self.tally.as_ref().is_some_and(|tally| tally.counts_here())
     }
 
     /// Counts the decision on a plain call of so many units.
