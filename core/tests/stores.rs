@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use paddlegate::{
     AdminCommand, BudgetUpdate, Deadline, ErrorKind, Label, Limit, LimitOverride, Limiter, MAX_PERMITS, MAX_SPAN,
-    MAX_TIME, Micros, Operation, Paddlegate, Policy, Reason, Request, Settlement, TestClock, UpstreamReport,
+    MAX_TIME, Micros, Operation, Paddlegate, Page, Policy, Reason, Request, Settlement, TestClock, UpstreamReport,
 };
 use support::calls::{acquire, correct};
 use support::names::names;
@@ -40,6 +40,7 @@ on_both_stores![
     a_learned_limit_has_the_label_of_its_budget,
     a_test_clock_may_begin_at_zero,
     a_limiter_is_in_use_from_its_first_change_on,
+    a_name_that_was_only_read_is_not_listed,
     threads_take_no_more_than_the_limit,
     a_permit_is_settled_once_by_the_first_call,
     old_permits_are_removed_beyond_a_hundred_thousand,
@@ -255,6 +256,24 @@ fn a_limiter_is_in_use_from_its_first_change_on(store: &Paddlegate) {
     assert!(!take(&full).allowed());
     assert!(is_in_use(&full), "a refusal does not count as a use");
     assert!(!is_in_use(&store.unlimited(&unique("open")).expect("a limiter")));
+}
+
+fn a_name_that_was_only_read_is_not_listed(store: &Paddlegate) {
+    let name = unique("only read");
+    let limiter = store.window(&name, 5, DAY).expect("a limiter");
+    let users = limiter.keyed().expect("a limiter");
+    let read = |limiter: &Limiter| {
+        limiter.peek(Request::cost(1)).expect("a peek");
+        limiter.admin(AdminCommand::Get).expect("a runtime state");
+        limiter.inspect(Page::default()).expect("an inspection");
+    };
+    read(&limiter);
+    limiter.statistics().expect("statistics");
+    read(&users.with_key("ada").expect("a limiter"));
+    let listed = || store.limiters_with_prefix(&name).expect("a list").len();
+    assert_eq!(listed(), 0);
+    assert!(take(&limiter).allowed());
+    assert_eq!(listed(), 1);
 }
 
 fn threads_take_no_more_than_the_limit(store: &Paddlegate) {

@@ -232,7 +232,8 @@ impl Limiter {
             StateLocation::Memory { .. } => {
                 let now = self.now();
                 let argument = if permit { "estimate" } else { "cost" };
-                let reply = self.on_state(now, |state| state.peek(policy, now, argument, &charge))??;
+                let peek = |state: &mut State| state.peek(policy, now, argument, &charge);
+                let reply = if self.is_unused() { peek(&mut State::default()) } else { self.on_state(now, peek)? }?;
                 Ok(decided(reply.decision(policy, &charge, None)))
             }
             #[cfg(feature = "redis")]
@@ -424,9 +425,13 @@ impl Limiter {
         let policy = command.policy(&self.inner.policy)?;
         match &self.inner.location {
             StateLocation::Stateless => self.named().start(Operation::Admin { command: *command }),
-            StateLocation::Memory { .. } => {
-                let runtime_state =
-                    self.transact_with(&policy, self.now(), "", |transaction| transaction.admin(command))??;
+            StateLocation::Memory { store, .. } => {
+                let now = self.now();
+                let runtime_state = if matches!(command, AdminCommand::Get) && self.is_unused() {
+                    Transaction::new(&mut State::default(), &policy, &**store, now, "")?.admin(command)
+                } else {
+                    self.transact_with(&policy, now, "", |transaction| transaction.admin(command))?
+                }?;
                 Ok(Prepared::Answered(Answer::RuntimeState(Box::new(runtime_state))))
             }
             #[cfg(feature = "redis")]
@@ -524,6 +529,14 @@ impl Limiter {
     fn on_state<T>(&self, now: u64, run: impl FnOnce(&mut State) -> T) -> Result<T> {
         let mut state = self.cell(now)?.lock(State::default);
         Ok(self.counted(&mut state, run))
+    }
+
+    /// Returns whether nobody has used the state in memory, so that a call that only reads must not make the name known.
+    fn is_unused(&self) -> bool {
+        match &self.inner.location {
+            StateLocation::Memory { store, name, cell } => cell.get().is_none() && store.find(name).is_none(),
+            _ => false,
+        }
     }
 
     /// Returns the state in memory.

@@ -8,7 +8,7 @@ use super::config::Address;
 use super::inspection::inspection;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
-use super::plain::{KeptEntry, PlainCall};
+use super::plain::PlainCall;
 use super::reply::{
     decision, extension, garbled, ids, parse_u64s, reply_error, report_outcome, runtime_state, settlement,
 };
@@ -146,44 +146,6 @@ impl Call {
             bytes,
             Expects::Decision { policy, permit: None, retry_with_id, charge: charge.into(), estimate: false },
         )
-    }
-
-    /// Creates a call without an id that a script of plain calls decides; `None` for one that needs the whole script.
-    pub(crate) fn plain(policy: &Arc<Policy>, keys: &Arc<Keys>, charge: &Charge, at: Option<Micros>) -> Option<Self> {
-        let Charge::All(units) = *charge else { return None };
-        let (arguments, limit) = keys.plain()?;
-        let taken = limit.units(units)?;
-        let bytes = plain_invocation(limit.script(), arguments, taken, &[], at);
-        let call = PlainCall { policy: policy.clone(), keys: keys.clone(), units, at, entry: None };
-        Some(Self { script: limit.script(), ..Self::new(keys, bytes, Expects::Plain(call)) })
-    }
-
-    /// Creates a call with an id that a script of plain calls decides; `None` for one that needs the whole script.
-    pub(crate) fn plain_enter(
-        policy: &Arc<Policy>,
-        keys: &Arc<Keys>,
-        entry: &Entry<'_>,
-        at: Option<Micros>,
-    ) -> Option<Self> {
-        let Charge::All(units) = entry.charge else { return None };
-        // A call that comes back has a ticket, or had one.
-        if entry.queue.is_some_and(|queue| queue.position != QueuePosition::End) {
-            return None;
-        }
-        let (bytes, script);
-        if let Some(settle_within) = entry.permit {
-            let (arguments, limit) = keys.plain_with_permit()?;
-            script = limit.script_of_permits()?;
-            let words = [limit.permit_of(entry.id), units.to_string(), settle_within.0.to_string()];
-            bytes = plain_invocation(script, arguments, limit.units(units)?, &words, at);
-        } else {
-            let (arguments, limit) = keys.plain()?;
-            script = limit.script();
-            bytes = plain_invocation(script, arguments, limit.units(units)?, &[], at);
-        }
-        let entry = Some(Box::new(KeptEntry::new(entry)));
-        let call = PlainCall { policy: policy.clone(), keys: keys.clone(), units, at, entry };
-        Some(Self { script, ..Self::new(keys, bytes, Expects::Plain(call)) })
     }
 
     /// Creates a call with an id.
@@ -376,6 +338,12 @@ impl Call {
 
     fn new(keys: &Keys, command: Command, expects: Expects) -> Self {
         Self::with_slot(keys.slot(), command, expects)
+    }
+
+    /// Creates a call that a script of plain calls decides.
+    pub(super) fn of_plain(script: &'static Script, command: Command, plain: PlainCall) -> Self {
+        let slot = plain.keys.slot();
+        Self { script, ..Self::with_slot(slot, command, Expects::Plain(plain)) }
     }
 
     pub(super) fn with_slot(slot: u16, command: Command, expects: Expects) -> Self {
@@ -642,29 +610,6 @@ fn without_id(
 /// Returns the words of a call without an id, which follow its time when the entry for the list of limiters is due.
 pub(super) fn listed_words((ttl, entry): (Micros, String)) -> Vec<String> {
     vec![String::new(), String::new(), ttl.0.to_string(), entry]
-}
-
-/// Encodes a plain call; see `engine/plain/state.lua`. `more` follows the units.
-fn plain_invocation(
-    script: &Script,
-    arguments: &FixedArguments,
-    units: u64,
-    more: &[String],
-    at: Option<Micros>,
-) -> Command {
-    let mut bytes = Vec::with_capacity(arguments.bytes.len() + 224);
-    header(&mut bytes, 2 + arguments.words + 1 + more.len() + usize::from(at.is_some()));
-    word(&mut bytes, b"EVALSHA");
-    word(&mut bytes, script.digest.as_bytes());
-    bytes.extend_from_slice(&arguments.bytes);
-    word(&mut bytes, units.to_string().as_bytes());
-    for text in more {
-        word(&mut bytes, text.as_bytes());
-    }
-    if let Some(at) = at {
-        word(&mut bytes, at.0.to_string().as_bytes());
-    }
-    Command::new(bytes)
 }
 
 /// Encodes the arguments in the order that `engine/state.lua` defines. `more` begins with the id.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::call::Call;
-use super::keys::{Keys, limit_numbers};
+use super::command::Command;
+use super::keys::{FixedArguments, Keys, limit_numbers};
 use super::reply::garbled;
-use super::wire::Value;
+use super::wire::{Value, header, word};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::{MAX_TIME, Micros};
@@ -20,6 +21,7 @@ use crate::model::decision::Decision;
 use crate::model::limit::{Limit, Rule};
 use crate::model::permit::Permit;
 use crate::model::policy::{Policy, is_exceeded};
+use crate::model::request::QueuePosition;
 use crate::model::share::Order;
 
 #[derive(Clone)]
@@ -132,6 +134,46 @@ pub(super) struct KeptEntry {
     queue: Option<(Waiting<'static>, String)>,
 }
 
+impl Call {
+    /// Creates a call without an id that a script of plain calls decides; `None` for one that needs the whole script.
+    pub(crate) fn plain(policy: &Arc<Policy>, keys: &Arc<Keys>, charge: &Charge, at: Option<Micros>) -> Option<Self> {
+        let Charge::All(units) = *charge else { return None };
+        let (arguments, limit) = keys.plain()?;
+        let taken = limit.units(units)?;
+        let bytes = plain_invocation(limit.script(), arguments, taken, &[], at);
+        let call = PlainCall { policy: policy.clone(), keys: keys.clone(), units, at, entry: None };
+        Some(Self::of_plain(limit.script(), bytes, call))
+    }
+
+    /// Creates a call with an id that a script of plain calls decides; `None` for one that needs the whole script.
+    pub(crate) fn plain_enter(
+        policy: &Arc<Policy>,
+        keys: &Arc<Keys>,
+        entry: &Entry<'_>,
+        at: Option<Micros>,
+    ) -> Option<Self> {
+        let Charge::All(units) = entry.charge else { return None };
+        // A call that comes back has a ticket, or had one.
+        if entry.queue.is_some_and(|queue| queue.position != QueuePosition::End) {
+            return None;
+        }
+        let (bytes, script);
+        if let Some(settle_within) = entry.permit {
+            let (arguments, limit) = keys.plain_with_permit()?;
+            script = limit.script_of_permits()?;
+            let words = [limit.permit_of(entry.id), units.to_string(), settle_within.0.to_string()];
+            bytes = plain_invocation(script, arguments, limit.units(units)?, &words, at);
+        } else {
+            let (arguments, limit) = keys.plain()?;
+            script = limit.script();
+            bytes = plain_invocation(script, arguments, limit.units(units)?, &[], at);
+        }
+        let entry = Some(Box::new(KeptEntry::new(entry)));
+        let call = PlainCall { policy: policy.clone(), keys: keys.clone(), units, at, entry };
+        Some(Self::of_plain(script, bytes, call))
+    }
+}
+
 impl PlainCall {
     /// Returns the call with the whole script.
     pub(super) fn whole(&self) -> Call {
@@ -169,4 +211,27 @@ impl KeptEntry {
             queue: queue.map(|waiting| (Waiting { channel: "", ..waiting }, waiting.channel.to_owned())),
         }
     }
+}
+
+/// Encodes a plain call; see `engine/plain/state.lua`. `more` follows the units.
+fn plain_invocation(
+    script: &Script,
+    arguments: &FixedArguments,
+    units: u64,
+    more: &[String],
+    at: Option<Micros>,
+) -> Command {
+    let mut bytes = Vec::with_capacity(arguments.bytes.len() + 224);
+    header(&mut bytes, 2 + arguments.words + 1 + more.len() + usize::from(at.is_some()));
+    word(&mut bytes, b"EVALSHA");
+    word(&mut bytes, script.digest.as_bytes());
+    bytes.extend_from_slice(&arguments.bytes);
+    word(&mut bytes, units.to_string().as_bytes());
+    for text in more {
+        word(&mut bytes, text.as_bytes());
+    }
+    if let Some(at) = at {
+        word(&mut bytes, at.0.to_string().as_bytes());
+    }
+    Command::new(bytes)
 }
