@@ -26,12 +26,21 @@ fn each_piece_requires_what_it_uses_and_provides_what_it_defines() {
 fn the_scripts_of_plain_calls_do_so_too() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine/plain");
     let piece = |file: &str| (file.to_owned(), fs::read_to_string(folder.join(file)).expect("a piece"));
-    let constants = "-- REQUIRES: nothing\n-- PROVIDES: units server_time is_single\n\
-        local units, server_time, is_single = ARGV[5], ARGV[6], false\n";
-    let meter = &["leaky.lua", "level.lua"][..];
-    for files in [meter, &["bucket.lua"], &["window.lua"], &["leaky.lua", "permit.lua", "level.lua"]] {
-        let mut pieces = vec![("constants".to_owned(), constants.to_owned()), piece("state.lua")];
-        pieces.extend(files.iter().map(|file| piece(file)));
+    let constants = "-- REQUIRES: nothing\n\
+        -- PROVIDES: units server_time is_single permit charge settle_within permits\n\
+        local units, server_time, is_single = ARGV[5], ARGV[6], false\n\
+        local permit, charge, settle_within, permits = ARGV[6], ARGV[7], ARGV[8] + 0, KEYS[2]\n";
+    let of_one = |files: &[&'static str]| [&["state.lua"], files].concat();
+    for files in [
+        of_one(&["leaky.lua", "level.lua"]),
+        of_one(&["bucket.lua"]),
+        of_one(&["window.lua"]),
+        of_one(&["leaky.lua", "permit.lua", "level.lua"]),
+        vec!["../../limits/window.lua", "several.lua", "levels.lua"],
+        vec!["../../limits/window.lua", "several.lua", "permit.lua", "levels.lua"],
+    ] {
+        let mut pieces = vec![("constants".to_owned(), constants.to_owned())];
+        pieces.extend(files.into_iter().map(piece));
         let faults = faults(&pieces);
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }

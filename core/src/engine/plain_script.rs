@@ -3,7 +3,7 @@
 /// A script begins with what differs between the kinds.
 macro_rules! plain {
     ($constants:literal, $($piece:literal),+) => {
-        concat!($constants, "\n", include_str!("plain/state.lua"), $(include_str!($piece)),+)
+        concat!($constants, "\n", $(include_str!($piece)),+)
     };
 }
 
@@ -17,37 +17,73 @@ pub(crate) enum PlainKind {
     Window,
     /// A meter, with a permit.
     MeterPermit,
+    /// Two to eight limits.
+    Several,
+    /// The same, with a permit.
+    SeveralPermit,
 }
 
 impl PlainKind {
     /// All kinds.
-    pub(crate) const ALL: [Self; 5] = [Self::Meter, Self::Throttle, Self::Bucket, Self::Window, Self::MeterPermit];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Meter,
+        Self::Throttle,
+        Self::Bucket,
+        Self::Window,
+        Self::MeterPermit,
+        Self::Several,
+        Self::SeveralPermit,
+    ];
 
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::Meter => plain!(
                 "local units, server_time, is_single = ARGV[5], ARGV[6], false",
+                "plain/state.lua",
                 "plain/leaky.lua",
                 "plain/level.lua"
             ),
             Self::Throttle => plain!(
                 "local units, server_time, is_single = ARGV[5], ARGV[6], true",
+                "plain/state.lua",
                 "plain/leaky.lua",
                 "plain/level.lua"
             ),
-            Self::Bucket => plain!("local units, server_time = ARGV[6], ARGV[7]", "plain/bucket.lua"),
-            Self::Window => plain!("local units, server_time = ARGV[5], ARGV[6]", "plain/window.lua"),
+            Self::Bucket => {
+                plain!("local units, server_time = ARGV[6], ARGV[7]", "plain/state.lua", "plain/bucket.lua")
+            }
+            Self::Window => {
+                plain!("local units, server_time = ARGV[5], ARGV[6]", "plain/state.lua", "plain/window.lua")
+            }
             Self::MeterPermit => plain!(
-                "local units, server_time, is_single = ARGV[5], ARGV[9], false",
+                "local units, server_time, is_single = ARGV[5], ARGV[9], false\n\
+                 local permit, charge, settle_within, permits = ARGV[6], ARGV[7], ARGV[8] + 0, KEYS[2]",
+                "plain/state.lua",
                 "plain/leaky.lua",
                 "plain/permit.lua",
                 "plain/level.lua"
+            ),
+            Self::Several => plain!(
+                "local server_time = ARGV[4 * #ARGV[3] + 4]",
+                "../limits/window.lua",
+                "plain/several.lua",
+                "plain/levels.lua"
+            ),
+            Self::SeveralPermit => plain!(
+                "local more = 4 * #ARGV[3] + 3\n\
+                 local permit, charge, settle_within, permits = ARGV[more + 1], ARGV[more + 2], ARGV[more + 3] + 0, KEYS[#KEYS]\n\
+                 local server_time = ARGV[more + 4]",
+                "../limits/window.lua",
+                "plain/several.lua",
+                "plain/permit.lua",
+                "plain/levels.lua"
             ),
         }
     }
 }
 
-/// Returns the texts that `EVAL` sends for plain calls: of a meter, a throttle, a bucket, a window, and a meter with a permit.
-pub fn plain_scripts() -> [&'static str; 5] {
+/// Returns the texts that `EVAL` sends for plain calls: of a meter, a throttle, a bucket, a window, a meter with a permit, and of
+/// several limits without a permit and with one.
+pub fn plain_scripts() -> [&'static str; 7] {
     PlainKind::ALL.map(PlainKind::text)
 }

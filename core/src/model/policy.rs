@@ -167,16 +167,16 @@ impl Policy {
 
     /// Returns the only limit of a policy whose calls need no id, no estimate and no other limit; `None` for other policies.
     pub(crate) fn plain(&self) -> Option<&Limit> {
-        self.sole().filter(|limit| limit.is_plain())
+        let [limit] = self.only_limits()? else { return None };
+        Some(limit).filter(|limit| limit.is_plain())
     }
 
-    /// Returns the only limit of a policy that does nothing but keep it.
+    /// Returns the limits of a policy that does nothing but keep them.
     #[inline]
-    pub(crate) fn sole(&self) -> Option<&Limit> {
+    pub(crate) fn only_limits(&self) -> Option<&[Limit]> {
         // Every field is named, so that a new one cannot be forgotten here.
         let Self { limits, estimated: _, tags: _, mode, block_after } = self;
-        let keeps_it = *mode == Mode::Enforce && block_after.is_none();
-        limits.first().filter(|_| keeps_it && limits.len() == 1)
+        (*mode == Mode::Enforce && block_after.is_none()).then_some(limits)
     }
 
     /// Returns the tags of all limits. Policies that differ only in their numbers share them.

@@ -4,12 +4,13 @@
 -- decision from the level. On any other state (a queue, overrides, other limits, a clock that ran backwards, damage) they change
 -- nothing, and the caller sends the call to the whole script.
 --
--- KEYS  1  the state, as in engine/state.lua     2  of a window its log
+-- KEYS  1  the state, as in engine/state.lua     2  of a window its log, with a permit the permits
 -- ARGV  1  the pattern of a state of this limit: it captures last, skew and the level
 --       2  the format that writes it from these
 --       3  of a meter its leak; else the limit     4  of a meter its capacity times its scale; else the interval
 --       5  of a bucket its offset
---       then the units to take, of a meter times its scale, and only for tests the time
+--       then the units to take, of a meter times its scale; with a permit its tags and id, its charge, and how long it can be
+--          corrected in us; and only for tests the time
 -- REPLY 0: not plain. Else 1 (granted) or 0, the level (a window's entries) that the decision left, and the time;
 --       of a window that refuses, also the time of the entry that must expire and of the newest
 -- The units fit the limit, and are not zero.

@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::command::{INSTANTS_LENGTH, QuotaAt};
-use super::plain::PlainLimit;
+use super::plain::PlainPolicy;
+use super::reply::garbled;
 use super::route::slot;
 use super::tally::{Tallies, Tally};
 use super::wire::{Value, word, word_of};
+use crate::base::charge::Charge;
+use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::model::calendar::INSTANTS;
 use crate::model::decision::Decision;
@@ -74,7 +77,7 @@ pub(crate) struct Roles {
     /// The places of the instants in `limits`.
     quotas: Vec<QuotaAt>,
     /// Of a policy whose calls can be plain.
-    plain: Option<PlainLimit>,
+    plain: Option<PlainPolicy>,
 }
 
 /// The arguments of `EVALSHA` from the third on: number of keys, keys, limits.
@@ -196,25 +199,17 @@ impl Keys {
     }
 
     /// Returns the arguments of a plain call, and what it decides on; `None` when the whole script must decide.
-    pub(super) fn plain(&self) -> Option<(&FixedArguments, &PlainLimit)> {
-        let limit = self.plain_limit()?;
-        Some((self.plain.get_or_init(|| self.plain_arguments(limit, None)), limit))
-    }
-
-    /// Returns the same of a plain call with a permit.
-    pub(super) fn plain_with_permit(&self) -> Option<(&FixedArguments, &PlainLimit)> {
-        let limit = self.plain_limit()?;
-        Some((self.plain_with_permit.get_or_init(|| self.plain_arguments(limit, Some("p"))), limit))
-    }
-
-    fn plain_limit(&self) -> Option<&PlainLimit> {
-        let limit = self.roles.plain.as_ref()?;
+    pub(super) fn plain(&self, has_permit: bool) -> Option<(&FixedArguments, &PlainPolicy)> {
+        let limits = self.roles.plain.as_ref()?;
         let is_whole = |calls: u32| calls.checked_sub(1);
-        let leaves = self.whole_calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_whole).is_err();
-        leaves.then_some(limit)
+        if self.whole_calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_whole).is_ok() {
+            return None;
+        }
+        let arguments = if has_permit { &self.plain_with_permit } else { &self.plain };
+        Some((arguments.get_or_init(|| self.plain_arguments(limits, has_permit.then_some("p"))), limits))
     }
 
-    fn plain_arguments(&self, limit: &PlainLimit, more: Option<&str>) -> FixedArguments {
+    fn plain_arguments(&self, limits: &PlainPolicy, more: Option<&str>) -> FixedArguments {
         let mut bytes = Vec::with_capacity(2 * (self.ends[0].len() + self.ends[1].len() + 16) + 128);
         let roles = iter::once("s").chain(self.roles.of_limits.iter().map(String::as_str)).chain(more);
         let keys = 1 + self.roles.of_limits.len() + more.iter().len();
@@ -224,13 +219,13 @@ impl Keys {
             word_of(&mut bytes, &[self.ends[0].as_bytes(), role.as_bytes(), self.ends[1].as_bytes()]);
         }
         let keys_at = from..bytes.len();
-        limit.words().for_each(|text| word(&mut bytes, text.as_bytes()));
-        FixedArguments { bytes, words: 1 + keys + limit.words().count(), keys, keys_at, quotas: Vec::new() }
+        limits.words().for_each(|text| word(&mut bytes, text.as_bytes()));
+        FixedArguments { bytes, words: 1 + keys + limits.words().count(), keys, keys_at, quotas: Vec::new() }
     }
 
-    /// Returns the decision that the reply to a plain call says; `None` for a reply that its script does not send.
-    pub(super) fn plain_decision(&self, reply: &[Value], units: u64) -> Option<Decision> {
-        self.roles.plain.as_ref()?.decision(reply, units)
+    /// Returns the decision that the reply to a plain call says.
+    pub(super) fn plain_decision(&self, reply: &[Value], policy: &Policy, charge: &Charge) -> Result<Decision> {
+        self.roles.plain.as_ref().ok_or_else(garbled)?.decision(reply, policy, charge)
     }
 
     /// Leaves the next calls to the whole script, since the state was not that of a plain call.
@@ -303,7 +298,7 @@ impl Roles {
             limits,
             limit_words: words.len(),
             quotas,
-            plain: PlainLimit::new(policy),
+            plain: PlainPolicy::new(policy),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! `PlainLimit`: the limit of a policy whose calls the scripts of `engine/plain` can decide, and `PlainCall`, one of these calls.
+//! `PlainPolicy`: the limits of a policy whose calls the scripts of `engine/plain` can decide, and `PlainCall`, one of these calls.
 
 use std::sync::Arc;
 
 use super::call::Call;
 use super::command::Command;
 use super::keys::{FixedArguments, Keys, limit_numbers};
-use super::reply::garbled;
+use super::reply::{decision, garbled};
 use super::wire::{Value, header, word};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
@@ -24,103 +24,143 @@ use crate::model::policy::{Policy, is_exceeded};
 use crate::model::request::QueuePosition;
 use crate::model::share::Order;
 
-#[derive(Clone)]
-pub(super) struct PlainLimit {
+/// The limits of a policy, and what the scripts get of them; see `engine/plain/state.lua` and `several.lua`.
+pub(super) struct PlainPolicy {
     kind: PlainKind,
-    limit: Limit,
-    /// What the script gets of the limit; see `engine/plain/state.lua`.
+    limits: Vec<Limit>,
     words: Vec<String>,
-    /// The tag of the limit, to which permits belong.
+    /// The sorted tags of the limits, to which permits belong.
     tags: Arc<str>,
 }
 
-impl PlainLimit {
-    /// Returns the limit of a policy; `None` when all its calls need the whole script.
+/// The maximum units of a window that a plain call takes, which writes an entry for each.
+const MAX_ENTRIES: u64 = 1_000;
+
+impl PlainPolicy {
+    /// Returns the limits of a policy; `None` when all its calls need the whole script.
     pub(super) fn new(policy: &Policy) -> Option<Self> {
-        let limit = policy.sole()?;
-        let [a, b, c] = limit_numbers(limit);
-        // The numbers of the record, and those that the script computes with.
-        let (kind, capture, level, held, numbers) = match limit.rule {
-            Rule::Leaky(_) => {
-                let kind = if a == 1 { PlainKind::Throttle } else { PlainKind::Meter };
-                (kind, " (%d+)", " %.0f", format!(" {a} {c}"), vec![b, a * c])
-            }
-            Rule::Bucket(_) => (PlainKind::Bucket, " (%d+)", " %.0f", format!(" {a}"), vec![a, b, c]),
-            // A window has no number in its record: the place is captured in its stead, and the format does not use it.
-            Rule::Window(_) => (PlainKind::Window, " ()", " ", String::new(), vec![a, b]),
-            _ => return None,
+        let limits = policy.only_limits().filter(|limits| !limits.is_empty())?;
+        let (mut pattern, mut format) = ("^(%d+) (%d+)".to_owned(), "%.0f %.0f".to_owned());
+        let (mut kinds, mut numbers) = (String::new(), Vec::new());
+        for (i, limit) in limits.iter().enumerate() {
+            let [a, b, c] = limit_numbers(limit);
+            // What its record has behind the level, and the numbers that the script computes with.
+            let (kind, held, own) = match limit.rule {
+                Rule::Leaky(_) => (if a == 1 { 't' } else { 'm' }, Some(format!(" {a} {c}")), [b, a * c, c]),
+                Rule::Bucket(_) => ('b', Some(format!(" {a}")), [a, b, c]),
+                Rule::Window(_) => ('w', None, [a, b, 0]),
+                _ => return None,
+            };
+            let (tag, level) = (policy.tag(i), if held.is_some() { (" (%d+)", " %.0f") } else { ("", "") });
+            let held = held.unwrap_or_default();
+            pattern += &format!(" {}{}{held}", tag.replace('-', "%-"), level.0);
+            format += &format!(" {tag}{}{held}", level.1);
+            kinds.push(kind);
+            numbers.extend(own);
+        }
+        let kind = match kinds.as_str() {
+            "m" => PlainKind::Meter,
+            "t" => PlainKind::Throttle,
+            "b" => PlainKind::Bucket,
+            "w" => PlainKind::Window,
+            _ => PlainKind::Several,
         };
-        let tag = policy.tag(0);
-        let end = if held.is_empty() { "" } else { " " };
-        let pattern = format!("^(%d+) (%d+) {}{capture}{held}{end}%.$", tag.replace('-', "%-"));
-        let format = format!("%.0f %.0f {tag}{level}{held}{end}.");
-        let words = [pattern, format].into_iter().chain(numbers.iter().map(u64::to_string)).collect();
-        Some(Self { kind, limit: limit.clone(), words, tags: policy.tags().clone() })
-    }
-
-    /// Returns the script of calls with a permit; `None` when the whole script must decide on them.
-    pub(super) fn script_of_permits(&self) -> Option<&'static Script> {
-        (self.kind == PlainKind::Meter).then(|| Script::of_plain(PlainKind::MeterPermit))
-    }
-
-    /// Returns the text before the time and the charge of a permit, as `transaction/enter.lua` stores it.
-    pub(super) fn permit_of(&self, id: &str) -> String {
-        format!("{}|{id}", self.tags)
+        let mut words = vec![pattern + " %.$", format + " ."];
+        match kind {
+            PlainKind::Several => words.push(kinds),
+            PlainKind::Bucket => {}
+            _ => numbers.truncate(2),
+        }
+        if kind == PlainKind::Window {
+            // It has no level in its record: the place is captured in its stead, and the format does not use it.
+            words[0] = words[0].replace(" %.$", " ()%.$");
+        }
+        words.extend(numbers.iter().map(u64::to_string));
+        Some(Self { kind, limits: limits.to_vec(), words, tags: policy.tags().clone() })
     }
 
     pub(super) fn script(&self) -> &'static Script {
         Script::of_plain(self.kind)
     }
 
+    /// Returns the script of calls with a permit; `None` when the whole script must decide on them.
+    fn script_of_permits(&self) -> Option<&'static Script> {
+        match self.kind {
+            PlainKind::Meter => Some(Script::of_plain(PlainKind::MeterPermit)),
+            PlainKind::Several => Some(Script::of_plain(PlainKind::SeveralPermit)),
+            _ => None,
+        }
+    }
+
+    /// Returns the text before the time and the charge of a permit, as `transaction/enter.lua` stores it.
+    fn permit_of(&self, id: &str) -> String {
+        format!("{}|{id}", self.tags)
+    }
+
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
         self.words.iter().map(String::as_str)
     }
 
-    /// Returns the units as the script takes them; `None` when the whole script must decide on them.
-    pub(super) fn units(&self, units: u64) -> Option<u64> {
-        if units == 0 || is_exceeded(&self.limit, units) {
-            return None;
-        }
-        match self.limit.rule {
-            Rule::Leaky(leaky) if self.limit.counts_starts() => Some(leaky.scale),
-            Rule::Leaky(leaky) => Some(units * leaky.scale),
-            Rule::Window(_) if units > 1 => None,
-            _ => Some(units),
-        }
+    /// Returns whether a script of plain calls can decide on a charge.
+    fn can_decide(&self, charge: &Charge) -> bool {
+        let most = if self.kind == PlainKind::Window { 1 } else { MAX_ENTRIES };
+        let fits = |(i, limit): (usize, &Limit)| {
+            let units = charge.of(i);
+            !is_exceeded(limit, units) && !(matches!(limit.rule, Rule::Window(_)) && units > most)
+        };
+        charge.most() > 0 && self.limits.iter().enumerate().all(fits)
     }
 
-    /// Returns the decision on so many units from the reply, without a permit; `None` for a reply that the script does not send.
-    pub(super) fn decision(&self, reply: &[Value], units: u64) -> Option<Decision> {
-        let number = |i: usize| match reply.get(i) {
-            Some(Value::Integer(number)) => u64::try_from(*number).ok().filter(|number| *number <= MAX_TIME.0),
-            _ => None,
-        };
-        let (level, now) = (number(1)?, number(2)?);
-        let refused = (number(0)? == 0).then_some(if self.limit.counts_starts() { 1 } else { units });
-        let check = match self.limit.rule {
-            Rule::Leaky(leaky) => {
-                let meter = Meter { level, capacity: leaky.capacity, scale: leaky.scale };
-                leaky.decide(meter, now, now, refused, 0)
-            }
-            Rule::Bucket(bucket) => bucket.decide(level, bucket.limit, now, now, refused, 0),
-            Rule::Window(Window { limit, interval }) => {
-                let left = |entry: u64| (entry + interval).saturating_sub(now);
-                match refused {
-                    Some(_) => LimitCheck { level, wait: left(number(3)?), remaining: 0, reset: left(number(4)?) },
-                    None => LimitCheck { level, wait: 0, remaining: limit.checked_sub(level + 1)?, reset: interval },
-                }
-            }
-            _ => return None,
-        };
-        (refused.is_some() == (check.wait > 0)).then(|| Plain::of_store(check, now).decision(&self.limit))
+    /// Returns the units of each limit, as the script takes them.
+    fn units<'a>(&'a self, charge: &'a Charge) -> impl Iterator<Item = u64> {
+        self.limits.iter().enumerate().map(|(i, limit)| match limit.rule {
+            Rule::Leaky(leaky) if limit.counts_starts() => charge.of(i).min(1) * leaky.scale,
+            Rule::Leaky(leaky) => charge.of(i) * leaky.scale,
+            _ => charge.of(i),
+        })
     }
+
+    /// Returns the decision that the reply says, without a permit.
+    pub(super) fn decision(&self, reply: &[Value], policy: &Policy, charge: &Charge) -> Result<Decision> {
+        match &*self.limits {
+            [limit] => decision_of(limit, reply, charge.of(0)).ok_or_else(garbled),
+            _ => Ok(decision(reply, policy)?.decision(policy, charge, None)),
+        }
+    }
+}
+
+/// Returns the decision on so many units of the only limit; `None` for a reply that its script does not send.
+fn decision_of(limit: &Limit, reply: &[Value], units: u64) -> Option<Decision> {
+    let number = |i: usize| match reply.get(i) {
+        Some(Value::Integer(number)) => u64::try_from(*number).ok().filter(|number| *number <= MAX_TIME.0),
+        _ => None,
+    };
+    let (level, now) = (number(1)?, number(2)?);
+    let refused = (number(0)? == 0).then_some(if limit.counts_starts() { 1 } else { units });
+    let check = match limit.rule {
+        Rule::Leaky(leaky) => {
+            let meter = Meter { level, capacity: leaky.capacity, scale: leaky.scale };
+            leaky.decide(meter, now, now, refused, 0)
+        }
+        Rule::Bucket(bucket) => bucket.decide(level, bucket.limit, now, now, refused, 0),
+        Rule::Window(Window { limit, interval }) => {
+            let left = |entry: u64| (entry + interval).saturating_sub(now);
+            match refused {
+                Some(_) => LimitCheck { level, wait: left(number(3)?), remaining: 0, reset: left(number(4)?) },
+                None => LimitCheck { level, wait: 0, remaining: limit.checked_sub(level + 1)?, reset: interval },
+            }
+        }
+        _ => return None,
+    };
+    (refused.is_some() == (check.wait > 0)).then(|| Plain::of_store(check, now).decision(limit))
 }
 
 /// A plain call, and what the whole script needs when it was not plain.
 pub(super) struct PlainCall {
     pub(super) policy: Arc<Policy>,
     pub(super) keys: Arc<Keys>,
-    pub(super) units: u64,
+    /// Boxed, because a call is moved often.
+    pub(super) charge: Box<Charge>,
     pub(super) at: Option<Micros>,
     pub(super) entry: Option<Box<KeptEntry>>,
 }
@@ -137,12 +177,10 @@ pub(super) struct KeptEntry {
 impl Call {
     /// Creates a call without an id that a script of plain calls decides; `None` for one that needs the whole script.
     pub(crate) fn plain(policy: &Arc<Policy>, keys: &Arc<Keys>, charge: &Charge, at: Option<Micros>) -> Option<Self> {
-        let Charge::All(units) = *charge else { return None };
-        let (arguments, limit) = keys.plain()?;
-        let taken = limit.units(units)?;
-        let bytes = plain_invocation(limit.script(), arguments, taken, &[], at);
-        let call = PlainCall { policy: policy.clone(), keys: keys.clone(), units, at, entry: None };
-        Some(Self::of_plain(limit.script(), bytes, call))
+        let (arguments, limits) = keys.plain(false)?;
+        let command = invocation(limits, limits.script(), arguments, charge, &[], at)?;
+        let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(*charge));
+        Some(Self::of_plain(limits.script(), command, PlainCall { policy, keys, charge, at, entry: None }))
     }
 
     /// Creates a call with an id that a script of plain calls decides; `None` for one that needs the whole script.
@@ -152,33 +190,29 @@ impl Call {
         entry: &Entry<'_>,
         at: Option<Micros>,
     ) -> Option<Self> {
-        let Charge::All(units) = entry.charge else { return None };
         // A call that comes back has a ticket, or had one.
         if entry.queue.is_some_and(|queue| queue.position != QueuePosition::End) {
             return None;
         }
-        let (bytes, script);
-        if let Some(settle_within) = entry.permit {
-            let (arguments, limit) = keys.plain_with_permit()?;
-            script = limit.script_of_permits()?;
-            let words = [limit.permit_of(entry.id), units.to_string(), settle_within.0.to_string()];
-            bytes = plain_invocation(script, arguments, limit.units(units)?, &words, at);
+        let (arguments, limits) = keys.plain(entry.permit.is_some())?;
+        let (script, command) = if let Some(settle_within) = entry.permit {
+            let (script, charge) = (limits.script_of_permits()?, policy.in_tag_order(&entry.charge));
+            let words = [limits.permit_of(entry.id), charge.to_string(), settle_within.0.to_string()];
+            (script, invocation(limits, script, arguments, &entry.charge, &words, at)?)
         } else {
-            let (arguments, limit) = keys.plain()?;
-            script = limit.script();
-            bytes = plain_invocation(script, arguments, limit.units(units)?, &[], at);
-        }
+            (limits.script(), invocation(limits, limits.script(), arguments, &entry.charge, &[], at)?)
+        };
+        let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(entry.charge));
         let entry = Some(Box::new(KeptEntry::new(entry)));
-        let call = PlainCall { policy: policy.clone(), keys: keys.clone(), units, at, entry };
-        Some(Self::of_plain(script, bytes, call))
+        Some(Self::of_plain(script, command, PlainCall { policy, keys, charge, at, entry }))
     }
 }
 
 impl PlainCall {
     /// Returns the call with the whole script.
     pub(super) fn whole(&self) -> Call {
-        let Self { policy, keys, units, at, entry } = self;
-        let charge = Charge::All(*units);
+        let Self { policy, keys, charge, at, entry } = self;
+        let charge = **charge;
         let Some(entry) = entry else { return Call::acquire(policy, keys, charge, *at, None) };
         let queue = entry.queue.as_ref().map(|(waiting, channel)| Waiting { channel, ..*waiting });
         let order = Order { share: &entry.share, ..entry.order };
@@ -187,15 +221,15 @@ impl PlainCall {
 
     /// Returns the answer to a call that was plain; `None` for one that must queue.
     pub(super) fn answer(&self, reply: &[Value]) -> Result<Option<Decision>> {
-        let mut decision = self.keys.plain_decision(reply, self.units).ok_or_else(garbled)?;
+        let mut decision = self.keys.plain_decision(reply, &self.policy, &self.charge)?;
         if !decision.allowed() && self.entry.as_ref().is_some_and(|entry| entry.queue.is_some()) {
             return Ok(None);
         }
         if let Some(entry) = self.entry.as_ref().filter(|entry| entry.permit.is_some() && decision.allowed()) {
-            let charged = Charge::All(self.units);
+            let charged = self.policy.in_tag_order(&self.charge);
             decision.permit = Some(Permit { id: &entry.id, granted_at: decision.at.0, charged }.to_string());
         }
-        self.keys.count(&decision, self.units);
+        self.keys.count(&decision, self.charge.most());
         Ok(Some(decision))
     }
 }
@@ -213,25 +247,31 @@ impl KeptEntry {
     }
 }
 
-/// Encodes a plain call; see `engine/plain/state.lua`. `more` follows the units.
-fn plain_invocation(
+/// Encodes a plain call, of which `more` follows the units; `None` when the whole script must decide on the charge.
+fn invocation(
+    limits: &PlainPolicy,
     script: &Script,
     arguments: &FixedArguments,
-    units: u64,
+    charge: &Charge,
     more: &[String],
     at: Option<Micros>,
-) -> Command {
+) -> Option<Command> {
+    if !limits.can_decide(charge) {
+        return None;
+    }
     let mut bytes = Vec::with_capacity(arguments.bytes.len() + 224);
-    header(&mut bytes, 2 + arguments.words + 1 + more.len() + usize::from(at.is_some()));
+    header(&mut bytes, 2 + arguments.words + limits.limits.len() + more.len() + usize::from(at.is_some()));
     word(&mut bytes, b"EVALSHA");
     word(&mut bytes, script.digest.as_bytes());
     bytes.extend_from_slice(&arguments.bytes);
-    word(&mut bytes, units.to_string().as_bytes());
+    for units in limits.units(charge) {
+        word(&mut bytes, units.to_string().as_bytes());
+    }
     for text in more {
         word(&mut bytes, text.as_bytes());
     }
     if let Some(at) = at {
         word(&mut bytes, at.0.to_string().as_bytes());
     }
-    Command::new(bytes)
+    Some(Command::new(bytes))
 }

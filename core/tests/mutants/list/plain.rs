@@ -3,7 +3,7 @@
 use super::Lua;
 
 /// The piece that begins each of them, and those of the kinds.
-pub const PLAIN_FILES: [Lua; 6] = [
+pub const PLAIN_FILES: [Lua; 9] = [
     Lua {
         file: "engine/plain/state.lua",
         text: include_str!("../../../src/engine/plain/state.lua"),
@@ -110,14 +110,14 @@ pub const PLAIN_FILES: [Lua; 6] = [
         file: "engine/plain/permit.lua",
         text: include_str!("../../../src/engine/plain/permit.lua"),
         mutants: &[
-            ("permit: it is not kept", "call('ZADD', KEYS[2],", "call('ECHO', KEYS[2]) local _ = string.len("),
+            ("permit: it is not kept", "call('ZADD', permits,", "call('ECHO', permits) local _ = string.len("),
             ("permit: it ends at once", "(now + settle_within) * 2)", "now * 2)"),
             ("permit: it is settled", "(now + settle_within) * 2)", "(now + settle_within) * 2 + 1)"),
-            ("permit: it has another time", "ARGV[6], now, ARGV[7]", "ARGV[6], last, ARGV[7]"),
-            ("permit: it has another charge", "ARGV[6], now, ARGV[7]", "ARGV[6], now, 1"),
+            ("permit: it has another time", "permit, now, charge)", "permit, last, charge)"),
+            ("permit: it has another charge", "permit, now, charge)", "permit, now, 1)"),
             ("expiry: too short", "settle_within / 1000) + 10000", "settle_within / 10000) + 1000"),
-            ("expiry: it shortens that of others", "if call('PTTL', KEYS[2]) < lifetime then", "if true then"),
-            ("expiry: none", "if call('PTTL', KEYS[2]) < lifetime then", "if false then"),
+            ("expiry: it shortens that of others", "if call('PTTL', permits) < lifetime then", "if true then"),
+            ("expiry: none", "if call('PTTL', permits) < lifetime then", "if false then"),
             ("ended: they stay", "if excess > 0 then", "if excess > 1000000 then"),
             ("ended: one too many goes", "now * 2 + 1)", "now * 2 + 2)"),
             ("ended: a settled one stays", "now * 2 + 1)", "now * 2)"),
@@ -131,4 +131,98 @@ pub const PLAIN_FILES: [Lua; 6] = [
             ("full: too many go", "math.min(excess, MAX_REMOVALS) - 1", "math.min(excess, MAX_REMOVALS)"),
         ],
     },
+    Lua {
+        file: "engine/plain/several.lua",
+        text: include_str!("../../../src/engine/plain/several.lua"),
+        mutants: &[
+            ("several, time: microseconds are lost", "now[1] * 1000000 + now[2]", "now[1] * 1000000"),
+            ("several, time: the skew is forgotten", "now = now + skew", "now = now + 0"),
+            ("several, time: a clock that ran backwards is plain", "now < last or ", ""),
+            ("several, check: any time is plain", " or now > MAX", ""),
+            ("several, check: any level is plain", "if level > 2 * full then", "if level > 3 * full then"),
+            ("several, check: a damaged log is plain", "if is_damaged then\n  return 0\nend\n", ""),
+            ("several, check: any entry is plain", "time >= 0 and time <= now and time % 1 == 0", "time >= 0"),
+            ("several, state: it is ignored", "if raw then", "if raw and #raw == 0 then"),
+            ("several, window: the log is that of the first", "KEYS[#logs + 2]", "KEYS[2]"),
+            ("several, window: nothing taken holds up", "units > 0 and units, units)", "units, units)"),
+            ("several, bucket: the offset is forgotten", "(now + c) % b", "now % b"),
+            (
+                "several, bucket: a count never ends",
+                "          level = 0\n        end\n        if units > 0 and level + units > a then",
+                "        end\n        if units > 0 and level + units > a then",
+            ),
+            (
+                "several, bucket: nothing taken holds up",
+                "if units > 0 and level + units > a then",
+                "if level + units > a then",
+            ),
+            ("several, bucket: one more fits", "level + units > a then", "level + units > a + 1 then"),
+            ("several, bucket: it waits for too long", "limit_wait = b - elapsed", "limit_wait = b"),
+            ("several, bucket: a debt remains", "math.max(a - level, 0)", "a - level"),
+            ("several, bucket: an empty one is not whole", "level > 0 and b - elapsed or 0", "b - elapsed"),
+            ("several, meter: nothing drains", "level = level - elapsed * a", "level = level + 0"),
+            ("several, meter: it starts early", "if kind == 't' and units > 0 and elapsed", "if elapsed"),
+            ("several, throttle: the early fraction is lost", "early = elapsed * a - level", "early = 0"),
+            (
+                "several, meter: nothing taken holds up",
+                "if units > 0 and level + units > b then",
+                "if level + units > b then",
+            ),
+            ("several, meter: one more fits", "level + units > b then", "level + units > b + c then"),
+            (
+                "several, meter: the wait is rounded down",
+                "math.ceil((level + units - b) / a)",
+                "math.floor((level + units - b) / a)",
+            ),
+            (
+                "several, meter: a debt remains",
+                "level < b and math.floor((b - level) / c) or 0",
+                "math.floor((b - level) / c)",
+            ),
+            (
+                "several, decide: the last of equal waits is the reason",
+                "limit_wait > wait or wait == 0",
+                "limit_wait > 0 and limit_wait >= wait or wait == 0",
+            ),
+            (
+                "several, decide: the last of equal remainders is described",
+                "limit_remaining < least_remaining then",
+                "limit_remaining <= least_remaining then",
+            ),
+            ("several, expiry: that of the described limit", "math.max(longest_reset, limit_reset)", "limit_reset"),
+            ("several, reply: a refusal is a grant", "return {0, index", "return {1, index"),
+        ],
+    },
+    Lua {
+        file: "engine/plain/levels.lua",
+        text: include_str!("../../../src/engine/plain/levels.lua"),
+        mutants: &[
+            ("several, write: one entry for any units", "now), units)", "now), 1)"),
+            (
+                "several, write: a log keeps what has ended",
+                "if length > live and units > 0 then",
+                "if length > live + 1000 then",
+            ),
+            ("several, write: a log loses a live entry", "live + units - 1)", "live + units - 2)"),
+            (
+                "several, write: the state keeps its time",
+                "levels[1], levels[2] = now, skew",
+                "levels[1], levels[2] = levels[1] or now, skew",
+            ),
+            (
+                "several, write: the state loses its skew",
+                "levels[1], levels[2] = now, skew",
+                "levels[1], levels[2] = now, 0",
+            ),
+            ("several, expiry: too short", "longest_reset / 1000) + 10000", "longest_reset / 10000) + 1000"),
+            (
+                "several, expiry: the logs have none",
+                "  call('PEXPIRE', log, math.ceil(interval / 1000) + 10000 .. '')\n",
+                "",
+            ),
+            ("several, reply: the wait of a grant", "remaining, 0, reset, now}", "remaining, 1, reset, now}"),
+        ],
+    },
+    // Its mutants are those of the whole script.
+    Lua { file: "limits/window.lua", text: include_str!("../../../src/limits/window.lua"), mutants: &[] },
 ];

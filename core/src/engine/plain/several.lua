@@ -1,0 +1,103 @@
+-- Plain calls to two to eight limits, all or none: as plain/state.lua, but the levels of the limits are captured in their order, and
+-- the reply has the times of the decision.
+--
+-- KEYS  1  the state     then the log of each window, and with a permit the permits
+-- ARGV  1  the pattern of a state of these limits: it captures last, skew, and of each meter and bucket its level
+--       2  the format that writes it from these
+--       3  a letter for each limit: m meter, t meter of one unit, b bucket, w window
+--       then of each limit three words: of a meter leak, capacity times scale, and scale; of a bucket limit, interval and offset;
+--          of a window limit, interval and 0
+--       then of each limit the units to take, of a meter times its scale
+--       then with a permit its three words, and only for tests the time
+-- REPLY 0: not plain. Else as to acquire without an id, see engine/state.lua
+-- No units are above their limit, and not all are zero.
+--
+-- REQUIRES: server_time window
+-- PROVIDES: MAX call kinds raw now last skew levels logs index wait remaining reset longest_reset least_remaining is_damaged
+
+local MAX = 4503599627370496
+local call, kinds = redis.call, ARGV[3]
+local raw, now = call('GET', KEYS[1]), server_time or call('TIME')
+local last, skew, levels, logs = 0, 0, {}, {}
+now = server_time and now + 0 or now[1] * 1000000 + now[2]
+if raw then
+  levels = {string.match(raw, ARGV[1])}
+  if not levels[1] then
+    return 0
+  end
+  last, skew = levels[1] + 0, levels[2]
+  now = now + skew
+  if now < last or now > MAX then
+    return 0
+  end
+end
+local index, wait, remaining, reset, longest_reset, least_remaining, is_damaged = 0, 0, 0, 0, 0, MAX, false
+do
+  local capture = 2
+  for i = 1, #kinds do
+    local kind, a, b, c = string.sub(kinds, i, i), ARGV[3 * i + 1] + 0, ARGV[3 * i + 2] + 0, ARGV[3 * i + 3] + 0
+    local units = ARGV[3 * #kinds + 3 + i] + 0
+    local limit_wait, limit_remaining, limit_reset = 0, 0, 0
+    if kind == 'w' then
+      local log = KEYS[#logs + 2]
+      local length = call('LLEN', log)
+      local function at(entry)
+        local time = tonumber(call('LINDEX', log, entry) or nil)
+        if not (time and time >= 0 and time <= now and time % 1 == 0) then
+          is_damaged = true
+          return 0
+        end
+        return time
+      end
+      local live
+      -- A limit of which a call takes nothing does not hold it up.
+      live, limit_wait, limit_remaining, limit_reset = window(length, at, a, b, now, units > 0 and units, units)
+      logs[#logs + 1] = {log, b, length, live, units}
+    else
+      capture = capture + 1
+      local level, full = raw and levels[capture] + 0 or 0, kind == 'b' and a or b
+      if level > 2 * full then
+        return 0
+      end
+      if kind == 'b' then
+        local elapsed = (now + c) % b
+        if now - last > elapsed then
+          level = 0
+        end
+        if units > 0 and level + units > a then
+          limit_wait = b - elapsed
+        else
+          level = level + units
+        end
+        limit_remaining, limit_reset = math.max(a - level, 0), level > 0 and b - elapsed or 0
+      else
+        local elapsed, early = now - last, 0
+        if elapsed < level / a then
+          level = level - elapsed * a
+        else
+          if kind == 't' and units > 0 and elapsed < level / a + 1 then
+            early = elapsed * a - level
+          end
+          level = 0
+        end
+        if units > 0 and level + units > b then
+          limit_wait = math.ceil((level + units - b) / a)
+        else
+          level = level + units - early
+        end
+        limit_remaining, limit_reset = level < b and math.floor((b - level) / c) or 0, math.ceil(level / a)
+      end
+      levels[capture] = level
+    end
+    if limit_wait > wait or wait == 0 and limit_remaining < least_remaining then
+      index, wait, remaining, reset, least_remaining = i - 1, limit_wait, limit_remaining, limit_reset, limit_remaining
+    end
+    longest_reset = math.max(longest_reset, limit_reset)
+  end
+end
+if is_damaged then
+  return 0
+end
+if wait > 0 then
+  return {0, index, remaining, math.min(wait, MAX), reset, now}
+end
