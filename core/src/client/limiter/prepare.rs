@@ -535,7 +535,9 @@ impl Limiter {
     fn is_unused(&self) -> bool {
         match &self.inner.location {
             StateLocation::Memory { store, name, cell } => cell.get().is_none() && store.find(name).is_none(),
-            _ => false,
+            StateLocation::Stateless => false,
+            #[cfg(feature = "redis")]
+            StateLocation::Redis { .. } => false,
         }
     }
 

@@ -53,8 +53,8 @@ impl PlainPolicy {
             };
             let (tag, level) = (policy.tag(i), if held.is_some() { (" (%d+)", " %.0f") } else { ("", "") });
             let held = held.unwrap_or_default();
-            pattern += &format!(" {}{}{held}", tag.replace('-', "%-"), level.0);
-            format += &format!(" {tag}{}{held}", level.1);
+            pattern.extend([" ", &tag.replace('-', "%-"), level.0, &held]);
+            format.extend([" ", tag, level.1, &held]);
             kinds.push(kind);
             numbers.extend(own);
         }
@@ -106,7 +106,8 @@ impl PlainPolicy {
         let most = if self.kind == PlainKind::Window { 1 } else { MAX_ENTRIES };
         let fits = |(i, limit): (usize, &Limit)| {
             let units = charge.of(i);
-            !is_exceeded(limit, units) && !(matches!(limit.rule, Rule::Window(_)) && units > most)
+            let has_entries = matches!(limit.rule, Rule::Window(_));
+            !is_exceeded(limit, units) && (units <= most || !has_entries)
         };
         charge.most() > 0 && self.limits.iter().enumerate().all(fits)
     }
