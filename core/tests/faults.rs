@@ -108,16 +108,16 @@ fn a_lost_reply_is_an_unknown_outcome_and_is_counted_once() {
         // Long enough for the calls that get a reply.
         let timeout = Some(Duration::from_secs(2));
         let limiter = Paddlegate::open(&proxy.url(), timeout).unwrap().leaky(&unique("lost"), 10, HOUR).unwrap();
-        // The server then has the scripts of the first call and of a plain one.
+        // Without statistics one script decides all calls, however long the machine stalls; the server then has it.
+        let limiter = limiter.without_statistics().unwrap();
         assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(9));
-        assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(8));
         proxy.set(fault);
         let error = failed(&limiter);
         assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, true));
         proxy.set(Fault::None);
         assert_eq!(
             acquire_one(&limiter).unwrap().remaining,
-            Some(6),
+            Some(7),
             "the call without a reply was executed exactly once"
         );
     }

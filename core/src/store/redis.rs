@@ -63,9 +63,6 @@ use route::Routes;
 /// The longest wait for a server that shall take what a process has counted.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The maximum number of limiters whose counts are sent in one write.
-const REPORTS_AT_ONCE: usize = 64;
-
 /// The open stores of this process and of those that it was forked from.
 static OPEN: OnceLock<ForkSafe<Vec<Weak<Redis>>>> = OnceLock::new();
 
@@ -148,7 +145,7 @@ impl Redis {
         for _ in 0..2 {
             let mut reports = self.tallies.all(None);
             while !reports.is_empty() {
-                let at_once = if self.tallies.is_cluster() { 1 } else { reports.len().min(REPORTS_AT_ONCE) };
+                let at_once = if self.tallies.is_cluster() { 1 } else { reports.len().min(tally::MAX_AT_ONCE) };
                 let rest = reports.split_off(at_once);
                 let Some(call) = Call::reports(mem::replace(&mut reports, rest)) else { return };
                 if blocking::run(self, &process, call, SignalHandling::Ignore, deadline).is_err() {

@@ -20,6 +20,7 @@ pub struct Script {
     permits: Vec<String>,
     /// The last ids of extended permits.
     extended: HashMap<usize, String>,
+    is_plain: bool,
 }
 
 impl Script {
@@ -29,14 +30,18 @@ impl Script {
 
     /// Creates one with the text in the place of a script of plain calls.
     pub fn plain(port: u16, original: &str, text: &str, limits: &[Spec]) -> Self {
-        Self::of(open(&url(port), Some(&clock())), ScriptClient::in_place_of(port, original, text), limits, port)
+        let client = ScriptClient::in_place_of(port, original, text);
+        let mut script = Self::of(open(&url(port), Some(&clock())), client, limits, port);
+        script.is_plain = true;
+        script.resize(limits);
+        script
     }
 
     fn of(store: Paddlegate, client: ScriptClient, limits: &[Spec], port: u16) -> Self {
         let limiter = store.limiter("mutant", policy(limits)).expect("a limiter");
         let raw = Raw::connect("127.0.0.1", port);
         let permits = Vec::new();
-        let mut script = Self { raw, client, store, limiter, permits, extended: HashMap::new() };
+        let mut script = Self { raw, client, store, limiter, permits, extended: HashMap::new(), is_plain: false };
         script.reset();
         script
     }
@@ -133,7 +138,9 @@ impl Implementation for Script {
     }
 
     fn resize(&mut self, limits: &[Spec]) {
-        self.limiter = self.store.limiter("mutant", policy(limits)).expect("a limiter");
+        let limiter = self.store.limiter("mutant", policy(limits)).expect("a limiter");
+        // Without statistics no call needs the whole script because it comes after a second without calls.
+        self.limiter = if self.is_plain { limiter.without_statistics().expect("a limiter") } else { limiter };
     }
 
     fn reset(&mut self) {

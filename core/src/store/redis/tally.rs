@@ -16,8 +16,8 @@ use crate::store::fork_safe::{ForkSafe, pid};
 /// How long counts stay in the process while it makes calls.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// The maximum number of limiters whose counts one call takes along.
-const MAX_AT_ONCE: usize = 64;
+/// The maximum number of limiters whose counts are sent at once.
+pub(super) const MAX_AT_ONCE: usize = 64;
 
 /// Sent as text, since a process sends it seldom and may be the first.
 const SCRIPT: &str = include_str!("tally.lua");
