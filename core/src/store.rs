@@ -1,6 +1,6 @@
 //! State storage: in this process, or in Redis, shared by all processes.
 
-mod fork_safe;
+pub(crate) mod fork_safe;
 pub mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;

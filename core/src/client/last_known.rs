@@ -1,7 +1,5 @@
 //! `LastKnown`: the last decision of the store, from which a process continues alone.
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
@@ -9,10 +7,11 @@ use crate::model::decision::Decision;
 use crate::model::label::Label;
 use crate::model::overrides::{AdminCommand, Deadline};
 use crate::model::reason::Reason;
+use crate::store::fork_safe::ForkSafe;
 
 /// The last decision of the store, until a process begins to decide alone.
-#[derive(Debug, Default)]
-pub(crate) struct LastKnown(Mutex<Option<Snapshot>>);
+#[derive(Debug)]
+pub(crate) struct LastKnown(ForkSafe<Option<Snapshot>>);
 
 #[derive(Clone, Debug)]
 struct Snapshot {
@@ -23,6 +22,12 @@ struct Snapshot {
     paused_until: Option<Micros>,
 }
 
+impl Default for LastKnown {
+    fn default() -> Self {
+        Self(ForkSafe::new(None))
+    }
+}
+
 impl LastKnown {
     pub(crate) fn update(&self, decision: &Decision, now: u64) {
         let Some(remaining) = decision.remaining else { return };
@@ -30,13 +35,13 @@ impl LastKnown {
         let pause = decision.retry_after.filter(|_| is_closed);
         let paused_until = pause.map(|pause| Micros(now + pause.0));
         let snapshot = Snapshot { label: decision.label.clone(), remaining, paused_until };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(snapshot);
+        *self.0.lock(|| None) = Some(snapshot);
     }
 
     /// Takes over the last decision of the store into the limits of this process, once; concurrent callers wait until
     /// it is done.
     pub(crate) fn seed(&self, local: &Limiter) -> Result<()> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock(|| None);
         let Some(snapshot) = &*last else { return Ok(()) };
         let position = snapshot.label.as_ref().and_then(|label| local.policy().position(label));
         if let Some(position) = position {
@@ -64,7 +69,7 @@ mod tests {
     fn threads_wait_while_another_seeds_the_local_limiter() {
         // Enough leases that adding them takes a while.
         let local = Paddlegate::memory().concurrent("alone", 5_000, Duration::from_secs(3_600)).unwrap();
-        let known = LastKnown(Mutex::new(Some(Snapshot {
+        let known = LastKnown(ForkSafe::new(Some(Snapshot {
             label: Some(Label::of(Kind::Concurrency)),
             remaining: 0,
             paused_until: None,

@@ -19,9 +19,11 @@ mod variants;
 mod wakeups;
 
 use std::fmt;
+use std::sync::Arc;
 #[cfg(feature = "redis")]
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+
+use once_cell::race::OnceBox;
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
@@ -90,7 +92,7 @@ struct Inner {
     /// The limiters that decide together in the place of this one; empty for a limiter with a state of its own.
     together: Box<[Limiter]>,
     /// The limiter of this process alone, used while the store cannot decide.
-    local: OnceLock<Option<Limiter>>,
+    local: OnceBox<Option<Limiter>>,
     last_known: LastKnown,
     /// The second at which the limiter was last added to the list of limiters; zero for never.
     #[cfg(feature = "redis")]
@@ -104,7 +106,7 @@ enum StateLocation {
     Memory {
         store: Arc<Memory>,
         name: StateName,
-        cell: OnceLock<Cell>,
+        cell: OnceBox<Cell>,
     },
     #[cfg(feature = "redis")]
     Redis {
@@ -128,7 +130,7 @@ impl Inner {
             keys: None,
             key: None,
             together: Box::default(),
-            local: OnceLock::new(),
+            local: OnceBox::new(),
             last_known: LastKnown::default(),
             #[cfg(feature = "redis")]
             listed_at: AtomicU64::new(0),
@@ -156,7 +158,7 @@ impl Inner {
     fn state_location(&self) -> StateLocation {
         match &self.store.backend {
             Backend::Memory(memory) => {
-                StateLocation::Memory { store: memory.clone(), name: self.state_name(), cell: OnceLock::new() }
+                StateLocation::Memory { store: memory.clone(), name: self.state_name(), cell: OnceBox::new() }
             }
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => {
@@ -204,15 +206,15 @@ impl Limiter {
     /// Returns the limiter of this process alone, used while the store cannot decide; `None` without one.
     pub(crate) fn local(&self) -> Option<&Self> {
         let OnUnavailable::Local { share_percent } = self.inner.on_unavailable else { return None };
-        let made = self.inner.local.get_or_init(|| {
+        let make = || {
             let store = self.inner.store.local()?;
             let policy = local_fallback::shared(&self.inner.policy, share_percent)?;
             let mut inner = Inner::new(&store, self.inner.name.clone(), &Arc::new(policy), DEFAULT_STATISTICS_TTL);
             (inner.keys, inner.key) = (self.inner.keys.as_ref().map(|_| Arc::default()), self.inner.key.clone());
             inner.group.clone_from(&self.inner.group);
             Some(inner.located())
-        });
-        made.as_ref()
+        };
+        self.inner.local.get_or_init(|| Box::new(make())).as_ref()
     }
 
     /// Records a decision of the store, from which this process continues if it has to decide alone.

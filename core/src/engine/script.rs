@@ -1,7 +1,8 @@
 //! The Lua script: the rules of every kind, the parsing of a call and the handlers, joined at compile time.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
+
+use once_cell::race::OnceBox;
 
 use crate::engine::plain_script::PlainKind;
 use crate::engine::together;
@@ -51,23 +52,23 @@ pub(crate) struct Script {
 impl Script {
     /// Returns the script of calls to one limiter.
     pub(crate) fn of_one() -> &'static Self {
-        static SCRIPT_OF_ONE: OnceLock<Script> = OnceLock::new();
-        SCRIPT_OF_ONE.get_or_init(|| Self::new(SCRIPT.into()))
+        static SCRIPT_OF_ONE: OnceBox<Script> = OnceBox::new();
+        SCRIPT_OF_ONE.get_or_init(|| Self::new(SCRIPT.into()).into())
     }
 
     /// Returns the script of calls to several limiters, in which that of one limiter is a function.
     pub(crate) fn of_several() -> &'static Self {
-        static SCRIPT_OF_SEVERAL: OnceLock<Script> = OnceLock::new();
+        static SCRIPT_OF_SEVERAL: OnceBox<Script> = OnceBox::new();
         SCRIPT_OF_SEVERAL.get_or_init(|| {
             let (_, body) = SCRIPT.split_once("= false, 1000, 500\n").unwrap_or_default();
-            Self::new(format!("{}\n{body}end\n{}", DECIDE, together::SCRIPT).into())
+            Self::new(format!("{}\n{body}end\n{}", DECIDE, together::SCRIPT).into()).into()
         })
     }
 
     /// Returns the script of plain calls to one limit of this kind.
     pub(crate) fn of_plain(kind: PlainKind) -> &'static Self {
-        static SCRIPTS: [OnceLock<Script>; PlainKind::ALL.len()] = [const { OnceLock::new() }; PlainKind::ALL.len()];
-        SCRIPTS[kind as usize].get_or_init(|| Self::new(kind.text().into()))
+        static SCRIPTS: [OnceBox<Script>; PlainKind::ALL.len()] = [const { OnceBox::new() }; PlainKind::ALL.len()];
+        SCRIPTS[kind as usize].get_or_init(|| Self::new(kind.text().into()).into())
     }
 
     fn new(text: Cow<'static, str>) -> Self {

@@ -1,8 +1,10 @@
 //! A mutex that stays usable after a fork.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 use std::{process, thread};
+
+use once_cell::race::OnceBox;
 
 use crate::base::clock;
 
@@ -18,12 +20,12 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(crate) struct ForkSafe<T> {
     mutex: Mutex<T>,
     made_by: u32,
-    heir: OnceLock<Box<ForkSafe<T>>>,
+    heir: OnceBox<ForkSafe<T>>,
 }
 
 impl<T> ForkSafe<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self { mutex: Mutex::new(value), made_by: pid(), heir: OnceLock::new() }
+        Self { mutex: Mutex::new(value), made_by: pid(), heir: OnceBox::new() }
     }
 
     /// Locks the value. A child process that cannot lock the inherited value locks one created by `fresh`.

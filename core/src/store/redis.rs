@@ -48,8 +48,10 @@ pub(crate) use together::{Listed, Settled};
 use crate::base::per_process::PerProcess;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use once_cell::race::OnceBox;
 
 use crate::base::clock::monotonic;
 use crate::base::error::{Error, Result};
@@ -64,7 +66,7 @@ use route::Routes;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The open stores of this process and of those that it was forked from.
-static OPEN: OnceLock<ForkSafe<Vec<Weak<Redis>>>> = OnceLock::new();
+static OPEN: OnceBox<ForkSafe<Vec<Weak<Redis>>>> = OnceBox::new();
 
 /// Sends what this process has counted and not yet sent, of all open stores. For hosts, when the process ends.
 ///
@@ -117,7 +119,7 @@ impl Redis {
             tallies: Arc::default(),
             is_whole: AtomicBool::new(false),
         });
-        let mut open = OPEN.get_or_init(|| ForkSafe::new(Vec::new())).lock(Vec::new);
+        let mut open = OPEN.get_or_init(|| ForkSafe::new(Vec::new()).into()).lock(Vec::new);
         open.retain(|store| store.strong_count() > 0);
         open.push(Arc::downgrade(&store));
         Ok(store)

@@ -86,7 +86,7 @@ pub fn unique(what: &str) -> String {
 }
 
 /// Returns the start time of the run. The operating system reuses process ids, so they do not make a name unique.
-#[allow(clippy::disallowed_methods)]
+#[allow(clippy::disallowed_methods, clippy::disallowed_types)]
 fn started_at() -> u128 {
     use std::sync::OnceLock;
     use std::time::{SystemTime, UNIX_EPOCH};

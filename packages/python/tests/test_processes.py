@@ -79,7 +79,7 @@ hanging = Paddlegate(silent, timeout=1).window("x", 1, 60)
 stop = threading.Event()
 
 def hammer(who):
-    limiter = store.window(f"{name}-{who}", 10**5, 60)
+    limiter = store.bucket(f"{name}-{who}", 10**9, 60)
     while not stop.is_set():
         assert limiter.allow()
 

@@ -34,7 +34,8 @@ class Gate:
         self.came = 0
         self.open = []
         self.threads = []
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.accepting = threading.Thread(target=self.accept, daemon=True)
+        self.accepting.start()
 
     def accept(self):
         while True:
@@ -78,7 +79,9 @@ def hang_up(end):
 def gate(url):
     gate = Gate(url)
     yield gate
+    gate.shut = True
     hang_up(gate.listener)
+    gate.accepting.join()
     gate.listener.close()
     gate.close()
     for thread in gate.threads:

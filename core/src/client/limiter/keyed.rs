@@ -1,8 +1,10 @@
 //! Keyed limiters: one policy, and a state for each key.
 
+use std::sync::Arc;
 #[cfg(feature = "redis")]
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+
+use once_cell::race::OnceBox;
 
 #[cfg(feature = "redis")]
 use super::StateLocation;
@@ -23,26 +25,26 @@ pub const MAX_KEY: usize = 512;
 /// What all keys of a keyed limiter have in common in this process.
 #[derive(Default)]
 pub(crate) struct AllKeys {
-    in_memory: OnceLock<Arc<OfAllKeys>>,
+    in_memory: OnceBox<Arc<OfAllKeys>>,
     #[cfg(feature = "redis")]
-    roles: OnceLock<Arc<Roles>>,
+    roles: OnceBox<Arc<Roles>>,
     /// For each hash tag, the second at which the limiter was last added to its list of limiters.
     #[cfg(feature = "redis")]
     listed_at: [AtomicU64; PARTS],
     /// For each hash tag, what this process has counted.
     #[cfg(feature = "redis")]
-    tallies: [OnceLock<Arc<Tally>>; PARTS],
+    tallies: [OnceBox<Arc<Tally>>; PARTS],
 }
 
 impl AllKeys {
     #[cfg(feature = "redis")]
     pub(super) fn roles(&self, policy: &Policy) -> Arc<Roles> {
-        self.roles.get_or_init(|| Arc::new(Roles::new(policy))).clone()
+        self.roles.get_or_init(|| Box::new(Arc::new(Roles::new(policy)))).clone()
     }
 
     #[cfg(feature = "redis")]
     pub(super) fn tally(&self, keys: &Keys, redis: &Redis) -> Arc<Tally> {
-        self.tallies[keys.part()].get_or_init(|| keys.new_tally(redis.tallies())).clone()
+        self.tallies[keys.part()].get_or_init(|| Box::new(keys.new_tally(redis.tallies()))).clone()
     }
 }
 
@@ -156,7 +158,7 @@ impl Limiter {
         let Inner { keys: Some(keys), store, policy, has_statistics, .. } = &*self.inner else { return None };
         let memory = store.in_memory()?;
         let name = || StateName { key: None, ..self.inner.state_name() };
-        Some(keys.in_memory.get_or_init(|| memory.all_keys(name(), policy, *has_statistics)))
+        Some(keys.in_memory.get_or_init(|| Box::new(memory.all_keys(name(), policy, *has_statistics))))
     }
 
     /// Returns the second at which the limiter was last added to the list of limiters of its hash tag.

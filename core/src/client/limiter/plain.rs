@@ -1,6 +1,8 @@
 //! Plain calls of a limiter in memory, which are decided without the whole engine.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use once_cell::race::OnceBox;
 
 use super::{Inner, Limiter, StateLocation};
 use crate::base::clock;
@@ -17,7 +19,7 @@ pub(super) struct PlainLimiter {
     limit: Limit,
     tags: Arc<Tags>,
     /// The state, once the whole engine has used it.
-    pub(super) cell: OnceLock<Cell>,
+    pub(super) cell: OnceBox<Cell>,
     clock: Option<TestClock>,
     has_statistics: bool,
 }
@@ -30,7 +32,7 @@ impl PlainLimiter {
         Some(Self {
             limit: limit.clone(),
             tags: inner.policy.tag_list().clone(),
-            cell: OnceLock::new(),
+            cell: OnceBox::new(),
             clock: inner.store.clock.clone(),
             has_statistics: inner.has_statistics,
         })

@@ -553,9 +553,9 @@ impl Limiter {
         let limits = self.inner.policy.limits();
         let is_listed = self.all_keys_in_memory().is_none() && self.has_statistics() && !limits.is_empty();
         let created = store.cell(name, is_listed.then_some(limits), now)?;
-        let cell = cell.get_or_init(|| created);
+        let cell = cell.get_or_init(|| Box::new(created));
         if let Some(plain) = &self.inner.plain {
-            plain.cell.get_or_init(|| cell.clone());
+            plain.cell.get_or_init(|| Box::new(cell.clone()));
         }
         Ok(cell)
     }

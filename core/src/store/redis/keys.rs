@@ -2,8 +2,10 @@
 
 use std::iter;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+
+use once_cell::race::OnceBox;
 
 use super::command::{INSTANTS_LENGTH, QuotaAt};
 use super::plain::PlainPolicy;
@@ -52,14 +54,14 @@ pub(crate) struct Keys {
     list: String,
     roles: Arc<Roles>,
     /// For calls without an id and with one. The `_listed` variants also update the limiter list.
-    without_id: OnceLock<FixedArguments>,
-    without_id_listed: OnceLock<FixedArguments>,
-    with_id: OnceLock<FixedArguments>,
-    with_id_listed: OnceLock<FixedArguments>,
-    with_leases: OnceLock<FixedArguments>,
-    with_permit: OnceLock<FixedArguments>,
-    plain: OnceLock<FixedArguments>,
-    plain_with_permit: OnceLock<FixedArguments>,
+    without_id: OnceBox<FixedArguments>,
+    without_id_listed: OnceBox<FixedArguments>,
+    with_id: OnceBox<FixedArguments>,
+    with_id_listed: OnceBox<FixedArguments>,
+    with_leases: OnceBox<FixedArguments>,
+    with_permit: OnceBox<FixedArguments>,
+    plain: OnceBox<FixedArguments>,
+    plain_with_permit: OnceBox<FixedArguments>,
     /// How many calls the whole script decides before a plain one is tried again.
     whole_calls: AtomicU32,
     /// Where this process counts plain calls; `None` without statistics.
@@ -131,14 +133,14 @@ impl Keys {
             has_own_statistics: key.is_none(),
             list: list(&tag),
             roles,
-            without_id: OnceLock::new(),
-            without_id_listed: OnceLock::new(),
-            with_id: OnceLock::new(),
-            with_id_listed: OnceLock::new(),
-            with_leases: OnceLock::new(),
-            with_permit: OnceLock::new(),
-            plain: OnceLock::new(),
-            plain_with_permit: OnceLock::new(),
+            without_id: OnceBox::new(),
+            without_id_listed: OnceBox::new(),
+            with_id: OnceBox::new(),
+            with_id_listed: OnceBox::new(),
+            with_leases: OnceBox::new(),
+            with_permit: OnceBox::new(),
+            plain: OnceBox::new(),
+            plain_with_permit: OnceBox::new(),
             whole_calls: AtomicU32::new(0),
             tally: None,
         }
@@ -178,24 +180,24 @@ impl Keys {
     /// Returns the arguments of a call without an id. A `listed` call also updates the limiter list.
     pub(super) fn without_id(&self, listed: bool) -> &FixedArguments {
         let arguments = if listed { &self.without_id_listed } else { &self.without_id };
-        arguments.get_or_init(|| self.arguments(&[], listed))
+        arguments.get_or_init(|| self.arguments(&[], listed).into())
     }
 
     /// Returns the arguments of a call with an id.
     pub(super) fn with_id(&self, listed: bool) -> &FixedArguments {
         let arguments = if listed { &self.with_id_listed } else { &self.with_id };
-        arguments.get_or_init(|| self.arguments(&["p", "q", "t"], listed))
+        arguments.get_or_init(|| self.arguments(&["p", "q", "t"], listed).into())
     }
 
     /// Returns the arguments of a call with the id of a permit, which may have been extended.
     pub(super) fn with_permit(&self) -> &FixedArguments {
-        self.with_permit.get_or_init(|| self.arguments(&["p", "q", "t", "e"], false))
+        self.with_permit.get_or_init(|| self.arguments(&["p", "q", "t", "e"], false).into())
     }
 
     /// Returns the arguments with the keys that exist while there are leases. A node whose slot is being moved serves only keys
     /// that exist.
     pub(super) fn with_leases(&self) -> &FixedArguments {
-        self.with_leases.get_or_init(|| self.arguments(&["t"], false))
+        self.with_leases.get_or_init(|| self.arguments(&["t"], false).into())
     }
 
     /// Returns the arguments of a plain call, and what it decides on; `None` when the whole script must decide.
@@ -206,7 +208,7 @@ impl Keys {
             return None;
         }
         let arguments = if has_permit { &self.plain_with_permit } else { &self.plain };
-        Some((arguments.get_or_init(|| self.plain_arguments(limits, has_permit.then_some("p"))), limits))
+        Some((arguments.get_or_init(|| self.plain_arguments(limits, has_permit.then_some("p")).into()), limits))
     }
 
     fn plain_arguments(&self, limits: &PlainPolicy, more: Option<&str>) -> FixedArguments {

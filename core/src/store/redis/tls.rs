@@ -1,8 +1,9 @@
 //! TLS with the certificates that the operating system trusts (or those in `SSL_CERT_FILE`).
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use once_cell::race::OnceBox;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
@@ -18,12 +19,12 @@ pub(super) fn name(host: &str) -> io::Result<ServerName<'static>> {
 
 /// Returns the TLS configuration. Reads the trusted certificates once per process.
 pub(super) fn config() -> io::Result<Arc<ClientConfig>> {
-    static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    static CONFIG: OnceBox<Arc<ClientConfig>> = OnceBox::new();
     if let Some(config) = CONFIG.get() {
         return Ok(config.clone());
     }
     let made = Arc::new(read_config()?);
-    Ok(CONFIG.get_or_init(|| made).clone())
+    Ok(CONFIG.get_or_init(|| Box::new(made)).clone())
 }
 
 fn read_config() -> io::Result<ClientConfig> {
