@@ -16,7 +16,7 @@ const readme = readFileSync(new URL("README.md", root), "utf8");
 const pages = {
   "/readme": `<body>${readme.match(/^```html\n(.*?)^```/ms)[1]}
     <script type="module">
-      while (!document.body.innerText.includes("false")) await new Promise(requestAnimationFrame);
+      while (!/\\w \\w/.test(document.body.innerText)) await new Promise((resolve) => setTimeout(resolve, 20));
       await fetch("/report", { method: "POST", body: document.body.innerText });
     </script>`,
   "/vectors": `<script type="module">
