@@ -12,42 +12,49 @@ from statistics import median
 from aim import Aim, at_least, at_most, at_most_bytes, faster
 
 MIN_ROUNDS = 7
-BOTH = ("one core", "apart")  # Where client and server run.
+ONE_CORE, APART = ("one core",), ("apart",)  # Where client and server run.
+BOTH = ONE_CORE + APART
 HERE = ("in process",)
 SERVER = ("server",)
 LIBRARY, SCRIPT = "redis-py, hiredis", "minimal script"
 
 # Title, name of the reference, case and variant of the lines, places, aim.
 ROWS: list[tuple[str, str, tuple[str, str], tuple[str, ...], Aim | None]] = [
-    ("Python, one caller", LIBRARY, ("python", "one"), BOTH, at_most(0.70)),
-    ("Python asyncio, one", LIBRARY, ("python asyncio", "one"), BOTH, at_most(0.80)),
-    ("Python asyncio, 64 at once", LIBRARY, ("python asyncio", "many"), BOTH, at_least(3)),
-    ("Ruby, one caller", "redis-rb", ("ruby", "one"), BOTH, at_most(0.85)),
-    ("Node, one", "ioredis", ("node", "one"), BOTH, at_most(1.10)),
-    ("Node, 64 at once", "ioredis", ("node", "many"), BOTH, at_least(1.2)),
-    ("Rust, one", "redis-rs", ("rust", "one"), BOTH, at_most(1.10)),
-    ("Rust, 64 at once", "redis-rs", ("rust", "many"), BOTH, at_least(0.95)),
+    ("Python, one caller", LIBRARY, ("python", "one"), ONE_CORE, at_most(0.60)),
+    ("Python, one caller", LIBRARY, ("python", "one"), APART, at_most(0.80)),
+    ("Python asyncio, one", LIBRARY, ("python asyncio", "one"), ONE_CORE, at_most(0.50)),
+    ("Python asyncio, one", LIBRARY, ("python asyncio", "one"), APART, at_most(0.85)),
+    ("Python asyncio, 64 at once", LIBRARY, ("python asyncio", "many"), ONE_CORE, at_least(5)),
+    ("Python asyncio, 64 at once", LIBRARY, ("python asyncio", "many"), APART, at_least(4)),
+    ("Ruby, one caller", "redis-rb", ("ruby", "one"), BOTH, at_most(0.95)),
+    ("Node, one", "ioredis", ("node", "one"), BOTH, at_most(1.00)),
+    ("Node, 64 at once", "ioredis", ("node", "many"), ONE_CORE, at_least(1.3)),
+    ("Node, 64 at once", "ioredis", ("node", "many"), APART, at_least(1.1)),
+    ("Rust, one", "redis-rs", ("rust", "one"), BOTH, at_most(1.05)),
+    ("Rust, 64 at once", "redis-rs", ("rust", "many"), BOTH, at_least(0.90)),
     ("a call by key, Rust", "kept limiter", ("rust", "keyed"), BOTH, at_most(1.10)),
     ("client CPU, Python", LIBRARY, ("python", "cpu"), BOTH, at_most(0.60)),
     ("client CPU, Ruby", "redis-rb", ("ruby", "cpu"), BOTH, at_most(0.60)),
-    ("three limits in one call", "three calls", ("composite", "three"), BOTH, at_most(0.45)),
-    ("memory, Rust, one key", "governor", ("rust memory", "one"), HERE, at_most(1.50)),
-    ("memory, Rust, 100,000 keys", "governor", ("rust memory", "many"), HERE, at_most(1.50)),
-    ("memory, Rust, looked up", "governor", ("rust memory", "many by name"), HERE, at_most(1.50)),
+    ("three limits in one call", "three calls", ("composite", "three"), BOTH, at_most(0.38)),
+    ("memory, Rust, one key", "governor", ("rust memory", "one"), HERE, at_most(1.00)),
+    ("memory, Rust, 100,000 keys", "governor", ("rust memory", "many"), HERE, at_most(1.00)),
+    ("memory, Rust, looked up", "governor", ("rust memory", "many by name"), HERE, at_most(1.20)),
     ("memory, Rust, by key", "governor", ("rust memory", "keyed"), HERE, None),
     ("memory, Python", "limits", ("python memory", "limits"), HERE, faster(10)),
-    ("memory, Python", "a dict by hand", ("python memory", "by hand"), HERE, at_most(1.20)),
+    ("memory, Python", "a dict by hand", ("python memory", "by hand"), HERE, at_most(0.90)),
     ("memory, Node", "rate-limiter-flexible", ("node memory", "allow"), HERE, faster(2)),
-    ("script, leaky granted", SCRIPT, ("script", "leaky granted"), SERVER, at_most(1.70)),
-    ("script, leaky refused", SCRIPT, ("script", "leaky refused"), SERVER, at_most(1.70)),
-    ("script, bucket granted", SCRIPT, ("script", "bucket granted"), SERVER, at_most(1.70)),
-    ("script, bucket refused", SCRIPT, ("script", "bucket refused"), SERVER, at_most(1.70)),
-    ("script, window granted", SCRIPT, ("script", "window granted"), SERVER, at_most(1.70)),
-    ("script, window refused", SCRIPT, ("script", "window refused"), SERVER, at_most(1.70)),
+    ("script, leaky granted", SCRIPT, ("script", "leaky granted"), SERVER, at_most(1.25)),
+    ("script, leaky refused", SCRIPT, ("script", "leaky refused"), SERVER, at_most(1.25)),
+    ("script, bucket granted", SCRIPT, ("script", "bucket granted"), SERVER, at_most(1.25)),
+    ("script, bucket refused", SCRIPT, ("script", "bucket refused"), SERVER, at_most(1.25)),
+    ("script, window granted", SCRIPT, ("script", "window granted"), SERVER, at_most(1.60)),
+    ("script, window refused", SCRIPT, ("script", "window refused"), SERVER, at_most(1.60)),
     # These do more than any minimal script.
-    ("script, points with permit", SCRIPT, ("script", "points granted"), SERVER, None),
-    ("script, three limits", SCRIPT, ("script", "policy granted"), SERVER, None),
-    ("bytes, leaky key", SCRIPT, ("bytes", "leaky"), SERVER, at_most_bytes(200)),
+    ("script, points with permit", SCRIPT, ("script", "points granted"), SERVER, at_most(2.60)),
+    ("script, three limits", SCRIPT, ("script", "policy granted"), SERVER, at_most(2.20)),
+    ("script, lease granted", SCRIPT, ("script", "lease granted"), SERVER, None),
+    ("script, lease released", SCRIPT, ("script", "lease released"), SERVER, None),
+    ("bytes, leaky key", SCRIPT, ("bytes", "leaky"), SERVER, at_most_bytes(100)),
     ("bytes, one of 10,000 keys", SCRIPT, ("bytes", "keyed"), SERVER, at_most_bytes(100)),
     ("bytes, window event", "limits", ("bytes", "event in list"), SERVER, at_most_bytes(12)),
     ("bytes, window event", "sorted set", ("bytes", "event in set"), SERVER, at_most_bytes(12)),
