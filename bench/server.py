@@ -54,7 +54,7 @@ def script_times() -> None:
 
 def lease_times(reference: Command) -> None:
     leases = pg.concurrent("erp", HUGE, lock_timeout=3_600)
-    # Each grant has an id of its own, which is the last word, and each release also the time of the grant.
+    # Each grant has an id of its own, the last word, and each release also the time of the grant.
     *acquire, _ = sent_by(leases.try_acquire)
     *release, _, _ = sent_by(leases.try_acquire().release)
     ids = [f"{i:032}" for i in range(calls())]
@@ -108,7 +108,8 @@ def send(commands: list[Command]) -> list[list[int]]:
     replies = []
     for first in range(0, len(commands), BATCH):
         batch = commands[first : first + BATCH]
-        connection.send_packed_command([b"".join(b"".join(connection.pack_command(*it)) for it in batch)])
+        packed = [b"".join(connection.pack_command(*command)) for command in batch]
+        connection.send_packed_command([b"".join(packed)])
         replies += [connection.read_response() for _ in batch]
     return replies
 

@@ -57,7 +57,7 @@ def test_a_row_shows_medians_and_the_verdict():
         "redis-py, hiredis",
         "16 us",
         "1.6 x",
-        "at most 0.70 x",
+        "at most 0.80 x",
         "NO",
     )
 

@@ -242,6 +242,9 @@ fn leaves_what_is_not_plain(port: u16, form: Form, of: impl Fn(&[Spec]) -> Scrip
             states.push((valid.clone(), Box::leak(Box::new(log))));
         }
         states.push((valid.clone(), Box::leak(Box::new([bad]))));
+        // Of a limit that was larger: neither the oldest nor the newest entry, but the one that must expire.
+        let good = "1700000000000000";
+        states.push((valid.clone(), Box::leak(Box::new([good, good, bad, good, good]))));
     }
     for (state_text, entries) in states {
         let reply = |script: &mut Script| {

@@ -1,45 +1,35 @@
 -- The times of the last grants; one unit. See limits/window.lua.
 --
 -- REQUIRES: call now skew
--- PROVIDES: log limit interval length is_damaged cutoff looked_at looked at live step lifetime
+-- PROVIDES: log limit interval length cutoff live low step oldest lifetime
 
 local log, limit, interval = KEYS[2], ARGV[3] + 0, ARGV[4] + 0
-local length, is_damaged = call('LLEN', log), false
-local cutoff, looked_at, looked = now - interval, nil, nil
-local function at(entry)
-  if entry ~= looked_at then
-    looked_at, looked = entry, tonumber(call('LINDEX', log, entry) or nil)
-    is_damaged = is_damaged or not (looked and looked >= 0 and looked <= now and looked % 1 == 0)
-    looked = looked or 0
+local length, cutoff = call('LLEN', log), now - interval
+-- Gallops from the old end, then halves what is left between `low` and `live`.
+local live, low, step, oldest = length, 0, 1, nil
+while low < live do
+  local probe = step and math.max(live - step, 0) or math.floor((low + live) / 2)
+  local time = tonumber(call('LINDEX', log, probe) or nil)
+  if not (time and time >= 0 and time <= now and time % 1 == 0) then
+    return 0
   end
-  return looked
-end
-local live, step = length, 1
-while live > 0 do
-  local probe = math.max(live - step, 0)
-  if at(probe) > cutoff then
-    local low = probe + 1
-    while low < live do
-      local middle = math.floor((low + live) / 2)
-      if at(middle) > cutoff then
-        low = middle + 1
-      else
-        live = middle
-      end
-    end
-    break
+  oldest = oldest or time
+  if time > cutoff then
+    low, step = probe + 1, nil
+  else
+    live, step = probe, step and step * 2
   end
-  live, step = probe, step * 2
 end
 if live >= limit then
-  local expires, newest = at(limit - 1), at(0)
-  if is_damaged then
+  local expires, newest = oldest, tonumber(call('LINDEX', log, 0) or nil)
+  if limit < length then
+    expires = tonumber(call('LINDEX', log, limit - 1) or nil)
+  end
+  if not (expires and newest and expires >= 0 and expires <= now and expires % 1 == 0)
+    or not (newest >= 0 and newest <= now and newest % 1 == 0) then
     return 0
   end
   return {0, live, now, expires, newest}
-end
-if is_damaged then
-  return 0
 end
 call('LPUSH', log, string.format('%.0f', now))
 if length > live then
