@@ -69,17 +69,13 @@ impl PlainKind {
                 "plain/permit.lua",
                 "plain/level.lua"
             ),
-            Self::Several => plain!(
-                "local server_time = ARGV[4 * #ARGV[3] + 4]",
-                "../limits/window.lua",
-                "plain/several.lua",
-                "plain/levels.lua"
-            ),
+            Self::Several => {
+                plain!("local server_time = ARGV[4 * #ARGV[3] + 4]", "plain/several.lua", "plain/levels.lua")
+            }
             Self::SeveralPermit => plain!(
                 "local more = 4 * #ARGV[3] + 3\n\
                  local permit, charge, settle_within, permits = ARGV[more + 1], ARGV[more + 2], ARGV[more + 3] + 0, KEYS[#KEYS]\n\
                  local server_time = ARGV[more + 4]",
-                "../limits/window.lua",
                 "plain/several.lua",
                 "plain/permit.lua",
                 "plain/levels.lua"

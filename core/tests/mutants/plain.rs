@@ -32,8 +32,8 @@ const FORMS: [Form; 7] = [
     Form { kinds: &[Kind::Bucket], has_permit: false, files: &[0, 2] },
     Form { kinds: &[Kind::Window], has_permit: false, files: &[0, 3] },
     Form { kinds: &[Kind::Points], has_permit: true, files: &[0, 1, 5, 4] },
-    Form { kinds: &SEVERAL, has_permit: false, files: &[8, 6, 7] },
-    Form { kinds: &SEVERAL, has_permit: true, files: &[8, 6, 5, 7] },
+    Form { kinds: &SEVERAL, has_permit: false, files: &[6, 7] },
+    Form { kinds: &SEVERAL, has_permit: true, files: &[6, 5, 7] },
 ];
 
 const SEVERAL: [Kind; 5] = [Kind::Window, Kind::Throttle, Kind::Bucket, Kind::Leaky, Kind::Window];

@@ -12,8 +12,8 @@
 -- REPLY 0: not plain. Else as to acquire without an id, see engine/state.lua
 -- No units are above their limit, and not all are zero.
 --
--- REQUIRES: server_time window
--- PROVIDES: MAX call kinds raw now last skew levels logs index wait remaining reset longest_reset least_remaining is_damaged
+-- REQUIRES: server_time
+-- PROVIDES: MAX call kinds raw now last skew at levels logs index wait remaining reset longest_reset least_remaining
 
 local MAX = 4503599627370496
 local call, kinds = redis.call, ARGV[3]
@@ -31,27 +31,53 @@ if raw then
     return 0
   end
 end
-local index, wait, remaining, reset, longest_reset, least_remaining, is_damaged = 0, 0, 0, 0, 0, MAX, false
+-- The time of an entry; nil of a damaged one.
+local function at(log, entry)
+  local time = tonumber(call('LINDEX', log, entry) or nil)
+  return time and time >= 0 and time <= now and time % 1 == 0 and time or nil
+end
+local index, wait, remaining, reset, longest_reset, least_remaining = 0, 0, 0, 0, 0, MAX
 do
   local capture = 2
   for i = 1, #kinds do
-    local kind, a, b, c = string.sub(kinds, i, i), ARGV[3 * i + 1] + 0, ARGV[3 * i + 2] + 0, ARGV[3 * i + 3] + 0
+    local kind, a, b, c = string.sub(kinds, i, i), ARGV[3 * i + 1] + 0, ARGV[3 * i + 2] + 0, ARGV[3 * i + 3]
     local units = ARGV[3 * #kinds + 3 + i] + 0
     local limit_wait, limit_remaining, limit_reset = 0, 0, 0
     if kind == 'w' then
       local log = KEYS[#logs + 2]
       local length = call('LLEN', log)
-      local function at(entry)
-        local time = tonumber(call('LINDEX', log, entry) or nil)
-        if not (time and time >= 0 and time <= now and time % 1 == 0) then
-          is_damaged = true
+      -- Gallops from the old end, then halves what is left between `low` and `live`.
+      local live, low, step = length, 0, 1
+      while low < live do
+        local probe = step and math.max(live - step, 0) or math.floor((low + live) / 2)
+        local time = at(log, probe)
+        if not time then
+          return 0
+        elseif time > now - b then
+          low, step = probe + 1, nil
+        else
+          live, step = probe, step and step * 2
+        end
+      end
+      -- A limit of which a call takes nothing does not hold it up.
+      if units > 0 and live + units > a then
+        local expires = at(log, a - units)
+        if not expires then
           return 0
         end
-        return time
+        limit_wait = expires + b - now
       end
-      local live
-      -- A limit of which a call takes nothing does not hold it up.
-      live, limit_wait, limit_remaining, limit_reset = window(length, at, a, b, now, units > 0 and units, units)
+      if units > 0 and limit_wait == 0 then
+        limit_remaining, limit_reset = a - live - units, b
+      elseif live > 0 then
+        local newest = at(log, 0)
+        if not newest then
+          return 0
+        end
+        limit_remaining, limit_reset = math.max(a - live, 0), newest + b - now
+      else
+        limit_remaining = a
+      end
       logs[#logs + 1] = {log, b, length, live, units}
     else
       capture = capture + 1
@@ -94,9 +120,6 @@ do
     end
     longest_reset = math.max(longest_reset, limit_reset)
   end
-end
-if is_damaged then
-  return 0
 end
 if wait > 0 then
   return {0, index, remaining, math.min(wait, MAX), reset, now}

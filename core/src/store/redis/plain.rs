@@ -49,7 +49,7 @@ impl PlainPolicy {
                 Rule::Leaky(_) => (if a == 1 { 't' } else { 'm' }, Some(format!(" {a} {c}")), [b, a * c, c]),
                 Rule::Bucket(_) => ('b', Some(format!(" {a}")), [a, b, c]),
                 Rule::Window(_) => ('w', None, [a, b, 0]),
-                Rule::Concurrency(_) if limits.len() == 1 => ('c', Some(String::new()), [a, b, 0]),
+                Rule::Concurrency(_) if limits.len() == 1 && a > 0 => ('c', Some(String::new()), [a, b, 0]),
                 _ => return None,
             };
             // Leases are of the name, whatever the label of the limit.

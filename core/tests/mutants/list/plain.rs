@@ -3,7 +3,7 @@
 use super::Lua;
 
 /// The piece that begins each of them, and those of the kinds.
-pub const PLAIN_FILES: [Lua; 9] = [
+pub const PLAIN_FILES: [Lua; 8] = [
     Lua {
         file: "engine/plain/state.lua",
         text: include_str!("../../../src/engine/plain/state.lua"),
@@ -156,11 +156,44 @@ pub const PLAIN_FILES: [Lua; 9] = [
             ("several, time: a clock that ran backwards is plain", "now < last or ", ""),
             ("several, check: any time is plain", " or now > MAX", ""),
             ("several, check: any level is plain", "if level > 2 * full then", "if level > 3 * full then"),
-            ("several, check: a damaged log is plain", "if is_damaged then\n  return 0\nend\n", ""),
-            ("several, check: any entry is plain", "time >= 0 and time <= now and time % 1 == 0", "time >= 0"),
+            ("several, check: an entry of the future is plain", "time >= 0 and time <= now and", "time >= 0 and"),
+            ("several, check: an entry before time is plain", "time and time >= 0 and", "time and"),
+            ("several, check: a fraction is plain", " and time % 1 == 0 and time or nil", " and time or nil"),
+            (
+                "several, check: the oldest entry may be damaged",
+                "if not time then\n          return 0\n        elseif time >",
+                "if (time or now) >",
+            ),
+            (
+                "several, check: the deciding entry may be damaged",
+                "at(log, a - units)\n",
+                "at(log, a - units) or now\n",
+            ),
+            ("several, check: the newest entry may be damaged", "at(log, 0)\n", "at(log, 0) or now\n"),
             ("several, state: it is ignored", "if raw then", "if raw and #raw == 0 then"),
             ("several, window: the log is that of the first", "KEYS[#logs + 2]", "KEYS[2]"),
-            ("several, window: nothing taken holds up", "units > 0 and units, units)", "units, units)"),
+            (
+                "several, window: nothing taken holds up",
+                "if units > 0 and live + units > a then",
+                "if live + units > a then",
+            ),
+            ("several, window: one more fits", "live + units > a then", "live + units > a + 1 then"),
+            ("several, window: the last does not fit", "live + units > a then", "live + units >= a then"),
+            ("several, window: the wait is of one unit", "at(log, a - units)\n", "at(log, a - 1)\n"),
+            ("several, window: the cutoff is a microsecond late", "time > now - b then", "time > now - b + 1 then"),
+            ("several, window: the cutoff is a microsecond early", "time > now - b then", "time >= now - b then"),
+            ("several, window: the search ends too late", "low, step = probe + 1, nil", "low, step = probe + 2, nil"),
+            ("several, window: it does not gallop to the end", "math.max(live - step, 0)", "math.max(live - step, 1)"),
+            ("several, window: it gallops for ever", "low, step = probe + 1, nil", "low = probe + 1"),
+            ("several, window: what is taken remains", "= a - live - units, b", "= a - live, b"),
+            ("several, window: a grant is whole at once", "= a - live - units, b", "= a - live - units, 0"),
+            (
+                "several, window: one that was larger has less than nothing",
+                "math.max(a - live, 0), newest",
+                "a - live, newest",
+            ),
+            ("several, window: the reset is that of a grant", "newest + b - now\n", "b\n"),
+            ("several, window: nothing remains of an empty one", "        limit_remaining = a\n", ""),
             ("several, bucket: the offset is forgotten", "(now + c) % b", "now % b"),
             (
                 "several, bucket: a count never ends",
@@ -213,7 +246,7 @@ pub const PLAIN_FILES: [Lua; 9] = [
         file: "engine/plain/levels.lua",
         text: include_str!("../../../src/engine/plain/levels.lua"),
         mutants: &[
-            ("several, write: one entry for any units", "now), units)", "now), 1)"),
+            ("several, write: one entry for any units", "for i = 1, units do", "for i = 1, 1 do"),
             (
                 "several, write: a log keeps what has ended",
                 "if length > live and units > 0 then",
@@ -239,6 +272,4 @@ pub const PLAIN_FILES: [Lua; 9] = [
             ("several, reply: the wait of a grant", "remaining, 0, reset, now}", "remaining, 1, reset, now}"),
         ],
     },
-    // Its mutants are those of the whole script.
-    Lua { file: "limits/window.lua", text: include_str!("../../../src/limits/window.lua"), mutants: &[] },
 ];
