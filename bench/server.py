@@ -53,7 +53,7 @@ def script_times() -> None:
 
 
 def lease_times(reference: Command) -> None:
-    leases = pg.concurrent("erp", HUGE, lock_timeout=3_600)
+    leases = pg.concurrent("erp", 100_000, lock_timeout=3_600)
     # Each grant has an id of its own, the last word, and each release also the time of the grant.
     *acquire, _ = sent_by(leases.try_acquire)
     *release, _, _ = sent_by(leases.try_acquire().release)
