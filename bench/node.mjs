@@ -45,7 +45,9 @@ function atOnce(tasks, call) {
 }
 
 async function inMemory() {
-  const limiter = new Paddlegate("memory://").leaky("node", HUGE, 1);
+  const pg = new Paddlegate("memory://");
+  const limiter = pg.leaky("node", HUGE, 1);
+  const perUser = pg.leaky("users", HUGE, 1, { keyed: true });
   const flexible = new RateLimiterMemory({ points: HUGE, duration: 3600 });
   async function reference(calls) {
     for (let i = 0; i < calls; i++) await flexible.consume("node");
@@ -53,8 +55,31 @@ async function inMemory() {
   async function ours(calls) {
     for (let i = 0; i < calls; i++) await limiter.allow();
   }
+  function byHand(calls) {
+    for (let i = 0; i < calls; i++) gcra("node");
+  }
+  async function byKey(calls) {
+    for (let i = 0; i < calls; i++) await perUser.allow({ key: "ada" });
+  }
+  async function anew(calls) {
+    for (let i = 0; i < calls; i++) await pg.leaky("node", HUGE, 1).allow();
+  }
   await compare("node memory", "allow", "ns", reference, ours);
+  await compare("node memory", "by hand", "ns", byHand, ours);
+  await compare("node memory", "keyed", "ns", ours, byKey);
+  await compare("node memory", "new", "ns", ours, anew);
   assert(await limiter.allow());
+}
+
+const meters = new Map();
+
+/** What one writes by hand, as in python.py. */
+function gcra(key, interval = 1e-6, burst = 1000) {
+  const now = Date.now();
+  const empty = Math.max(meters.get(key) ?? now, now) + interval;
+  if (empty - burst > now) return false;
+  meters.set(key, empty);
+  return true;
 }
 
 await { redis: withRedis, memory: inMemory }[process.argv[2]]();

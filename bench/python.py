@@ -76,7 +76,9 @@ def with_asyncio(digest: str) -> None:
 
 
 def in_memory() -> None:
-    limiter = Paddlegate("memory://").leaky("python", HUGE, 1)
+    pg = Paddlegate("memory://")
+    limiter = pg.leaky("python", HUGE, 1)
+    per_user = pg.leaky("users", HUGE, 1, keyed=True)
     fixed_window = limits.strategies.FixedWindowRateLimiter(limits.storage.MemoryStorage())
     item = limits.RateLimitItemPerHour(HUGE)
 
@@ -94,8 +96,19 @@ def in_memory() -> None:
         for _ in range(calls):
             gcra("python")
 
+    def by_key(calls: int) -> None:
+        allow = per_user.allow
+        for _ in range(calls):
+            allow(key="ada")
+
+    def new(calls: int) -> None:
+        for _ in range(calls):
+            pg.leaky("python", HUGE, 1).allow()
+
     compare("python memory", "limits", "ns", by_limits, ours)
     compare("python memory", "by hand", "ns", by_hand, ours)
+    compare("python memory", "keyed", "ns", ours, by_key)
+    compare("python memory", "new", "ns", ours, new)
     assert limiter.allow()
 
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The share of Ruby: one caller, by the clock and by the processor time of this process.
+# The share of Ruby: `ruby.rb redis`, one caller by the clock and by the processor time of this
+# process, and `ruby.rb memory`.
 
 require "json"
 require "hiredis"
@@ -43,9 +44,16 @@ def fastest(forms)
   forms.fetch(best)
 end
 
-def emit(variant, reference, ours)
-  line = { case: "ruby", variant: variant, placement: ENV.fetch("BENCH_PLACEMENT") }
-  puts JSON.generate(line.merge(reference: reference * 1e6, ours: ours * 1e6, unit: "us"))
+def emit(name, variant, unit, reference, ours)
+  scale = { "us" => 1e6, "ns" => 1e9 }.fetch(unit)
+  line = { case: name, variant: variant, placement: ENV.fetch("BENCH_PLACEMENT") }
+  puts JSON.generate(line.merge(reference: reference * scale, ours: ours * scale, unit: unit))
+end
+
+# Lets both take turns; a block emits what each turn took.
+def compare(reference, ours)
+  sides = [reference, ours].map { |side| [side, calls_per_round(side)] }
+  ROUNDS.times { yield(*sides.map { |side, calls| turn(side, calls) }) }
 end
 
 def by_redis_rb(driver)
@@ -56,16 +64,46 @@ def by_redis_rb(driver)
   ->(calls) { calls.times { client.evalsha(digest, keys, numbers) } }
 end
 
-# A busy machine may stop for a while; that is no failure here.
-Paddlegate.configure { |config| config.timeout = 20 }
-limiter = Paddlegate.leaky("ruby", HUGE, 1)
-ours = ->(calls) { calls.times { limiter.try_acquire } }
-reference = fastest("plain Ruby" => by_redis_rb(:ruby), "hiredis" => by_redis_rb(:hiredis))
-
-sides = [reference, ours].map { |side| [side, calls_per_round(side)] }
-ROUNDS.times do
-  (wall, cpu), (our_wall, our_cpu) = sides.map { |side, calls| turn(side, calls) }
-  emit("one", wall, our_wall)
-  emit("cpu", cpu, our_cpu)
+def with_redis
+  # A busy machine may stop for a while; that is no failure here.
+  Paddlegate.configure { |config| config.timeout = 20 }
+  limiter = Paddlegate.leaky("ruby", HUGE, 1)
+  ours = ->(calls) { calls.times { limiter.try_acquire } }
+  reference = fastest("plain Ruby" => by_redis_rb(:ruby), "hiredis" => by_redis_rb(:hiredis))
+  compare(reference, ours) do |(wall, cpu), (our_wall, our_cpu)|
+    emit("ruby", "one", "us", wall, our_wall)
+    emit("ruby", "cpu", "us", cpu, our_cpu)
+  end
+  abort "refused" unless limiter.allow?
 end
-abort "refused" unless limiter.allow?
+
+METERS = {} # rubocop:disable Style/MutableConstant
+
+# What one writes by hand, as in python.py.
+def gcra(key, interval = 1e-9, burst = 1.0)
+  now = Process.clock_gettime(Process::CLOCK_REALTIME)
+  empty = METERS.fetch(key, now)
+  empty = now if empty < now
+  empty += interval
+  return false if empty - burst > now
+
+  METERS[key] = empty
+  true
+end
+
+def in_memory
+  store = Paddlegate::Store.new("memory://")
+  limiter = store.leaky("ruby", HUGE, 1)
+  per_user = store.leaky("users", HUGE, 1, keyed: true)
+  ours = ->(calls) { calls.times { limiter.allow? } }
+  {
+    "by hand" => [->(calls) { calls.times { gcra("ruby") } }, ours],
+    "keyed" => [ours, ->(calls) { calls.times { per_user.allow?(key: "ada") } }],
+    "new" => [ours, ->(calls) { calls.times { store.leaky("ruby", HUGE, 1).allow? } }]
+  }.each do |variant, sides|
+    compare(*sides) { |(wall), (our_wall)| emit("ruby memory", variant, "ns", wall, our_wall) }
+  end
+  abort "refused" unless limiter.allow?
+end
+
+{ "redis" => method(:with_redis), "memory" => method(:in_memory) }.fetch(ARGV.first).call

@@ -47,7 +47,7 @@ measure() {
 # measure_clients PLACE CORE
 measure_clients() {
     measure "$1" "$2" "$python" bench/python.py redis
-    measure "$1" "$2" ruby -Ipackages/ruby/lib bench/ruby.rb
+    measure "$1" "$2" ruby -Ipackages/ruby/lib bench/ruby.rb redis
     measure "$1" "$2" node bench/node.mjs redis
     measure "$1" "$2" target/release/paddlegate-bench redis
 }
@@ -58,6 +58,7 @@ measure_clients apart "$client_core"
 measure server "$client_core" "$python" bench/server.py
 measure "in process" "$client_core" "$python" bench/python.py memory
 measure "in process" "$client_core" node bench/node.mjs memory
+measure "in process" "$client_core" ruby -Ipackages/ruby/lib bench/ruby.rb memory
 measure "in process" "$client_core" target/release/paddlegate-bench memory
 
 "$python" bench/table.py "$@" <"$results" || status=1
