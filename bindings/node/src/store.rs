@@ -383,6 +383,11 @@ impl Store {
             let id = if given > 0 { Some(context.get::<String>(0)?) } else { None };
             let channel = if given > 1 { Some(context.get::<String>(1)?) } else { None };
             let key = if given > 2 { context.get::<Option<String>>(2)? } else { None };
+            if let Some(key) = &key
+                && calls.borrow_mut().is_allowed_at_once(&limiter, key)
+            {
+                return Ok(0);
+            }
             let limiter = match key.map_or(Ok(Cow::Borrowed(&limiter)), |key| limiter.with_key(&key).map(Cow::Owned)) {
                 Ok(limiter) => limiter,
                 Err(error) => return Ok(calls.borrow_mut().failed(error)),

@@ -216,9 +216,13 @@ impl Limiter {
         settle_within: OptionalArg,
         key: OptionalArg,
     ) -> Result<bool> {
-        if cost.is_none() && estimate.is_none() && settle_within.is_none() && key.is_none() {
-            // Most calls have no arguments; in memory they need no decision with all its fields.
-            if let Some(is_granted) = self.inner.allow_at_once(&Request::default()) {
+        if cost.is_none() && estimate.is_none() && settle_within.is_none() {
+            // Most calls have no other arguments; in memory they need no decision with all its fields.
+            let decided = match key {
+                None => self.inner.allow_at_once(&Request::default()),
+                Some(key) => self.inner.allow_at_once_with_key(text("key", key)?, &Request::default()),
+            };
+            if let Some(is_granted) = decided {
                 return Ok(is_granted);
             }
         }

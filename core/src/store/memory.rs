@@ -1,6 +1,8 @@
 //! The memory store: limiters of this process only. The browser and the simulator use it too.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::fork_safe::{ForkSafe, pid};
@@ -85,11 +87,62 @@ impl Publish for Memory {
 }
 
 /// The name of a state: that of its limiter and its group, and the key of a keyed limiter.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub(crate) struct StateName {
     pub(crate) name: Arc<str>,
     pub(crate) group: Option<Arc<str>>,
     pub(crate) key: Option<Box<str>>,
+}
+
+/// The parts of a name, by which a state is found without making its name.
+trait NameParts {
+    fn parts(&self) -> (&str, Option<&str>, Option<&str>);
+}
+
+impl NameParts for StateName {
+    fn parts(&self) -> (&str, Option<&str>, Option<&str>) {
+        (&self.name, self.group.as_deref(), self.key.as_deref())
+    }
+}
+
+impl NameParts for (&str, Option<&str>, &str) {
+    fn parts(&self) -> (&str, Option<&str>, Option<&str>) {
+        (self.0, self.1, Some(self.2))
+    }
+}
+
+impl Hash for dyn NameParts + '_ {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
+impl PartialEq for dyn NameParts + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for dyn NameParts + '_ {}
+
+impl Hash for StateName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.parts().hash(state);
+    }
+}
+
+impl PartialEq for StateName {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for StateName {}
+
+impl<'a> Borrow<dyn NameParts + 'a> for StateName {
+    fn borrow(&self) -> &(dyn NameParts + 'a) {
+        self
+    }
 }
 
 /// What all keys of a keyed limiter have in common.
@@ -107,6 +160,17 @@ impl OfAllKeys {
     pub(crate) fn count(&self, difference: &Statistics) {
         let mut common = self.0.lock(CommonPart::default);
         common.statistics = common.statistics.plus(difference);
+    }
+
+    /// Counts a call of one key on so many units.
+    pub(crate) fn count_call(&self, is_granted: bool, units: u64) {
+        let statistics = &mut self.0.lock(CommonPart::default).statistics;
+        if is_granted {
+            statistics.granted += 1;
+            statistics.units += units;
+        } else {
+            statistics.refused += 1;
+        }
     }
 
     /// Returns the counters of all keys; their leases and tickets are not counted.
@@ -166,6 +230,13 @@ impl Memory {
     /// Returns the state of a name.
     pub(crate) fn find(&self, name: &StateName) -> Option<Cell> {
         self.entries.lock(Entries::default).by_name.get(name).map(|entry| entry.cell.clone())
+    }
+
+    /// Returns the state of a key of a limiter.
+    pub(crate) fn find_key(&self, name: &str, group: Option<&str>, key: &str) -> Option<Cell> {
+        let parts = (name, group, key);
+        let parts: &dyn NameParts = &parts;
+        self.entries.lock(Entries::default).by_name.get(parts).map(|entry| entry.cell.clone())
     }
 
     /// Returns what all keys of a limiter have in common, creating it if needed.

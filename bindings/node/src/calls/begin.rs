@@ -39,6 +39,15 @@ pub(crate) fn picked() -> Vec<Limiter> {
 }
 
 impl Calls {
+    /// Answers `allow` without arguments for a key of a limiter in memory, and returns whether it did.
+    pub(crate) fn is_allowed_at_once(&mut self, limiter: &Limiter, key: &str) -> bool {
+        let decide = || limiter.allow_at_once_with_key(key, &Request::default());
+        let Some(is_granted) = self.buffer.is_plain_allow().then(decide).flatten() else { return false };
+        self.clear_last_answers();
+        self.buffer.set_allowed(is_granted);
+        true
+    }
+
     /// Starts the operation in the shared buffer. Returns 0 when it is answered, -1 when it failed, otherwise its
     /// ticket.
     ///

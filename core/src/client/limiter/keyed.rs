@@ -25,7 +25,7 @@ pub const MAX_KEY: usize = 512;
 /// What all keys of a keyed limiter have in common in this process.
 #[derive(Default)]
 pub(crate) struct AllKeys {
-    in_memory: OnceBox<Arc<OfAllKeys>>,
+    pub(super) in_memory: OnceBox<Arc<OfAllKeys>>,
     #[cfg(feature = "redis")]
     roles: OnceBox<Arc<Roles>>,
     /// For each hash tag, the second at which the limiter was last added to its list of limiters.

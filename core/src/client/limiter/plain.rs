@@ -27,8 +27,9 @@ pub(super) struct PlainLimiter {
 impl PlainLimiter {
     /// Returns the data for plain calls; `None` for a limiter whose calls need the whole engine.
     pub(super) fn new(inner: &Inner) -> Option<Self> {
-        let is_in_memory = matches!(inner.location, StateLocation::Memory { .. });
-        let limit = inner.policy.plain().filter(|_| is_in_memory && inner.keys.is_none())?;
+        let has_state = inner.keys.is_none() && matches!(inner.location, StateLocation::Memory { .. });
+        let has_states = inner.is_of_all_keys() && inner.store.in_memory().is_some();
+        let limit = inner.policy.plain().filter(|_| has_state || has_states)?;
         Some(Self {
             limit: limit.clone(),
             tags: inner.policy.tag_list().clone(),
@@ -76,6 +77,38 @@ impl Limiter {
     #[inline]
     pub fn allow_at_once(&self, request: &Request<'_>) -> Option<bool> {
         Some(self.inner.plain.as_ref()?.acquire(request.plain_units()?)?.is_granted())
+    }
+
+    /// Decides for one key of a [`keyed`](Self::keyed) limiter as [`allow_at_once`](Self::allow_at_once) does, without making the
+    /// limiter of the key. `None` when nothing was decided and nothing has changed: the caller then uses
+    /// [`with_key`](Self::with_key).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let per_user = Paddlegate::memory().leaky("api", 2, Duration::from_secs(3_600))?.keyed()?;
+    /// let one = Request::cost(1);
+    /// assert_eq!(per_user.allow_at_once_with_key("ada", &one), None, "the first call creates the state");
+    /// assert!(per_user.with_key("ada")?.acquire(one)?.allowed());
+    /// assert_eq!(per_user.allow_at_once_with_key("ada", &one), Some(true));
+    /// assert_eq!(per_user.allow_at_once_with_key("ada", &one), Some(false));
+    /// assert_eq!(per_user.statistics()?.granted, 2);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn allow_at_once_with_key(&self, key: &str, request: &Request<'_>) -> Option<bool> {
+        let Inner { plain: Some(plain), keys: Some(keys), key: None, store, name, group, .. } = &*self.inner else {
+            return None;
+        };
+        let (units, all) = (request.plain_units()?, keys.in_memory.get()?);
+        let cell = store.in_memory()?.find_key(name, group.as_deref(), key)?;
+        let now = plain.now();
+        let decided = cell.lock(State::default).acquire_plain(&plain.limit, &plain.tags, now, units, false)?;
+        if plain.has_statistics {
+            all.count_call(decided.is_granted(), units);
+        }
+        Some(decided.is_granted())
     }
 
     /// Takes the cost of a plain call; the decision is that of the returned limit.
