@@ -4,7 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use paddlegate::{AdminCommand, Deadline, Kind, Limit, LimitOverride, Limiter, Micros, Policy, Request, Statistics};
+use paddlegate::{
+    AdminCommand, Deadline, Decision, Kind, Limit, LimitOverride, Limiter, Micros, Policy, Request, Statistics,
+};
 use proptest::prelude::*;
 use support::sequence::config;
 use support::{memory_with_clock, set_clock};
@@ -47,27 +49,30 @@ fn limit(kind: Kind, amount: u64) -> Limit {
     limit.expect("a limit").labelled("api").expect("a label")
 }
 
-/// Returns whether the limiter of the key allows the call, or its error.
-fn allow(limiter: &Limiter, key: &str, request: Request<'_>) -> Result<bool, String> {
-    let one = limiter.with_key(key).expect("a key");
-    one.acquire(request).map(|decision| decision.allowed()).map_err(|error| error.to_string())
+/// Returns the decision of the limiter of the key, or its error.
+fn acquire(limiter: &Limiter, key: &str, request: Request<'_>) -> Result<Decision, String> {
+    limiter.with_key(key).expect("a key").acquire(request).map_err(|error| error.to_string())
 }
 
 fn admin(limiter: &Limiter, key: &str, command: AdminCommand<'_>) {
     limiter.with_key(key).expect("a key").admin(command).expect("a runtime state");
 }
 
-/// Returns the last results and the statistics, and how many calls were decided at once.
-fn run(limiter: &Limiter, steps: &[Step], is_at_once: bool) -> (Vec<Result<bool, String>>, Option<Statistics>, usize) {
+/// Returns the decisions and the statistics, and how many calls were decided at once.
+fn run(
+    limiter: &Limiter,
+    steps: &[Step],
+    is_at_once: bool,
+) -> (Vec<Result<Decision, String>>, Option<Statistics>, usize) {
     let (mut now, mut results, mut at_once) = (NOW, Vec::new(), 0);
     for step in steps {
         set_clock(now);
         match *step {
             Step::Allow(key, units) => {
                 let request = Request::cost(units);
-                let decided = is_at_once.then(|| limiter.allow_at_once_with_key(KEYS[key], &request)).flatten();
+                let decided = is_at_once.then(|| limiter.acquire_at_once_with_key(KEYS[key], &request)).flatten();
                 at_once += usize::from(decided.is_some());
-                results.push(decided.map_or_else(|| allow(limiter, KEYS[key], request), Ok));
+                results.push(decided.map_or_else(|| acquire(limiter, KEYS[key], request), Ok));
             }
             Step::Wait(by) => now = now.saturating_add_signed(by),
             Step::Pause(key) => admin(limiter, KEYS[key], AdminCommand::Pause(Deadline::After(Micros(2_000_000)))),
@@ -121,7 +126,7 @@ fn every_call_but_the_first_of_a_key_is_decided_at_once() {
 #[test]
 fn without_a_key_no_call_is_decided_at_once() {
     let api = memory_with_clock().leaky("api", 3, SECOND).expect("a limiter").keyed().expect("a limiter");
-    assert!(allow(&api, "ada", Request::cost(1)).expect("a decision"));
+    assert!(acquire(&api, "ada", Request::cost(1)).expect("a decision").allowed());
     assert_eq!(api.allow_at_once(&Request::cost(1)), None);
     assert_eq!(api.acquire(Request::cost(1)).expect_err("no key").argument(), Some("key"));
 }

@@ -59,6 +59,7 @@ const ROW: usize = 15;
 pub(crate) const MAX_ROWS: usize = 64;
 
 /// An acquire with only the first field returned.
+pub(crate) const ACQUIRE: usize = 1;
 pub(crate) const ALLOW: usize = 5;
 
 const CORRECT: usize = 3;
@@ -139,7 +140,7 @@ impl SharedBuffer {
     ) -> paddlegate::Result<Operation<'a>> {
         let request = || self.request(by_label, share);
         Ok(match self.small(input::OPERATION) {
-            1 | ALLOW => Operation::Acquire(request()?),
+            ACQUIRE | ALLOW => Operation::Acquire(request()?),
             2 => Operation::Peek(request()?),
             CORRECT => Operation::Correct { permit: id, actual: self.cost("actual", input::ACTUAL, by_label)? },
             4 => Operation::Reset,
@@ -249,6 +250,11 @@ impl SharedBuffer {
     /// Returns whether the operation is `allow` without arguments.
     pub(crate) fn is_plain_allow(&self) -> bool {
         self.small(input::OPERATION) == ALLOW && self.small(input::FLAGS) == 0
+    }
+
+    /// Returns whether the operation is `tryAcquire` without arguments.
+    pub(crate) fn is_plain_acquire(&self) -> bool {
+        self.small(input::OPERATION) == ACQUIRE && self.small(input::FLAGS) == 0
     }
 
     /// Writes the field that `allow` reads.

@@ -383,8 +383,9 @@ impl Store {
             let id = if given > 0 { Some(context.get::<String>(0)?) } else { None };
             let channel = if given > 1 { Some(context.get::<String>(1)?) } else { None };
             let key = if given > 2 { context.get::<Option<String>>(2)? } else { None };
-            if let Some(key) = &key
-                && calls.borrow_mut().is_allowed_at_once(&limiter, key)
+            if given < 7
+                && let Some(key) = &key
+                && calls.borrow_mut().is_decided_at_once(&limiter, key)
             {
                 return Ok(0);
             }

@@ -250,6 +250,11 @@ impl Limiter {
         key: OptionalArg,
     ) -> Result<Decision> {
         let (py, it, estimate) = (slf.py(), slf.get(), (estimate, settle_within));
+        if let (Some(key), None, (None, None), None) = (key, cost, estimate, id)
+            && let Some(decided) = it.inner.acquire_at_once_with_key(text("key", key)?, &Request::default())
+        {
+            return Ok(Decision(decided));
+        }
         let limiter = it.of_key(key)?;
         if id.is_some() || !it.inner.grants_leases() {
             return acquire(cost, estimate, id, |operation| decision(it.run(py, &limiter, operation)?));

@@ -39,12 +39,19 @@ pub(crate) fn picked() -> Vec<Limiter> {
 }
 
 impl Calls {
-    /// Answers `allow` without arguments for a key of a limiter in memory, and returns whether it did.
-    pub(crate) fn is_allowed_at_once(&mut self, limiter: &Limiter, key: &str) -> bool {
-        let decide = || limiter.allow_at_once_with_key(key, &Request::default());
-        let Some(is_granted) = self.buffer.is_plain_allow().then(decide).flatten() else { return false };
-        self.clear_last_answers();
-        self.buffer.set_allowed(is_granted);
+    /// Answers a call without other arguments for a key of a limiter in memory, and returns whether it did.
+    pub(crate) fn is_decided_at_once(&mut self, limiter: &Limiter, key: &str) -> bool {
+        let request = Request::default();
+        if self.buffer.is_plain_allow() {
+            let Some(is_granted) = limiter.allow_at_once_with_key(key, &request) else { return false };
+            self.clear_last_answers();
+            self.buffer.set_allowed(is_granted);
+        } else {
+            let decide = || limiter.acquire_at_once_with_key(key, &request);
+            let Some(decision) = self.buffer.is_plain_acquire().then(decide).flatten() else { return false };
+            self.clear_last_answers();
+            self.answered(0, AT_ONCE, Answer::Decision(decision));
+        }
         true
     }
 
@@ -63,7 +70,8 @@ impl Calls {
         share: Option<&str>,
     ) -> i32 {
         self.clear_last_answers();
-        if self.buffer.is_plain_allow()
+        if share.is_none()
+            && self.buffer.is_plain_allow()
             && let Some(is_granted) = limiter.allow_at_once(&Request::default())
         {
             self.buffer.set_allowed(is_granted);

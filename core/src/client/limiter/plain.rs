@@ -9,6 +9,7 @@ use crate::base::clock;
 use crate::base::test_clock::TestClock;
 use crate::engine::plain::Plain;
 use crate::engine::state::State;
+use crate::model::decision::Decision;
 use crate::model::limit::Limit;
 use crate::model::policy::Tags;
 use crate::model::request::Request;
@@ -98,6 +99,28 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn allow_at_once_with_key(&self, key: &str, request: &Request<'_>) -> Option<bool> {
+        self.acquire_plain_with_key(key, request).map(|(plain, _)| plain.is_granted())
+    }
+
+    /// Decides as [`allow_at_once_with_key`](Self::allow_at_once_with_key) does, and returns the decision.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let per_user = Paddlegate::memory().leaky("api", 2, Duration::from_secs(3_600))?.keyed()?;
+    /// let one = Request::cost(1);
+    /// assert_eq!(per_user.with_key("ada")?.acquire(one)?.remaining, Some(1));
+    /// assert_eq!(per_user.acquire_at_once_with_key("ada", &one).unwrap().remaining, Some(0));
+    /// assert_eq!(per_user.acquire_at_once_with_key("bob", &one), None, "the first call creates the state");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn acquire_at_once_with_key(&self, key: &str, request: &Request<'_>) -> Option<Decision> {
+        self.acquire_plain_with_key(key, request).map(|(plain, limit)| plain.decision(limit))
+    }
+
+    fn acquire_plain_with_key(&self, key: &str, request: &Request<'_>) -> Option<(Plain, &Limit)> {
         let Inner { plain: Some(plain), keys: Some(keys), key: None, store, name, group, .. } = &*self.inner else {
             return None;
         };
@@ -108,7 +131,7 @@ impl Limiter {
         if plain.has_statistics {
             all.count_call(decided.is_granted(), units);
         }
-        Some(decided.is_granted())
+        Some((decided, &plain.limit))
     }
 
     /// Takes the cost of a plain call; the decision is that of the returned limit.
