@@ -5,3 +5,4 @@ pub mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub(crate) mod signal_handling;
+mod state_name;

@@ -58,8 +58,9 @@ const ROWS: usize = 15;
 const ROW: usize = 15;
 pub(crate) const MAX_ROWS: usize = 64;
 
-/// An acquire with only the first field returned.
 pub(crate) const ACQUIRE: usize = 1;
+
+/// An acquire with only the first field returned.
 pub(crate) const ALLOW: usize = 5;
 
 const CORRECT: usize = 3;

@@ -17,6 +17,7 @@ if count > 0 then
     return 0
   end
   if live > 0 then
+    -- An end that is no number becomes a fraction, which is damage.
     reset = (tonumber(call('ZRANGE', leases, -1, -1, 'WITHSCORES')[2]) or 0.5) - now
     if not (reset % 1 == 0 and reset <= MAX) then
       return 0
