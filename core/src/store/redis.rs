@@ -14,7 +14,6 @@ mod keys;
 mod limiter_list;
 mod listener;
 mod plain;
-mod plain_release;
 mod reply;
 mod route;
 mod session;

@@ -9,7 +9,6 @@ mod check;
 mod list;
 mod orders;
 mod plain;
-mod plain_leases;
 mod policies;
 mod scenario;
 mod script;

@@ -9,7 +9,6 @@ use super::inspection::inspection;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
 use super::plain::PlainCall;
-use super::plain_release::PlainRelease;
 use super::reply::{
     decision, extension, garbled, ids, parse_u64s, reply_error, report_outcome, runtime_state, settlement,
 };
@@ -75,8 +74,6 @@ pub struct Call {
 pub(super) enum Expects {
     /// A plain call; when it was not, the whole script decides.
     Plain(PlainCall),
-    /// The release of a lease; when the state was not plain, the whole script decides.
-    PlainRelease(Box<PlainRelease>),
     Decision {
         policy: Arc<Policy>,
         /// The id of a call whose grant returns a permit.
@@ -349,16 +346,6 @@ impl Call {
         Self { script, ..Self::with_slot(slot, command, Expects::Plain(plain)) }
     }
 
-    /// Creates a release that a script of plain calls decides.
-    pub(super) fn of_plain_release(
-        script: &'static Script,
-        slot: u16,
-        command: Command,
-        release: PlainRelease,
-    ) -> Self {
-        Self { script, ..Self::with_slot(slot, command, Expects::PlainRelease(Box::new(release))) }
-    }
-
     pub(super) fn with_slot(slot: u16, command: Command, expects: Expects) -> Self {
         let script = Script::of_one();
         let (with_leases, asking, ahead) = (None, None, Vec::new());
@@ -449,12 +436,6 @@ impl Call {
                         None => Step::Again(Self { asking: self.asking, ..plain.whole() }),
                     };
                 }
-                (Expects::PlainRelease(release), reply) => {
-                    return match release.answer(reply) {
-                        Some(answer) => Step::Done(CallOutcome::Answered(answer.map(Answer::Settlement))),
-                        None => Step::Again(Self { asking: self.asking, ..release.whole() }),
-                    };
-                }
                 (Expects::Decision { policy, retry_with_id: Some((keys, at)), charge, .. }, Value::Array(items))
                     if items.first() == Some(&Value::Integer(NEEDS_ID)) =>
                 {
@@ -511,15 +492,10 @@ impl Call {
                 Some(address) => CallOutcome::Asked(Self { asking: Some(address), ..self }),
                 None => failed(&error),
             }),
-            "TRYAGAIN" => {
-                if let Expects::PlainRelease(release) = &self.expects {
-                    return Step::Again(Self { asking: self.asking, ..release.whole() });
-                }
-                match self.with_leases.take() {
-                    Some(command) => Step::Again(Self { command: *command, ..self }),
-                    None => Step::Done(CallOutcome::RetryAfter(Self { asking: None, ..self }, PAUSE)),
-                }
-            }
+            "TRYAGAIN" => match self.with_leases.take() {
+                Some(command) => Step::Again(Self { command: *command, ..self }),
+                None => Step::Done(CallOutcome::RetryAfter(Self { asking: None, ..self }, PAUSE)),
+            },
             _ => Step::Done(failed(&error)),
         }
     }

@@ -208,7 +208,7 @@ impl Keys {
             return None;
         }
         let arguments = if has_permit { &self.plain_with_permit } else { &self.plain };
-        Some((arguments.get_or_init(|| self.plain_arguments(limits, limits.more_role(has_permit)).into()), limits))
+        Some((arguments.get_or_init(|| self.plain_arguments(limits, has_permit.then_some("p")).into()), limits))
     }
 
     fn plain_arguments(&self, limits: &PlainPolicy, more: Option<&str>) -> FixedArguments {
@@ -228,13 +228,6 @@ impl Keys {
     /// Returns the decision that the reply to a plain call says.
     pub(super) fn plain_decision(&self, reply: &[Value], policy: &Policy, charge: &Charge) -> Result<Decision> {
         self.roles.plain.as_ref().ok_or_else(garbled)?.decision(reply, policy, charge)
-    }
-
-    /// Counts the time for which a released lease was held.
-    pub(super) fn count_held(&self, held: u64) {
-        if let Some(tally) = &self.tally {
-            tally.count_held(held);
-        }
     }
 
     /// Leaves the next calls to the whole script, since the state was not that of a plain call.

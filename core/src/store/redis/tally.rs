@@ -41,8 +41,6 @@ struct Counts {
     granted: u64,
     refused: u64,
     units: u64,
-    /// For how long released leases were held.
-    held: u64,
     used_at: Option<Instant>,
 }
 
@@ -90,20 +88,12 @@ impl Tally {
         });
     }
 
-    /// Counts for how long a released lease was held.
-    pub(super) fn count_held(self: &Arc<Self>, held: u64) {
-        if held > 0 {
-            self.add(&Counts { held, ..Counts::default() });
-        }
-    }
-
     fn add(self: &Arc<Self>, more: &Counts) {
         let mut counts = self.locked();
         let was_empty = counts.is_empty();
         counts.granted += more.granted;
         counts.refused += more.refused;
         counts.units += more.units;
-        counts.held += more.held;
         drop(counts);
         if was_empty {
             self.all.push(self.clone());
@@ -121,7 +111,7 @@ impl Tally {
 
 impl Counts {
     const fn is_empty(&self) -> bool {
-        self.granted == 0 && self.refused == 0 && self.held == 0
+        self.granted == 0 && self.refused == 0
     }
 }
 
@@ -209,7 +199,7 @@ impl Tallies {
 impl Report {
     fn new(tally: Arc<Tally>) -> Self {
         let mut counts = tally.locked();
-        let none = Counts { granted: 0, refused: 0, units: 0, held: 0, ..*counts };
+        let none = Counts { granted: 0, refused: 0, units: 0, ..*counts };
         let taken = mem::replace(&mut *counts, none);
         drop(counts);
         Self { tally, counts: taken, is_sent: false }
@@ -221,11 +211,10 @@ impl Report {
 
     /// Returns the command that adds the counts to the statistics.
     pub(super) fn command(&self) -> Vec<u8> {
-        let Counts { granted, refused, units, held, .. } = self.counts;
+        let Counts { granted, refused, units, .. } = self.counts;
         // Units are stored as what exceeds one for each grant.
         let excess = i128::from(units) - i128::from(granted);
-        let (granted, refused, held) = (i128::from(granted), i128::from(refused), i128::from(held));
-        let fields = [("granted", granted), ("units", excess), ("refused", refused), ("held", held)];
+        let fields = [("granted", i128::from(granted)), ("units", excess), ("refused", i128::from(refused))];
         let fields: Vec<_> = fields.into_iter().filter(|(_, number)| *number != 0).collect();
         let mut bytes = Vec::with_capacity(SCRIPT.len() + self.tally.key.len() + 160);
         header(&mut bytes, 5 + 2 * fields.len());

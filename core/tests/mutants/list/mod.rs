@@ -7,7 +7,6 @@ mod extend;
 mod fast_path;
 mod inspect;
 mod join;
-pub mod leases;
 mod limits;
 mod log;
 mod permit;
