@@ -383,6 +383,7 @@ impl Store {
             let id = if given > 0 { Some(context.get::<String>(0)?) } else { None };
             let channel = if given > 1 { Some(context.get::<String>(1)?) } else { None };
             let key = if given > 2 { context.get::<Option<String>>(2)? } else { None };
+            // With a share the request must be checked.
             if given < 7
                 && let Some(key) = &key
                 && calls.borrow_mut().is_decided_at_once(&limiter, key)

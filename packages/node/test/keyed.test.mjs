@@ -442,6 +442,30 @@ test("the key is read once, and stays that of the call while it waits", async ()
   }
 });
 
+for (const [store, pg] of stores) {
+  test(`${store}: later calls of a key decide as those of a limiter without keys, and count once`, async () => {
+    const users = pg.bucket(unique(), 3, "day", keyed);
+    const one = pg.bucket(unique(), 3, "day");
+    for (const verb of ["tryAcquire", "allow", "tryAcquire", "allow", "tryAcquire"]) {
+      const [seen, expected] = [await users[verb]({ key }), await one[verb]()];
+      for (const field of ["allowed", "limit", "remaining", "label", "reason"]) {
+        assert.deepEqual(seen[field], expected[field], `${verb}: ${field}`);
+      }
+      if (verb === "allow") assert.equal(seen, expected);
+    }
+    assert.equal(await users.allow({ key: "bob" }), true);
+    const { granted, refused, units } = await users.stats();
+    assert.deepEqual([granted, refused, units], [4, 2, 4]);
+  });
+
+  test(`${store}: a wrong share is refused also when nothing else of the call needs a check`, async () => {
+    const users = pg.bucket(unique(), 3, "day", keyed);
+    assert.equal((await users.tryAcquire({ key, share: "acme" })).remaining, 2);
+    await assert.rejects(users.tryAcquire({ key, share: "" }), invalid("share"));
+    assert.equal((await users.peek({ key })).remaining, 2);
+  });
+}
+
 test("without the store each key has limits of its own", async () => {
   const pg = new Paddlegate(`redis://127.0.0.1:${await freePort()}`);
   const local = { ...keyed, onUnavailable: "local", localSharePercent: 50 };

@@ -180,6 +180,22 @@ def test_each_key_has_a_state_of_its_own(store, name):
     assert store.window(name, 2, "hour", keyed=True).peek(key="bob").remaining == 0
 
 
+def test_later_calls_of_a_key_decide_as_those_of_a_limiter_without_keys_and_count_once(store, name):
+    limiter, plain = store.bucket(name, 3, "day", keyed=True), store.bucket(name, 3, "day")
+    fields = ["allowed", "limit", "remaining", "label", "reason", "permit", "status"]
+    for _ in range(2):
+        seen, expected = limiter.try_acquire(key="alice"), plain.try_acquire()
+        for field in fields:
+            assert getattr(seen, field) == getattr(expected, field), field
+        assert limiter.allow(key="alice") == plain.allow()
+    assert not limiter.try_acquire(key="alice")
+    assert limiter.allow(key="bob")
+    assert limiter.try_acquire(2, key="bob").remaining == 0, "the cost of the call"
+    assert not limiter.allow(2, key="bob")
+    stats = limiter.stats()
+    assert (stats.granted, stats.refused, stats.units) == (5, 3, 6)
+
+
 GOOD = ["a", "\0", " ", "a:b", "{tag}", "\n", "é", "\U0001f600", "x" * 512, "é" * 256]
 
 

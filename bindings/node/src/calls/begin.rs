@@ -70,8 +70,7 @@ impl Calls {
         share: Option<&str>,
     ) -> i32 {
         self.clear_last_answers();
-        if share.is_none()
-            && self.buffer.is_plain_allow()
+        if self.buffer.is_plain_allow()
             && let Some(is_granted) = limiter.allow_at_once(&Request::default())
         {
             self.buffer.set_allowed(is_granted);

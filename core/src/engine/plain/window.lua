@@ -5,7 +5,8 @@
 
 local log, limit, interval = KEYS[2], ARGV[3] + 0, ARGV[4] + 0
 local length, cutoff = call('LLEN', log), now - interval
--- Gallops from the old end, then halves what is left between `low` and `live`.
+-- Counts the entries that are still in the interval, which come first. It looks at the oldest entry and then at newer ones,
+-- twice as far each time, until it finds one in the interval; a binary search between `low` and `live` finds the last of these.
 local live, low, step, oldest = length, 0, 1, nil
 while low < live do
   local probe = step and math.max(live - step, 0) or math.floor((low + live) / 2)
