@@ -107,7 +107,7 @@ pub use model::block_after::{BlockAfter, MAX_BLOCK, MAX_REFUSALS};
 pub use model::budget::{BudgetUpdate, UpstreamReport};
 pub use model::calendar::{Calendar, CalendarPeriod};
 pub use model::cost::{Cost, LimiterUnits};
-pub use model::decision::{Decision, Status, Ticket};
+pub use model::decision::{Decision, DecisionLimit, Status, Ticket};
 pub use model::extension::Extension;
 pub use model::inspection::{
     InspectedLimit, Inspection, LeaseInfo, LimitSource, MAX_PAGE, MAX_PAGE_OFFSET, Page, TicketInfo,

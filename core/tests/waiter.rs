@@ -87,6 +87,7 @@ fn decision(step: &Value) -> Decision {
         fencing_token: None,
         ticket: step["ticket"].as_u64().map(ticket),
         degraded: step["degraded"].as_bool().expect("a flag"),
+        limits: Vec::new(),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::base::micros::{MAX_SPAN, Micros};
 use crate::client::circuit_breaker::{CircuitBreaker, PROBE};
 use crate::client::limiter::{Limiter, unexpected};
 use crate::client::prepared::Prepared;
+use crate::engine::transaction::Entry;
 use crate::model::decision::{Decision, Status};
 use crate::model::limit::{Kind, Limit};
 use crate::model::on_unavailable::OnUnavailable;
@@ -28,6 +29,8 @@ pub struct Fallback {
     permit: Option<Micros>,
     id: Option<String>,
     is_peek: bool,
+    /// Whether the decision has each limit.
+    describes: bool,
 }
 
 impl Fallback {
@@ -70,15 +73,15 @@ impl Fallback {
     fn ask(&self, local: &Limiter, wait: u64) -> Result<Decision> {
         self.limiter.seed_local(local)?;
         let prepared = if self.is_peek {
-            local.prepare_peek(self.charge, self.permit.is_some())
+            local.prepare_peek(self.charge, self.permit.is_some(), self.describes)
         } else {
-            // The prefix of the id routes a later release to this process.
+            // Callers may not choose such an id: its prefix routes a later release to this process.
             let id = match &self.id {
                 Some(id) if id.len() < MAX_ID => format!("{LOCAL}{id}"),
                 Some(id) => format!("{OURS}{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(id)),
                 None => format!("{LOCAL}{}", new_id()?),
             };
-            local.enter_marked(self.charge, self.permit, &id)
+            local.prepare_enter(&Entry::without_queue(&id, self.charge, self.permit).describing(self.describes))
         };
         match prepared {
             Ok(Prepared::Answered(Answer::Decision(decision))) => Ok(decision),
@@ -149,8 +152,8 @@ impl Limiter {
             // Several limiters have no local fallback, which alone needs the charge.
             _ => Ok((Charge::default(), request.estimate.map(|_| PERMIT_TIMEOUT))),
         };
-        let (charge, permit) = charge.ok()?;
-        Some(Fallback { limiter: self.clone(), circuit, charge, permit, id, is_peek })
+        let ((charge, permit), limiter, describes) = (charge.ok()?, self.clone(), request.limits);
+        Some(Fallback { limiter, circuit, charge, permit, id, is_peek, describes })
     }
 
     /// Returns the decision while the circuit is open; `None` when the call goes to the store.

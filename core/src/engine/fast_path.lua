@@ -3,11 +3,11 @@
 -- a table or a function, which the script would make anew for every call: that halves the time.
 --
 -- REQUIRES: dry_run bucket leaky quota window push MAX DAMAGED call format find min max limit_count conduct verb_at verb units
--- REQUIRES: costs id add_statistic register_limiter raw last skew levels_at tickets queued queued_until now skew_changed quotas
+-- REQUIRES: describes costs id add_statistic register_limiter raw last skew levels_at tickets queued queued_until now skew_changed quotas
 -- REQUIRES: overrides
 -- PROVIDES: nothing
 
-if not id and (verb == 'acquire' or verb == 'peek') then
+if not id and not describes and (verb == 'acquire' or verb == 'peek') then
   local is_decided, writes = true, verb == 'acquire' and not dry_run
   local ahead = nil
   if tickets > 0 and now < queued_until and units > 0 then

@@ -130,8 +130,8 @@ end
 -- Checks every limit, or those that `asked` has, for so many units of each behind those of the tickets ahead; without `asked`
 -- only applies the changes, which correct a grant of `granted_at`. Returns the limit with the longest wait, else the one
 -- with the least left, and as `rate` the longest wait that no release can shorten. The changed levels are left in
--- `new_level`.
-local function evaluate(asked, ahead, changes, granted_at)
+-- `new_level`. Adds to `numbers` of each limit its amount, what remains, its wait and its reset.
+local function evaluate(asked, ahead, changes, granted_at, numbers)
   local index, wait, remaining, reset, least_remaining, rate, longest_reset = 0, 0, 0, 0, MAX, 0, 0
   local limits, takes = ctx.limits, false
   for i = 1, asked and limit_count or 0 do
@@ -188,6 +188,12 @@ local function evaluate(asked, ahead, changes, granted_at)
           -- The override ends before that, and then other numbers apply.
           limit_wait = ends - now
         end
+      end
+      if numbers then
+        numbers[#numbers + 1] = a
+        numbers[#numbers + 1] = limit_remaining
+        numbers[#numbers + 1] = limit_wait
+        numbers[#numbers + 1] = limit_reset
       end
       -- A debit describes a limit that it charges.
       if limit_wait > wait or wait == 0 and limit_remaining < least_remaining and (asked or not counts_starts) then

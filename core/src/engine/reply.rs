@@ -3,14 +3,14 @@
 use crate::base::charge::Charge;
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::state::Evaluation;
-use crate::model::decision::{Decision, Status, Ticket};
+use crate::model::decision::{Decision, DecisionLimit, Status, Ticket};
 use crate::model::limit::Limit;
 use crate::model::permit::{Permit, SHADOW, Settlement};
 use crate::model::policy::Policy;
 use crate::model::reason::Reason;
 
 /// The numbers of a decision, as the script returns them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) status: Status,
     /// Whether only shadow granted the call, and nothing was charged.
@@ -23,6 +23,18 @@ pub(crate) struct Reply {
     /// The amount of the limit, where it may differ from the caller's policy.
     pub(crate) amount: Option<u64>,
     pub(crate) lease_and_ticket: LeaseAndTicket,
+    /// The numbers of each limit, if the call asked for them.
+    pub(crate) limits: Box<[LimitNumbers]>,
+}
+
+/// The numbers of one limit after a decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LimitNumbers {
+    pub(crate) amount: u64,
+    pub(crate) remaining: u64,
+    /// How long this limit alone holds the call up.
+    pub(crate) wait: u64,
+    pub(crate) reset: u64,
 }
 
 /// The result of an extension: a decision and the whole charge in the order of the sorted tags, of a refusal what it would
@@ -55,6 +67,7 @@ impl Reply {
             at,
             amount: None,
             lease_and_ticket: LeaseAndTicket::default(),
+            limits: Box::default(),
         }
     }
 
@@ -100,6 +113,7 @@ impl Reply {
                 ready_after: reply.lease_and_ticket.ready.map(Micros),
             }),
             degraded: false,
+            limits: reply.limits.iter().zip(policy.limits()).map(|(numbers, limit)| numbers.of(limit)).collect(),
         }
     }
 
@@ -110,6 +124,19 @@ impl Reply {
         let extended = granted.then(|| Permit { charged, ..*permit }.to_string());
         let taken = policy.in_policy_order(&charged).unwrap_or_default();
         Decision { permit: extended, ..self.decision(policy, &taken, None) }
+    }
+}
+
+impl LimitNumbers {
+    fn of(&self, limit: &Limit) -> DecisionLimit {
+        DecisionLimit {
+            limiter: None,
+            label: limit.label().clone(),
+            limit: self.amount,
+            remaining: self.remaining,
+            retry_after: known(self.wait),
+            reset_after: known(self.reset).filter(|_| self.wait < MAX_TIME.0),
+        }
     }
 }
 

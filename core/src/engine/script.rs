@@ -19,6 +19,7 @@ pub const SCRIPT: &str = concat!(
     include_str!("overrides.lua"),
     include_str!("fast_path.lua"),
     include_str!("limits.lua"),
+    include_str!("describe.lua"),
     include_str!("transaction/refusal.lua"),
     include_str!("transaction/acquire.lua"),
     include_str!("transaction/queue.lua"),

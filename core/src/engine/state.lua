@@ -33,7 +33,8 @@
 --       then verb    'acquire', 'peek', 'debit', 'correct', 'extend', 'learn', 'release', 'renew', 'cancel', 'ready', 'statistics',
 --                    'inspect', 'control' or 'reset', which deletes the keys and the windows of all policies of the name
 --            units   cost to take, or the actual cost: "5" of every limit, or "1,2000", of each in policy order. Of a
---                    limit that counts calls any number above zero is one
+--                    limit that counts calls any number above zero is one. Behind a "?" the
+--                  reply to acquire and peek ends with the numbers of each limit, see describe.lua
 --            time    us since 1970 for tests; absent or '' reads the server's clock
 --            id      acquire: absent or '', or the id of the permit, lease and ticket; else: id of what was granted
 --       debit        id and permit are '', then ttl_us and entry as of acquire
@@ -86,7 +87,7 @@
 --
 -- REQUIRES: dry_run MAX_REMOVALS
 -- PROVIDES: MAX DAMAGED STATISTICS_EXPIRY call attempt format find min max limit_count conduct quotas verb_at verb
--- PROVIDES: units costs server_time id add_statistic register_limiter raw last skew levels_at tickets queued queued_until
+-- PROVIDES: units describes costs server_time id add_statistic register_limiter raw last skew levels_at tickets queued queued_until
 -- PROVIDES: overrides_text now skew_changed
 
 local MAX = 4503599627370496
@@ -106,6 +107,11 @@ end
 limit_count = limit_count + 0
 local verb_at = 4 * limit_count + 2
 local verb, units, server_time, id = ARGV[verb_at], tonumber(ARGV[verb_at + 1]), ARGV[verb_at + 2] or '', ARGV[verb_at + 3]
+local describes = false
+if not units then
+  describes = string.sub(ARGV[verb_at + 1], 1, 1) == '?'
+  units = tonumber(string.sub(ARGV[verb_at + 1], describes and 2 or 1))
+end
 -- The units of each limit where they differ; `units` is then the largest of them.
 local costs = nil
 if not units then

@@ -264,17 +264,11 @@ impl State {
             }
             let check = self.check(policy, i, now, cost, change);
             outcome.levels[i] = check.level;
-            let mut wait = check.wait.min(MAX_TIME.0);
             let is_too_large = units.is_some_and(|units| is_exceeded(limit, units));
-            if wait > 0 && (limit.amount() == 0 || is_too_large) {
-                // No release makes room, and no time.
-                wait = MAX_TIME.0;
-            }
-            let is_rate = !matches!(limit.rule, Rule::Concurrency(_)) || wait == MAX_TIME.0;
-            if let Some(end) = self.overrides.as_ref().and_then(|overrides| overrides.end(limit, now)) {
-                // The override ends earlier, and another limit applies then.
-                wait = wait.min(end - now);
-            }
+            let is_closed = limit.amount() == 0 || is_too_large;
+            let is_rate =
+                !matches!(limit.rule, Rule::Concurrency(_)) || check.wait > 0 && is_closed || check.wait >= MAX_TIME.0;
+            let wait = self.wait_at(limit, check.wait, is_too_large, now);
             outcome.is_too_large |= is_too_large && wait == MAX_TIME.0;
             // A debit describes a limit that it charges.
             let is_described = ask.cost.is_some() || !limit.counts_starts();

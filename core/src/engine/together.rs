@@ -8,7 +8,7 @@ use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::reply::Reply;
 use crate::engine::state::State;
 use crate::engine::transaction::{Entry, Publish, Transaction, Waiting};
-use crate::model::decision::{Decision, Status, Ticket};
+use crate::model::decision::{Decision, DecisionLimit, Status, Ticket};
 use crate::model::permit::{JointPermit, MAX_TOGETHER, Permit, SHADOW, Settlement};
 use crate::model::policy::Policy;
 use crate::model::request::QueuePosition;
@@ -34,6 +34,8 @@ pub(crate) struct Parts {
     /// The id of the call, if it has one.
     pub(crate) id: Option<String>,
     pub(crate) is_estimate: bool,
+    /// Whether the replies have the numbers of each limit.
+    pub(crate) describes: bool,
 }
 
 impl Parts {
@@ -83,6 +85,10 @@ impl Parts {
             _ => decisions.iter().position(|decision| decision.status == status),
         };
         let described = described.unwrap_or_default();
+        let limits = decisions.iter().zip(&self.each).flat_map(|(decision, part)| {
+            let named = |limit: &DecisionLimit| DecisionLimit { limiter: Some(part.name.clone()), ..limit.clone() };
+            decision.limits.iter().map(named)
+        });
         let ticket = match status {
             Status::Granted => decisions.iter().enumerate().find_map(|(i, decision)| Some((i, decision.ticket?))),
             Status::Queued => decisions[described].ticket.map(|ticket| (described, ticket)),
@@ -95,6 +101,7 @@ impl Parts {
             lease: decisions.iter().filter_map(|decision| decision.lease).min(),
             fencing_token: decisions.iter().find_map(|decision| decision.fencing_token),
             ticket: ticket.map(|(i, ticket)| Ticket { number: numbered(ticket.number, i), ..ticket }),
+            limits: limits.collect(),
             ..decisions[described].clone()
         }
     }
@@ -161,7 +168,9 @@ pub(crate) fn acquire(members: &mut [Member<'_>], server: u64) -> Result<Option<
     let is_granted = replies.iter().all(|reply| reply.status == Status::Granted);
     for (member, reply) in members.iter_mut().zip(&mut replies) {
         if is_granted || reply.status == Status::Refused || reply.would_refuse {
-            *reply = member.acquire(server, false)?.unwrap_or(*reply);
+            if let Some(decided) = member.acquire(server, false)? {
+                *reply = decided;
+            }
         }
     }
     Ok(Some(replies))

@@ -35,12 +35,18 @@ pub(crate) struct Entry<'a> {
     pub(crate) permit: Option<Micros>,
     pub(crate) order: Order<'a>,
     pub(crate) queue: Option<Waiting<'a>>,
+    /// Whether the reply has the numbers of each limit.
+    pub(crate) describes: bool,
 }
 
 impl<'a> Entry<'a> {
     /// Creates a call that does not queue.
     pub(crate) fn without_queue(id: &'a str, charge: Charge, permit: Option<Micros>) -> Self {
-        Self { id, charge, permit, order: Order::default(), queue: None }
+        Self { id, charge, permit, order: Order::default(), queue: None, describes: false }
+    }
+
+    pub(crate) fn describing(self, describes: bool) -> Self {
+        Self { describes, ..self }
     }
 }
 

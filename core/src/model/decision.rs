@@ -93,6 +93,26 @@ pub struct Decision {
     pub ticket: Option<Ticket>,
     /// Whether the limiter's [`OnUnavailable`](crate::OnUnavailable) decided because the store could not.
     pub degraded: bool,
+    /// Each limit after this decision, in the order of the policy, for a call
+    /// [`with_limits`](crate::Request::with_limits); otherwise empty, as where no store decided.
+    pub limits: Vec<DecisionLimit>,
+}
+
+/// One limit after a [`Decision`], by itself: a pause, and the calls ahead in the queue, do not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecisionLimit {
+    /// For several limiters that decide together, the name of the one that has the limit; otherwise `None`.
+    pub limiter: Option<String>,
+    /// The label.
+    pub label: Label,
+    /// The limit or the capacity in units, 1 for a throttle.
+    pub limit: u64,
+    /// The units that can be taken right after the decision.
+    pub remaining: u64,
+    /// How long this limit holds the call up; zero when it does not, as after a grant. `None` when no time is known.
+    pub retry_after: Option<Micros>,
+    /// Time until all units of the limit are available again, if no call is made; `None` when no time is known.
+    pub reset_after: Option<Micros>,
 }
 
 /// The ticket of a call in the queue of a limiter.
@@ -130,6 +150,7 @@ impl Decision {
             fencing_token: None,
             ticket: None,
             degraded: false,
+            limits: Vec::new(),
         }
     }
 
@@ -151,6 +172,7 @@ impl Decision {
             fencing_token: None,
             ticket: None,
             degraded: false,
+            limits: Vec::new(),
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct Request<'a> {
     pub priority: u8,
     /// Whose call this is, so that the callers of a limiter with a queue get fair shares of it. Default nobody's.
     pub share: Option<Share<'a>>,
+    /// Whether the decision has each limit of the policy, in [`Decision::limits`](crate::Decision::limits). Default false.
+    pub limits: bool,
 }
 
 /// How a call waits in the limiter's queue.
@@ -199,6 +201,29 @@ impl<'a> Request<'a> {
         Self { share: Some(Share { name, weight }), ..self }
     }
 
+    /// Returns the request with each limit of the policy in the decision, for the headers of a response or a dashboard.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Micros, Paddlegate, Request, TestClock};
+    /// let clock = TestClock::new(Micros(0))?;
+    /// let limits = [
+    ///     Limit::window(100, Duration::from_secs(60))?.labelled("requests")?,
+    ///     Limit::bucket(5_000, Duration::from_secs(60))?.labelled("tokens")?,
+    /// ];
+    /// let model = Paddlegate::memory_with_clock(&clock).limiter("model", &limits)?;
+    /// let decision = model.acquire(Request::cost(&[("tokens", 900)]).with_limits())?;
+    /// let remaining = decision.limits.iter().map(|limit| (&*limit.label, limit.remaining));
+    /// assert_eq!(remaining.collect::<Vec<_>>(), [("requests", 99), ("tokens", 4_100)]);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_limits(self) -> Self {
+        Self { limits: true, ..self }
+    }
+
     /// Returns the request with the place in the queue that the arguments of a caller name, which may be of any range.
     pub fn in_queue(self, priority: Option<u64>, share: Option<&'a str>, weight: Option<u64>) -> Result<Self> {
         let priority = priority.map_or(Ok(self.priority), |priority| {
@@ -231,10 +256,11 @@ impl<'a> Request<'a> {
         // Every field is named, so that a new one cannot be forgotten here.
         match *self {
             // How a call would queue does not matter to one that does not.
-            Self { cost: None, estimate: None, settle_within: None, priority: _, share: _ } => Some(1),
-            Self { cost: Some(Cost::Units(units)), estimate: None, settle_within: None, priority: _, share: _ } => {
-                Some(units)
-            }
+            Self { cost, estimate: None, settle_within: None, priority: _, share: _, limits: false } => match cost {
+                None => Some(1),
+                Some(Cost::Units(units)) => Some(units),
+                Some(_) => None,
+            },
             _ => None,
         }
     }

@@ -79,7 +79,8 @@ impl Subject {
         let answer = match call {
             Call::Advance(_) => return String::new(),
             Call::Acquire { who, cost, estimate } => with_cost(each, *who, cost, |limiter, cost| {
-                go(limiter, Operation::Acquire(if *estimate { Request::estimate(cost) } else { Request::cost(cost) }))
+                let request = if *estimate { Request::estimate(cost) } else { Request::cost(cost) };
+                go(limiter, Operation::Acquire(Request { limits: *estimate, ..request }))
             }),
             Call::Enter { who, id, cost, wait, position } => with_cost(each, *who, cost, |limiter, cost| {
                 let number = numbers[usize::from(*id)];
@@ -99,12 +100,13 @@ impl Subject {
                 });
                 let request = Request::cost(cost).priority(if id % 3 == 2 { 4 } else { 0 });
                 let request = if id % 4 == 1 { request.share("a", 2) } else { request };
+                let request = Request { limits: id % 5 == 3, ..request };
                 let id = format!("id{id}");
                 go(limiter, Operation::AcquireWithId { request, id: &id, wait })
             }),
-            Call::Peek { who, cost } => {
-                with_cost(each, *who, cost, |limiter, cost| go(limiter, Operation::Peek(Request::cost(cost))))
-            }
+            Call::Peek { who, cost } => with_cost(each, *who, cost, |limiter, cost| {
+                go(limiter, Operation::Peek(Request::cost(cost).with_limits()))
+            }),
             Call::Debit { who, cost } => {
                 with_cost(each, *who, cost, |limiter, cost| go(limiter, Operation::Debit(cost)))
             }

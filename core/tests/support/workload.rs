@@ -488,6 +488,11 @@ impl Runner {
         format!("{statistics:?} {:?}", pages.map(|page| self.run(Operation::Inspect { page }).map(comparable)))
     }
 
+    /// Returns whether the call of now asks for the numbers of each limit: at some times that are not round.
+    fn describes(&self) -> bool {
+        self.at % 5 == 4
+    }
+
     /// Returns the largest cost that every limit accepts.
     fn largest_cost(&self) -> u64 {
         let amounts = self.limits.iter().filter(|limit| !matches!(limit.kind, Kind::Throttle | Kind::Concurrency));
@@ -514,7 +519,10 @@ impl Runner {
         let result = match step {
             Step::Enter { caller, units, estimate, wait } => Some(self.enter(*caller, *units, *estimate, *wait)),
             Step::Acquire { units } => {
-                let mut answer = self.units(*units).with(|units| self.run(Operation::Acquire(Request::cost(units))));
+                let limits = self.describes();
+                let mut answer = self
+                    .units(*units)
+                    .with(|units| self.run(Operation::Acquire(Request { limits, ..Request::cost(units) })));
                 if let Ok(Answer::Decision(decision)) = &mut answer {
                     // Acquire without an id returns a random permit, which two stores cannot share.
                     decision.permit = None;
@@ -522,7 +530,9 @@ impl Runner {
                 Some(answer)
             }
             Step::Peek { units } => {
-                Some(self.units(*units).with(|units| self.run(Operation::Peek(Request::cost(units)))))
+                let limits = self.describes();
+                let units = self.units(*units);
+                Some(units.with(|units| self.run(Operation::Peek(Request { limits, ..Request::cost(units) }))))
             }
             Step::Debit { units } => {
                 let counts_units = |limit: &Spec| !matches!(limit.kind, Kind::Throttle | Kind::Concurrency);
@@ -724,6 +734,7 @@ impl Runner {
                 _ => QueuePosition::End,
             },
         });
+        let limits = self.describes();
         let answer = units.with(|units| {
             let request = match estimate {
                 // Some permits live for longer than the others.
@@ -736,6 +747,7 @@ impl Runner {
                 "" => request,
                 share => request.share(share, order.weight),
             };
+            let request = Request { limits, ..request };
             self.run(Operation::AcquireWithId { request, id: &id(caller), wait })
         });
         if let Ok(Answer::Decision(decision)) = &answer {

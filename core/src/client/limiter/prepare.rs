@@ -17,6 +17,7 @@ use crate::client::prepared::Prepared;
 #[cfg(feature = "redis")]
 use crate::client::store::Backend;
 use crate::engine::budget::PendingReport;
+use crate::engine::reply::Reply;
 use crate::engine::state::State;
 use crate::engine::transaction::{Entry, Transaction, Waiting};
 use crate::model::budget::UpstreamReport;
@@ -132,11 +133,12 @@ impl Limiter {
                 wait.as_ref().map_or(Ok(()), Wait::check)?;
                 let (charge, permit) = request.charge(&self.inner.policy)?;
                 let order = request.order()?;
-                self.prepare_enter(&Entry { id, charge, permit, order, queue: wait.map(Waiting::from) })
+                let (queue, describes) = (wait.map(Waiting::from), request.limits);
+                self.prepare_enter(&Entry { id, charge, permit, order, queue, describes })
             }
             Operation::Peek(request) => {
                 let (charge, permit) = self.peeked(request)?;
-                self.prepare_peek(charge, permit)
+                self.prepare_peek(charge, permit, request.limits)
             }
             Operation::Debit(cost) => self.prepare_debit(cost),
             Operation::Correct { permit, actual } => self.prepare_correct(permit, actual),
@@ -158,43 +160,41 @@ impl Limiter {
         let policy = &self.inner.policy;
         let (charge, permit) = request.charge(policy)?;
         let needs_id = permit.is_some() || policy.concurrency().is_some() && charge.most() > 0;
+        let describes = request.limits;
+        let with_id = |id: &str| self.prepare_enter(&Entry::without_queue(id, charge, permit).describing(describes));
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(&charge, permit.is_some(), None),
-            _ if needs_id => self.prepare_enter(&Entry::without_queue(&permit::new_id()?, charge, permit)),
+            _ if needs_id => with_id(&permit::new_id()?),
             StateLocation::Memory { .. } => {
                 let now = self.now();
                 let decision = self.on_state(now, |state| {
                     // A keyed limiter comes here with plain calls too.
-                    if let (Some(limit), Charge::All(units)) = (policy.plain(), charge)
+                    if let (Some(limit), Charge::All(units), false) = (policy.plain(), charge, describes)
                         && let Some(plain) = state.acquire_plain(limit, policy.tag_list(), now, units, true)
                     {
                         return Ok(Some(plain.decision(limit)));
                     }
                     let reply = state.acquire(policy, now, &charge, false)?;
-                    Ok(reply.map(|reply| reply.decision(policy, &charge, None)))
+                    let described = |reply| if describes { state.describe(policy, &charge, reply) } else { reply };
+                    Ok(reply.map(|reply| described(reply).decision(policy, &charge, None)))
                 })??;
                 match decision {
                     Some(decision) => Ok(decided(decision)),
-                    None => self.prepare_enter(&Entry::without_queue(&permit::new_id()?, charge, permit)),
+                    None => with_id(&permit::new_id()?),
                 }
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
                 let (at, listed) = (self.test_time(), self.due_list_entry());
-                let may_be_plain = self.counts_here(keys) && listed.is_none() && !store.is_whole();
+                let may_be_plain = self.counts_here(keys) && listed.is_none() && !store.is_whole() && !describes;
                 let plain = may_be_plain.then(|| Call::plain(policy, keys, &charge, at)).flatten();
-                let call = plain.unwrap_or_else(|| Call::acquire(policy, keys, charge, at, listed));
+                let call = plain.unwrap_or_else(|| Call::acquire(policy, keys, (charge, describes), at, listed));
                 Ok(Prepared::Call(call))
             }
         }
     }
 
-    /// Starts a call under an id that callers may not choose.
-    pub(crate) fn enter_marked(&self, charge: Charge, permit: Option<Micros>, id: &str) -> Result<Prepared> {
-        self.prepare_enter(&Entry::without_queue(id, charge, permit))
-    }
-
-    fn prepare_enter(&self, entry: &Entry<'_>) -> Result<Prepared> {
+    pub(crate) fn prepare_enter(&self, entry: &Entry<'_>) -> Result<Prepared> {
         let policy = &self.inner.policy;
         match &self.inner.location {
             StateLocation::Stateless => {
@@ -202,17 +202,31 @@ impl Limiter {
             }
             StateLocation::Memory { .. } => {
                 let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
-                let reply = self.transact(entry.id, |transaction| transaction.enter(*entry))??;
+                let now = self.now();
+                let reply = if entry.describes {
+                    self.on_state(now, |state| self.enter_described(state, now, entry))?
+                } else {
+                    self.transact_at(now, entry.id, |transaction| transaction.enter(*entry))?
+                }?;
                 Ok(decided(reply.decision(policy, &entry.charge, keeps.then_some(entry.id))))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
                 let (at, listed) = (self.test_time(), self.due_list_entry());
-                let may_be_plain = self.counts_here(keys) && listed.is_none() && !store.is_whole();
+                let may_be_plain = self.counts_here(keys) && listed.is_none() && !store.is_whole() && !entry.describes;
                 let plain = may_be_plain.then(|| Call::plain_enter(policy, keys, entry, at)).flatten();
                 Ok(Prepared::Call(plain.unwrap_or_else(|| Call::enter(policy, keys, entry, at, listed))))
             }
         }
+    }
+
+    fn enter_described(&self, state: &mut State, now: u64, entry: &Entry<'_>) -> Result<Reply> {
+        let StateLocation::Memory { store, .. } = &self.inner.location else {
+            return Err(Error::internal("the limiter has no state in memory"));
+        };
+        let policy = &self.inner.policy;
+        let reply = Transaction::new(state, policy, &**store, now, entry.id)?.enter(*entry)?;
+        Ok(state.describe(policy, &entry.charge, reply))
     }
 
     /// Returns the charge that a peek checks, and whether it is an estimate.
@@ -225,20 +239,23 @@ impl Limiter {
         Ok((charge, permit.is_some()))
     }
 
-    pub(crate) fn prepare_peek(&self, charge: Charge, permit: bool) -> Result<Prepared> {
+    pub(crate) fn prepare_peek(&self, charge: Charge, permit: bool, describes: bool) -> Result<Prepared> {
         let policy = &self.inner.policy;
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(&charge, permit, None),
             StateLocation::Memory { .. } => {
                 let now = self.now();
                 let argument = if permit { "estimate" } else { "cost" };
-                let peek = |state: &mut State| state.peek(policy, now, argument, &charge);
+                let peek = |state: &mut State| {
+                    let reply = state.peek(policy, now, argument, &charge)?;
+                    Ok(if describes { state.describe(policy, &charge, reply) } else { reply })
+                };
                 let reply = if self.is_unused() { peek(&mut State::default()) } else { self.on_state(now, peek)? }?;
                 Ok(decided(reply.decision(policy, &charge, None)))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::peek(&self.inner.policy, keys, charge, permit, self.test_time())))
+                Ok(Prepared::Call(Call::peek(policy, keys, (charge, describes), permit, self.test_time())))
             }
         }
     }

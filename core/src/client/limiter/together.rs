@@ -108,22 +108,23 @@ impl Limiter {
                 let has_lease = limiters.any(|(limiter, charge)| limiter.grants_leases() && charge.most() > 0);
                 let id = if permit.is_some() || has_lease { Some(new_id()?) } else { None };
                 let entry = Entry::without_queue(id.as_deref().unwrap_or_default(), Charge::All(0), permit);
-                self.acquire_of_all(charges, entry)
+                self.acquire_of_all(charges, entry.describing(request.limits))
             }
             Operation::AcquireWithId { request, id, wait } => {
                 check_id(id)?;
                 wait.as_ref().map_or(Ok(()), Wait::check)?;
                 let (charges, permit) = request.charges(&self.policies())?;
-                let (order, queue) = (request.order()?, wait.map(Waiting::from));
-                self.acquire_of_all(charges, Entry { id, charge: Charge::All(0), permit, order, queue })
+                let (order, queue, describes) = (request.order()?, wait.map(Waiting::from), request.limits);
+                self.acquire_of_all(charges, Entry { id, charge: Charge::All(0), permit, order, queue, describes })
             }
             Operation::Peek(request) => {
                 let is_estimate = request.estimate.is_some();
                 // Also for `points`, where other calls must give a cost: a peek charges nothing.
                 let looks = request.cost.is_none() && !is_estimate;
-                let request = if looks { Request::cost(Cost::Units(1)) } else { request };
+                let request = if looks { Request { cost: Some(Cost::Units(1)), ..request } } else { request };
                 let (charges, _) = request.charges(&self.policies())?;
-                self.peek_at_all(&self.parts(charges, is_estimate, None))
+                let parts = Parts { describes: request.limits, ..self.parts(charges, is_estimate, None) };
+                self.peek_at_all(&parts)
             }
             Operation::Debit(cost) => self.debit_all(cost),
             Operation::Correct { permit, actual } => self.correct_all(permit, actual),
@@ -158,6 +159,7 @@ impl Limiter {
             each: self.inner.together.iter().zip(charges).map(part).collect(),
             id: id.map(str::to_owned),
             is_estimate,
+            describes: false,
         }
     }
 
@@ -183,7 +185,7 @@ impl Limiter {
     /// Takes the charges of all limiters for a call, whose id is empty when it has none.
     fn acquire_of_all(&self, charges: Vec<Charge>, entry: Entry<'_>) -> Result<Prepared> {
         let id = Some(entry.id).filter(|id| !id.is_empty());
-        let parts = self.parts(charges, entry.permit.is_some(), id);
+        let parts = Parts { describes: entry.describes, ..self.parts(charges, entry.permit.is_some(), id) };
         if let Some(decision) = self.decided_without_state(&parts) {
             return Ok(decided(decision));
         }
@@ -301,7 +303,12 @@ impl Limiter {
             }
         }
         let before: Vec<Statistics> = members.iter().map(|member| member.state.statistics).collect();
-        let result = run(&mut members);
+        let mut result = run(&mut members);
+        if let (Ok(replies), true) = (&mut result, parts.describes) {
+            for (member, reply) in members.iter().zip(replies) {
+                *reply = member.state.describe(member.policy, &member.charge, reply.clone());
+            }
+        }
         for (member, before) in members.iter_mut().zip(before) {
             limiters[member.place].count_since(member.state, &before);
         }

@@ -3,7 +3,7 @@
 -- functions of the queue and of the verbs are made.
 --
 -- REQUIRES: dry_run DAMAGED min max limit_count verb units id register_limiter now overrides ctx evaluate own_units
--- REQUIRES: limit_exceeded_by add_statistic write_state append_to_logs keep_skew in_mode count_refusal write_overrides
+-- REQUIRES: describes describe limit_exceeded_by add_statistic write_state append_to_logs keep_skew in_mode count_refusal write_overrides
 -- PROVIDES: nothing
 
 if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
@@ -23,6 +23,7 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
     end
   end
   local index, wait, remaining, reset, rate = evaluate(asked, ahead, verb ~= 'peek' and own_units or nil, now)
+  local numbers = describes and describe(wait)
   if ctx.damaged then
     return redis.error_reply(DAMAGED)
   end
@@ -66,8 +67,12 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
     register_limiter(now)
   end
   local is_overridden = overrides and overrides.own
-  return {
+  local reply = {
     status, index, remaining, wait, reset, now,
     is_overridden and (index < limit_count and ctx.limits[index + 1].a or 0),
   }
+  if numbers then
+    reply[#reply + 1] = numbers
+  end
+  return reply
 end

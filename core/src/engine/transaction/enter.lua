@@ -1,7 +1,7 @@
 -- Acquire with an id: grants, queues or refuses. Twin of enter.rs.
 --
--- REQUIRES: dry_run MAX_REMOVALS MAX DAMAGED call format min max limit_count verb_at verb units costs id register_limiter
--- REQUIRES: now overrides LATE_RELEASE unpack ctx handlers evaluate own_units limit_exceeded_by add_statistic expiry
+-- REQUIRES: dry_run MAX_REMOVALS MAX DAMAGED call format min max limit_count verb_at verb units describes costs id
+-- REQUIRES: register_limiter describe now overrides LATE_RELEASE unpack ctx handlers evaluate own_units limit_exceeded_by add_statistic expiry
 -- REQUIRES: write_state append_to_logs keep_skew in_mode count_refusal MAX_CHECKED_TICKETS LEASE permits_key queue_key
 -- REQUIRES: records_key read_ticket caller_ticket own_tags records_expiry write_ticket remove_ticket load_ahead
 -- REQUIRES: advance_queue to_text adopt_levels write_queue_summary find_lease LEVEL tickets_before count_turn join_queue
@@ -11,12 +11,17 @@ if verb == 'acquire' then
   function handlers.acquire()
     local MAX_TICKETS, RECHECK, MIN_POLL, MAX_TURNS, CALLED_RECHECK = 100000, 5000000, 50000, 1000, 60000000
     local MAX_PERMITS, MAX_RECLAIMED = 100000, 1000
+    local numbers = nil
     local function reply(status, index, remaining, wait, reset, lease, fencing_token, number, position, ready, granted_at, charged)
-      return {
+      local list = {
         status, index, remaining, wait, reset, now, lease or 0, fencing_token or 0, number or 0, position or 0, ready or -1,
         granted_at or 0, charged or 0,
         overrides and overrides.own and (index < limit_count and ctx.limits[index + 1].a or 0),
       }
+      if numbers then
+        list[#list + 1] = numbers
+      end
+      return list
     end
 
     local max_wait, claim_timeout, keep, channel, requested = ARGV[verb_at + 7] or '', nil, nil, nil, nil
@@ -38,6 +43,7 @@ if verb == 'acquire' then
         nothing[i] = 0
       end
       local index, _, remaining, reset = evaluate(nothing)
+      numbers = describes and describe(0, true)
       return reply(1, index, remaining, 0, reset, lease_end - now, (recorded_token or lease_limit.level) + 0, 0, 0, -1,
         (recorded_at or 0) + 0, tonumber(charged or 0) or charged)
     end
@@ -58,6 +64,10 @@ if verb == 'acquire' then
     local index, wait, remaining, reset, rate = evaluate(own_units, nil, own_units)
     local status
     if units == 0 then
+      numbers = describes and describe(wait)
+      if ctx.damaged then
+        return redis.error_reply(DAMAGED)
+      end
       keep_skew()
       status = wait == 0 and 1 or 0
       if in_mode then
@@ -137,6 +147,7 @@ if verb == 'acquire' then
         wait = wait < MAX and min(wait, max(first_expiry - now, 1)) or wait
       end
     end
+    numbers = describes and describe(wait)
     if ctx.damaged then
       return redis.error_reply(DAMAGED)
     end

@@ -34,15 +34,7 @@ impl State {
     fn inspected_limit(&self, policy: &Policy, i: usize, now: u64) -> InspectedLimit {
         let (limit, overrides) = (&policy.limits()[i], self.overrides.as_deref());
         let check = self.check(policy, i, now, Some(1), 0);
-        let mut wait = check.wait.min(MAX_TIME.0);
-        if wait > 0 && limit.amount() == 0 {
-            // No release makes room, and no time.
-            wait = MAX_TIME.0;
-        }
-        if let Some(end) = overrides.and_then(|overrides| overrides.end(limit, now)) {
-            // The override ends earlier, and another limit applies then.
-            wait = wait.min(end - now);
-        }
+        let wait = self.wait_at(limit, check.wait, false, now);
         InspectedLimit {
             label: limit.label().clone(),
             kind: limit.kind(),

@@ -47,6 +47,9 @@ pub(super) const LEASE_ENDED: u64 = 5;
 /// The status of a renewal that restarted the duration of the lease.
 pub(super) const LEASE_RENEWED: u64 = 9;
 
+/// The units of a call that takes none.
+const NOTHING: &str = "0";
+
 /// The maximum number of resends of one call after redirections or while its slot is being moved.
 const MAX_STEPS: u8 = 8;
 
@@ -78,8 +81,8 @@ pub(super) enum Expects {
         policy: Arc<Policy>,
         /// The id of a call whose grant returns a permit.
         permit: Option<String>,
-        /// Keys and time of a call without an id, in case it must be repeated with one.
-        retry_with_id: Option<(Arc<Keys>, Option<Micros>)>,
+        /// What a call without an id needs in case it must be repeated with one.
+        retry_with_id: Option<Repeat>,
         /// Boxed, because a call is moved often.
         charge: Box<Charge>,
         /// Whether the charge is an estimate, for the message that it exceeds a limit's capacity.
@@ -106,6 +109,13 @@ pub(super) enum Expects {
     Page(Box<PartialPage>),
 }
 
+/// What a call without an id needs to be repeated with one.
+pub(super) struct Repeat {
+    keys: Arc<Keys>,
+    at: Option<Micros>,
+    describes: bool,
+}
+
 /// The result of a call on one connection. [`Redis::next`](super::Redis::next) returns what follows from it.
 #[derive(Debug)]
 pub enum CallOutcome {
@@ -130,17 +140,17 @@ pub(crate) enum Step {
 }
 
 impl Call {
-    /// Creates a call without an id. `listed` holds the time to live and the entry for the list of limiters when the
-    /// entry is due.
+    /// Creates a call without an id, whose reply describes each limit if it says so. `listed` holds the time to live and
+    /// the entry for the list of limiters when the entry is due.
     pub(crate) fn acquire(
         policy: &Arc<Policy>,
         keys: &Arc<Keys>,
-        charge: Charge,
+        (charge, describes): (Charge, bool),
         at: Option<Micros>,
         listed: Option<(Micros, String)>,
     ) -> Self {
-        let bytes = without_id(keys, b"acquire", &charge, at, listed);
-        let (policy, retry_with_id) = (policy.clone(), Some((keys.clone(), at)));
+        let bytes = without_id(keys, b"acquire", &described(&charge, describes), at, listed);
+        let (policy, retry_with_id) = (policy.clone(), Some(Repeat { keys: keys.clone(), at, describes }));
         Self::new(
             keys,
             bytes,
@@ -159,15 +169,21 @@ impl Call {
         let arguments = keys.with_id(listed.is_some());
         let words = entry_words(entry, listed);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let bytes = invocation(arguments, b"acquire", &entry.charge, at, &words);
+        let bytes = invocation(arguments, b"acquire", &described(&entry.charge, entry.describes), at, &words);
         let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
         let permit = keeps.then(|| entry.id.to_owned());
         let (policy, charge, estimate) = (policy.clone(), entry.charge.into(), entry.permit.is_some());
         Self::new(keys, bytes, Expects::Decision { policy, permit, retry_with_id: None, charge, estimate })
     }
 
-    pub(crate) fn peek(policy: &Arc<Policy>, keys: &Keys, charge: Charge, estimate: bool, at: Option<Micros>) -> Self {
-        let bytes = invocation(keys.without_id(false), b"peek", &charge, at, &[]);
+    pub(crate) fn peek(
+        policy: &Arc<Policy>,
+        keys: &Keys,
+        (charge, describes): (Charge, bool),
+        estimate: bool,
+        at: Option<Micros>,
+    ) -> Self {
+        let bytes = invocation(keys.without_id(false), b"peek", &described(&charge, describes), at, &[]);
         let policy = policy.clone();
         Self::new(
             keys,
@@ -183,7 +199,7 @@ impl Call {
         at: Option<Micros>,
         listed: Option<(Micros, String)>,
     ) -> Self {
-        let bytes = without_id(keys, b"debit", &charge, at, listed);
+        let bytes = without_id(keys, b"debit", &charge.to_string(), at, listed);
         let expects = Expects::Decision {
             policy: policy.clone(),
             permit: None,
@@ -205,7 +221,11 @@ impl Call {
     ) -> Self {
         let words = [permit.to_string(), permit.granted_at.to_string(), charged.to_string(), policy.refunds()];
         let words = words.each_ref().map(String::as_str);
-        Self::new(keys, invocation(keys.with_permit(), b"correct", &actual, at, &words), Expects::Settlement)
+        Self::new(
+            keys,
+            invocation(keys.with_permit(), b"correct", &actual.to_string(), at, &words),
+            Expects::Settlement,
+        )
     }
 
     /// Creates an extension. `charged` and `units` are in the order of the policy.
@@ -219,34 +239,35 @@ impl Call {
     ) -> Self {
         let id = permit.to_string();
         let words = [id.clone(), permit.granted_at.to_string(), charged.to_string()];
-        let command = invocation(keys.with_permit(), b"extend", &units, at, &words.each_ref().map(String::as_str));
+        let command =
+            invocation(keys.with_permit(), b"extend", &units.to_string(), at, &words.each_ref().map(String::as_str));
         Self::new(keys, command, Expects::Extension { policy: policy.clone(), permit: id, units: units.into() })
     }
 
     pub(crate) fn release(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
         let words = [permit.id, &granted_at];
-        let with_leases = Some(invocation(keys.with_leases(), b"release", &Charge::All(0), at, &words).into());
-        Self { with_leases, ..Self::verb(keys, b"release", &Charge::All(0), at, &words, Expects::Settlement) }
+        let with_leases = Some(invocation(keys.with_leases(), b"release", NOTHING, at, &words).into());
+        Self { with_leases, ..Self::verb(keys, b"release", at, &words, Expects::Settlement) }
     }
 
     pub(crate) fn renew(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
         let granted_at = permit.granted_at.to_string();
         let words = [permit.id, &granted_at];
-        Self::new(keys, invocation(keys.with_leases(), b"renew", &Charge::All(0), at, &words), Expects::Renewal)
+        Self::new(keys, invocation(keys.with_leases(), b"renew", NOTHING, at, &words), Expects::Renewal)
     }
 
     pub(crate) fn cancel(keys: &Keys, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
         let words = [id, if gave_up { "1" } else { "" }];
-        Self::verb(keys, b"cancel", &Charge::All(0), at, &words, Expects::Settlement)
+        Self::verb(keys, b"cancel", at, &words, Expects::Settlement)
     }
 
     pub(crate) fn ready(keys: &Keys, count: u64, at: Option<Micros>) -> Self {
-        Self::verb(keys, b"ready", &Charge::All(0), at, &["", &count.to_string()], Expects::Ready)
+        Self::verb(keys, b"ready", at, &["", &count.to_string()], Expects::Ready)
     }
 
     pub(crate) fn statistics(keys: &Keys, at: Option<Micros>) -> Self {
-        Self::new(keys, invocation(&keys.all(), b"statistics", &Charge::All(0), at, &[""]), Expects::Statistics)
+        Self::new(keys, invocation(&keys.all(), b"statistics", NOTHING, at, &[""]), Expects::Statistics)
     }
 
     /// Creates the next call for the statistics of all keys of a keyed limiter.
@@ -284,7 +305,7 @@ impl Call {
         }
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let expects = Expects::Learned(Box::new(PendingReport::new(report, policy)));
-        let command = invocation(keys.with_permit(), b"learn", &actual.unwrap_or_default(), at, &words);
+        let command = invocation(keys.with_permit(), b"learn", &actual.unwrap_or_default().to_string(), at, &words);
         Ok(Self::new(keys, command, expects))
     }
 
@@ -307,17 +328,17 @@ impl Call {
             }
         };
         let words = ["", &words[0], &words[1], &words[2]];
-        Self::verb(keys, b"control", &Charge::All(0), at, &words, Expects::RuntimeState)
+        Self::verb(keys, b"control", at, &words, Expects::RuntimeState)
     }
 
     pub(crate) fn inspect(keys: &Keys, policy: Arc<Policy>, page: Page, at: Option<Micros>) -> Self {
         let words = ["", &page.offset.to_string(), &page.count.to_string()];
-        let command = invocation(&keys.all(), b"inspect", &Charge::All(0), at, &words);
+        let command = invocation(&keys.all(), b"inspect", NOTHING, at, &words);
         Self::new(keys, command, Expects::Inspection(policy))
     }
 
     pub(crate) fn reset(keys: &Keys) -> Self {
-        Self::new(keys, invocation(&keys.all(), b"reset", &Charge::All(0), None, &[]), Expects::Reset)
+        Self::new(keys, invocation(&keys.all(), b"reset", NOTHING, None, &[]), Expects::Reset)
     }
 
     /// Creates a call that reads one page of the limiter list of a tag.
@@ -332,8 +353,8 @@ impl Call {
         Self::with_slot(slot, Command::new(bytes), Expects::Page(Box::new(page)))
     }
 
-    fn verb(keys: &Keys, verb: &[u8], charge: &Charge, at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
-        Self::new(keys, invocation(keys.with_id(false), verb, charge, at, words), expects)
+    fn verb(keys: &Keys, verb: &[u8], at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
+        Self::new(keys, invocation(keys.with_id(false), verb, NOTHING, at, words), expects)
     }
 
     fn new(keys: &Keys, command: Command, expects: Expects) -> Self {
@@ -436,12 +457,13 @@ impl Call {
                         None => Step::Again(Self { asking: self.asking, ..plain.whole() }),
                     };
                 }
-                (Expects::Decision { policy, retry_with_id: Some((keys, at)), charge, .. }, Value::Array(items))
+                (Expects::Decision { policy, retry_with_id: Some(repeat), charge, .. }, Value::Array(items))
                     if items.first() == Some(&Value::Integer(NEEDS_ID)) =>
                 {
                     return match new_id() {
                         Ok(id) => {
-                            let entry = Entry::without_queue(&id, **charge, None);
+                            let Repeat { keys, at, describes } = repeat;
+                            let entry = Entry::without_queue(&id, **charge, None).describing(*describes);
                             Step::Again(Self { asking: self.asking, ..Self::enter(policy, keys, &entry, *at, None) })
                         }
                         Err(error) => Step::Done(CallOutcome::Answered(Err(error))),
@@ -589,20 +611,19 @@ pub(super) fn entry_words(entry: &Entry<'_>, listed: Option<(Micros, String)>) -
     words
 }
 
+/// Returns the units of a call as its script takes them, with the mark of one whose reply describes each limit.
+pub(super) fn described(charge: &Charge, describes: bool) -> String {
+    if describes { format!("?{charge}") } else { charge.to_string() }
+}
+
 /// Encodes a call without an id, which adds the limiter to the list when its entry is due.
-fn without_id(
-    keys: &Keys,
-    verb: &[u8],
-    charge: &Charge,
-    at: Option<Micros>,
-    listed: Option<(Micros, String)>,
-) -> Command {
+fn without_id(keys: &Keys, verb: &[u8], units: &str, at: Option<Micros>, listed: Option<(Micros, String)>) -> Command {
     match listed {
-        None => invocation(keys.without_id(false), verb, charge, at, &[]),
+        None => invocation(keys.without_id(false), verb, units, at, &[]),
         Some(listed) => {
             let words = listed_words(listed);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            invocation(keys.without_id(true), verb, charge, at, &words)
+            invocation(keys.without_id(true), verb, units, at, &words)
         }
     }
 }
@@ -613,7 +634,7 @@ pub(super) fn listed_words((ttl, entry): (Micros, String)) -> Vec<String> {
 }
 
 /// Encodes the arguments in the order that `engine/state.lua` defines. `more` begins with the id.
-fn invocation(arguments: &FixedArguments, verb: &[u8], charge: &Charge, at: Option<Micros>, more: &[&str]) -> Command {
+fn invocation(arguments: &FixedArguments, verb: &[u8], units: &str, at: Option<Micros>, more: &[&str]) -> Command {
     let timed = usize::from(at.is_some() || !more.is_empty());
     let mut bytes = Vec::with_capacity(arguments.bytes.len() + 192);
     // EVALSHA and digest, the fixed arguments, verb and units, then time and `more`.
@@ -623,7 +644,7 @@ fn invocation(arguments: &FixedArguments, verb: &[u8], charge: &Charge, at: Opti
     let start = bytes.len();
     bytes.extend_from_slice(&arguments.bytes);
     word(&mut bytes, verb);
-    word(&mut bytes, charge.to_string().as_bytes());
+    word(&mut bytes, units.as_bytes());
     match at {
         Some(at) => word(&mut bytes, at.0.to_string().as_bytes()),
         None if more.is_empty() => {}

@@ -214,10 +214,11 @@ impl PlainCall {
     pub(super) fn whole(&self) -> Call {
         let Self { policy, keys, charge, at, entry } = self;
         let charge = **charge;
-        let Some(entry) = entry else { return Call::acquire(policy, keys, charge, *at, None) };
+        let Some(entry) = entry else { return Call::acquire(policy, keys, (charge, false), *at, None) };
         let queue = entry.queue.as_ref().map(|(waiting, channel)| Waiting { channel, ..*waiting });
         let order = Order { share: &entry.share, ..entry.order };
-        Call::enter(policy, keys, &Entry { id: &entry.id, charge, permit: entry.permit, order, queue }, *at, None)
+        let whole = Entry { id: &entry.id, charge, permit: entry.permit, order, queue, describes: false };
+        Call::enter(policy, keys, &whole, *at, None)
     }
 
     /// Returns the answer to a call that was plain; `None` for one that must queue.
@@ -237,7 +238,8 @@ impl PlainCall {
 
 impl KeptEntry {
     pub(super) fn new(entry: &Entry<'_>) -> Self {
-        let Entry { id, charge: _, permit, order, queue } = *entry;
+        // One that describes its limits is not plain.
+        let Entry { id, charge: _, permit, order, queue, describes: _ } = *entry;
         Self {
             id: id.to_owned(),
             permit,

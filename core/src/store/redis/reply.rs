@@ -6,7 +6,7 @@ use crate::base::charge::Charge;
 use crate::base::error::{Cause, Error, Result};
 use crate::base::micros::Micros;
 use crate::engine::budget::ReportOutcome;
-use crate::engine::reply::{Extended, LeaseAndTicket, Reply};
+use crate::engine::reply::{Extended, LeaseAndTicket, LimitNumbers, Reply};
 use crate::model::decision::Status;
 use crate::model::label::too_many_labels;
 use crate::model::limit::Limit;
@@ -22,6 +22,10 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
     let natural = |i: usize| {
         let number = items.get(i).and_then(integer);
         number.and_then(|number| u64::try_from(number).ok()).ok_or_else(garbled)
+    };
+    let (items, limits) = match items {
+        [items @ .., Value::Array(limits)] => (items, limit_numbers(limits)?),
+        items => (items, Box::default()),
     };
     if !matches!(items.len(), 6 | 7 | 13 | 14) {
         return Err(garbled());
@@ -58,7 +62,21 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
         at: natural(5)?,
         amount: if matches!(items.len(), 7 | 14) { Some(natural(items.len() - 1)?) } else { None },
         lease_and_ticket,
+        limits,
     })
+}
+
+/// Decodes the numbers of each limit.
+fn limit_numbers(items: &[Value]) -> Result<Box<[LimitNumbers]>> {
+    let numbers = parse_u64s(items);
+    if numbers.len() != items.len() || numbers.len() % 4 != 0 {
+        return Err(garbled());
+    }
+    let of_limit = |numbers: &[u64]| match *numbers {
+        [amount, remaining, wait, reset] => LimitNumbers { amount, remaining, wait, reset },
+        _ => LimitNumbers::default(),
+    };
+    Ok(numbers.chunks(4).map(of_limit).collect())
 }
 
 /// Decodes the reply to an extension: a decision with the whole charge behind the time, or why the permit is not open.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::call::{
-    Call, EXCEEDS_CAPACITY, Expects, LEASE_ENDED, LEASE_RENEWED, NEEDS_ID, entry_words, exceeded, listed_words,
+    Call, EXCEEDS_CAPACITY, Expects, LEASE_ENDED, LEASE_RENEWED, NEEDS_ID, described, entry_words, exceeded,
+    listed_words,
 };
 use super::command::Command;
 use super::keys::{FixedArguments, Keys};
@@ -37,7 +38,7 @@ pub(super) enum Together {
 /// The part of a call that one limiter gets.
 struct Member<'a> {
     arguments: &'a FixedArguments,
-    charge: Charge,
+    units: String,
     words: Vec<String>,
 }
 
@@ -59,7 +60,7 @@ impl Call {
     ) -> Self {
         let members = parts.with_state().zip(keys).zip(listed).map(|((part, keys), listed)| Member {
             arguments: keys.without_id(listed.is_some()),
-            charge: part.charge,
+            units: described(&part.charge, parts.describes),
             words: listed.map(listed_words).unwrap_or_default(),
         });
         let command = invocation(verb, &members.collect::<Vec<_>>(), at);
@@ -83,7 +84,7 @@ impl Call {
             });
             Member {
                 arguments: keys.with_id(listed.is_some()),
-                charge: part.charge,
+                units: described(&part.charge, parts.describes),
                 words: entry_words(&Entry { queue, ..*entry }, listed),
             }
         });
@@ -118,10 +119,10 @@ impl Call {
         arguments: impl Fn(&Keys) -> &FixedArguments,
         expects: Together,
     ) -> Self {
-        let member = |settled: &Settled| (settled.charge, settled.words.clone());
-        let members = settled.iter().map(|it| {
-            let (charge, words) = member(it);
-            Member { arguments: arguments(&it.keys), charge, words }
+        let members = settled.iter().map(|it| Member {
+            arguments: arguments(&it.keys),
+            units: it.charge.to_string(),
+            words: it.words.clone(),
         });
         let command = invocation(verb, &members.collect::<Vec<_>>(), at);
         let keys: Vec<Arc<Keys>> = settled.iter().map(|settled| settled.keys.clone()).collect();
@@ -210,7 +211,7 @@ fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> Comman
     let mut arguments = Vec::new();
     let (mut key_count, mut words, mut starts) = (0, 0, Vec::with_capacity(members.len()));
     let time = at.map(|at| at.0.to_string()).unwrap_or_default();
-    for Member { arguments: fixed, charge, words: more } in members {
+    for Member { arguments: fixed, units, words: more } in members {
         key_count += fixed.keys;
         keys.extend_from_slice(&fixed.bytes[fixed.keys_at.clone()]);
         // The limits, then verb, units, time and the other words.
@@ -222,7 +223,7 @@ fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> Comman
         starts.push(arguments.len());
         arguments.extend_from_slice(&fixed.bytes[fixed.keys_at.end..]);
         word(&mut arguments, verb);
-        word(&mut arguments, charge.to_string().as_bytes());
+        word(&mut arguments, units.as_bytes());
         word(&mut arguments, time.as_bytes());
         for text in more {
             word(&mut arguments, text.as_bytes());

@@ -148,8 +148,8 @@ pub const ENTER: &[Mutant] = &[
     ),
     (
         "enter: a call of cost 0 is queued or refused",
-        "if units == 0 then\n      keep_skew()",
-        "if false then\n      keep_skew()",
+        "    if units == 0 then\n      numbers = describes and describe(wait)",
+        "    if false then\n      numbers = describes and describe(wait)",
     ),
     (
         "enter: a job does not recheck before its grant is due",
@@ -265,8 +265,8 @@ pub const ENTER: &[Mutant] = &[
     ),
     (
         "check: a damaged log or lease is used by a caller with an id",
-        "end\n    if ctx.damaged then\n      return redis.error_reply(DAMAGED)\n    end\n\n    local is_full",
-        "end\n\n    local is_full",
+        "    if ctx.damaged then\n      return redis.error_reply(DAMAGED)\n    end\n\n    local is_full",
+        "\n    local is_full",
     ),
     (
         "enter: the wait ignores the expiry of tickets ahead",

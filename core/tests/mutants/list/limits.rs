@@ -282,6 +282,21 @@ pub const LIMITS: &[Mutant] = &[
     ("costs: the loads in the state are not read", "  ctx.queued[tag] = min(load + 0, MAX)\n", ""),
 ];
 
+pub const DESCRIBE: &[Mutant] = &[
+    (
+        "describe: a refused call is described as if it took",
+        "local takes = wait == 0 and units > 0",
+        "local takes = units > 0",
+    ),
+    ("describe: a peek takes", " and verb == 'acquire' and not dry_run", " and not dry_run"),
+    (
+        "describe: a grant is described as it was before",
+        "takes and own_units or nil, nil, numbers",
+        "nil, nil, numbers",
+    ),
+    ("describe: a call that holds its lease takes another", "if is_held then", "if false then"),
+];
+
 pub const WITHOUT_ID: &[Mutant] = &[
     (
         "new calls: a new call passes before the queue",

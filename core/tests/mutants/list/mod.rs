@@ -37,7 +37,7 @@ macro_rules! lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 24] = [
+pub const FILES: [Lua; 25] = [
     lua!("engine/one_limiter.lua", &[]),
     lua!("limits/bucket.lua", arithmetic::BUCKET),
     lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
@@ -48,6 +48,7 @@ pub const FILES: [Lua; 24] = [
     lua!("engine/overrides.lua", state::OVERRIDES),
     lua!("engine/fast_path.lua", fast_path::FAST_PATH),
     lua!("engine/limits.lua", limits::LIMITS),
+    lua!("engine/describe.lua", limits::DESCRIBE),
     lua!("engine/transaction/refusal.lua", refusal::REFUSAL),
     lua!("engine/transaction/acquire.lua", limits::WITHOUT_ID),
     lua!("engine/transaction/queue.lua", queue::QUEUE),
