@@ -489,6 +489,29 @@ export interface RuntimeState {
   readonly learned: SettingsByLabel;
 }
 
+/** One limit after a decision, by itself: a pause and the calls ahead in the queue do not count. Frozen. */
+export interface DecisionLimit {
+  /** Of limiters that decide together the name of the one that has the limit, otherwise `null`. */
+  readonly limiter: string | null;
+  /** The label. */
+  readonly label: string;
+  /** The limit or capacity in units, 1 for a throttle. */
+  readonly limit: number;
+  /** The units that can be taken right after the decision. */
+  readonly remaining: number;
+  /**
+   * How long this limit holds the call up, in whole milliseconds, rounded up; 0 when it does not, as after a grant; `null`
+   * when unknown.
+   */
+  readonly retryAfterMs: number | null;
+  /** The same in microseconds, exact. */
+  readonly retryAfterUs: number | null;
+  /** The time until the full limit is available again, in whole milliseconds, rounded up; `null` when unknown. */
+  readonly resetAfterMs: number | null;
+  /** The same in microseconds, exact. */
+  readonly resetAfterUs: number | null;
+}
+
 /** The fields of a decision that all packages have. */
 export interface BaseDecision {
   /** `"queued"`: the call has a ticket; retry after `retryAfterMs`. `"no_ticket"`: `claim` found no ticket. */
@@ -524,6 +547,8 @@ export interface BaseDecision {
   readonly resetAfterUs: number | null;
   /** The label of the limit that these values describe; `null` for a pause, and without a limit. */
   readonly label: string | null;
+  /** Each limit, in the order of the policy, for a call with `limits: true`; otherwise empty, as where no store decided. */
+  readonly limits: readonly DecisionLimit[];
   /** Of limiters that decide together the name of the one that these values describe, otherwise `null`. */
   readonly limiter: string | null;
   /** The store's time of the decision in microseconds since 1970; 0 when the store was not used. */

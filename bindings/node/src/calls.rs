@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use paddlegate::store::redis::{Address, Call, CallOutcome, Completion, ConnectionState, Next, Redis};
 use paddlegate::{
-    Action, Admission, Answer, Error, Extension, Fallback, Inspection, LIMITERS_PER_PAGE, Learned, LimiterInfo, Micros,
-    MultiStep, OnLimit, Procedure, RuntimeState, Wakeup, WakeupListener,
+    Action, Admission, Answer, DecisionLimit, Error, Extension, Fallback, Inspection, LIMITERS_PER_PAGE, Learned,
+    LimiterInfo, Micros, MultiStep, OnLimit, Procedure, RuntimeState, Wakeup, WakeupListener,
 };
 
 pub(crate) use begin::picked;
@@ -50,6 +50,7 @@ pub(crate) struct Calls {
     ready: HashMap<u64, Vec<String>>,
     /// Inspections, until JavaScript reads them.
     inspections: HashMap<u64, Box<Inspection>>,
+    decision_limits: HashMap<u64, Vec<DecisionLimit>>,
     /// Actions for jobs, until JavaScript reads them.
     admissions: HashMap<u64, (Action, Option<Micros>)>,
     /// A procedure of several operations, until JavaScript reads it.
@@ -95,6 +96,7 @@ impl Calls {
             learned: HashMap::new(),
             ready: HashMap::new(),
             inspections: HashMap::new(),
+            decision_limits: HashMap::new(),
             admissions: HashMap::new(),
             started: None,
             listener: None,
@@ -233,6 +235,11 @@ impl Calls {
         self.limiters.remove(&ticket)
     }
 
+    /// Returns the limits of the decision in the last call's answer.
+    pub(crate) fn limits_of(&mut self, ticket: u64) -> Vec<DecisionLimit> {
+        self.decision_limits.remove(&ticket).unwrap_or_default()
+    }
+
     /// Returns the error of the last call, or writes the limiter's fallback answer to the first row.
     pub(crate) fn failure(&mut self, ticket: u64) -> paddlegate::Result<()> {
         let defect = || Err(Error::internal("a failed call left no error"));
@@ -302,6 +309,9 @@ impl Calls {
             Answer::Decision(decision) => {
                 self.texts.extend(decision.permit.map(|permit| (ticket, permit)));
                 self.limiters.extend(decision.limiter.map(|limiter| (ticket, limiter)));
+                if !decision.limits.is_empty() {
+                    self.decision_limits.insert(ticket, decision.limits);
+                }
             }
             Answer::Settlement(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
             Answer::List(page) => self.lists.extend([(ticket, page.listed)]),
@@ -357,6 +367,7 @@ impl Calls {
     fn clear_last_answers(&mut self) {
         self.texts.clear();
         self.limiters.clear();
+        self.decision_limits.clear();
         self.failures.clear();
     }
 }

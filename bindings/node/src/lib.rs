@@ -8,6 +8,7 @@
 mod admin_request;
 mod calls;
 mod convert;
+mod decision_limit;
 mod gate;
 mod inspection;
 mod link;

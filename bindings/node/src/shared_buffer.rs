@@ -20,7 +20,7 @@ pub(crate) mod input {
     pub(crate) const OPERATION: usize = 0;
     /// Flags for the given values: 1 cost, 2 estimate, 32 settle-within time, 64 priority, 128 weight; and 4: wait in the
     /// queue, 8: the wait timed out, 16: the cost, the estimate, the actual cost or the further units are by label, in an
-    /// argument of the call.
+    /// argument of the call, 256: the decision has each limit.
     pub(crate) const FLAGS: usize = 1;
     /// The cost; the further units of an extension; the most ids that `ready` returns; the length of
     /// a page.
@@ -75,13 +75,17 @@ const HAS_SETTLE_WITHIN: usize = 32;
 const HAS_PRIORITY: usize = 64;
 const HAS_WEIGHT: usize = 128;
 
+/// The flag of a call that asks for each limit.
+const LIMITS: usize = 256;
+
 /// Added to the status of a decision that has a permit, which is the text of the ticket, of a degraded decision, of one
-/// that names its limiter, which is the `limiter_of` of the ticket, and of one that only shadow made: its reason is that of
-/// the refusal.
+/// that names its limiter, which is the `limiter_of` of the ticket, of one that only shadow made: its reason is that of the
+/// refusal, and of one that has each limit, in `limits_of` of the ticket.
 const WITH_PERMIT: u8 = 4;
 const DEGRADED: u8 = 8;
 const WITH_LIMITER: u8 = 16;
 const IN_SHADOW: u8 = 32;
+const WITH_LIMITS: u8 = 64;
 
 /// The type of a row; a decision's fields follow in the order of [`SharedBuffer::decision`].
 #[derive(Clone, Copy)]
@@ -182,6 +186,7 @@ impl SharedBuffer {
             } else {
                 None
             },
+            limits: given & LIMITS != 0,
             ..Request::default()
         };
         request.in_queue(priority, share, weight)
@@ -297,8 +302,9 @@ impl SharedBuffer {
         let degraded = if decision.degraded { DEGRADED } else { 0 };
         let with_limiter = if decision.limiter.is_some() { WITH_LIMITER } else { 0 };
         let in_shadow = if decision.would_refuse.is_some() { IN_SHADOW } else { 0 };
+        let with_limits = if decision.limits.is_empty() { 0 } else { WITH_LIMITS };
         let fields: [f64; ROW - 2] = [
-            f64::from(decision.status as u8 + with_permit + degraded + with_limiter + in_shadow),
+            f64::from(decision.status as u8 + with_permit + degraded + with_limiter + in_shadow + with_limits),
             or_nan(decision.limit),
             or_nan(decision.remaining),
             micros(decision.retry_after),

@@ -17,6 +17,7 @@ use crate::convert::{
     BlockAfterSpec, Code, GivenUnits, LimitSpec, ListedLimiter, LoadedLimiter, UnitsByLabel, limits as limits_of,
     millis, on_unavailable, span, thrown, to_millis,
 };
+use crate::decision_limit::DecisionLimit;
 use crate::gate::Gate;
 use crate::inspection::Inspection;
 use crate::multi_step::MultiStepCall;
@@ -368,6 +369,12 @@ impl Store {
     #[napi(catch_unwind)]
     pub fn limiter_of(&self, ticket: u32) -> Option<String> {
         self.calls.borrow_mut().limiter_of(ticket.into())
+    }
+
+    /// Returns each limit of the decision in the answer to a call, if it asked for them.
+    #[napi(catch_unwind)]
+    pub fn limits_of(&self, ticket: u32) -> Vec<DecisionLimit> {
+        self.calls.borrow_mut().limits_of(ticket.into()).iter().map(DecisionLimit::from).collect()
     }
 
     /// Throws the error of a call, unless its limiter's fallback answered: then the answer is in the first row.

@@ -4,7 +4,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use paddlegate::{Error, Label, Micros, Reason, Status, Ticket};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
+use crate::decision_limit::{DecisionLimit, LimitFields, fields_of, restore_limit, shown};
 use crate::error::Result;
 
 /// The result of one call. True when the call was granted, otherwise false.
@@ -25,7 +27,7 @@ type Fields = (
     Option<String>,
     (Option<u64>, Option<u64>),
     Option<(u64, u64, Option<u64>)>,
-    bool,
+    (bool, Vec<LimitFields>),
 );
 
 #[pymethods]
@@ -146,6 +148,14 @@ impl Decision {
         self.0.degraded
     }
 
+    /// Each limit after this decision, in the order of the policy, for a call with `limits=True`.
+    ///
+    /// Otherwise empty, as where no store decided.
+    #[getter]
+    fn limits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.0.limits.iter().cloned().map(DecisionLimit))
+    }
+
     fn __bool__(&self) -> bool {
         self.0.allowed()
     }
@@ -173,7 +183,7 @@ impl Decision {
             it.permit.clone(),
             (micros(it.lease), it.fencing_token),
             it.ticket.map(|ticket| (ticket.number, ticket.position, micros(ticket.ready_after))),
-            it.degraded,
+            (it.degraded, it.limits.iter().map(fields_of).collect()),
         );
         Ok((py.import("paddlegate._native")?.getattr("restore")?, (fields,)))
     }
@@ -189,10 +199,9 @@ impl Decision {
         let of_several = it.limiter.as_ref().map(|_| "limiter");
         let leased = it.lease.iter().flat_map(|_| LEASED);
         let queued = it.ticket.iter().flat_map(|_| QUEUED);
-        let show = |name: &str| Ok(format!("{name}={}", slf.getattr(name)?.repr()?));
-        let shown = ALWAYS.into_iter().chain(in_shadow).chain(of_several).chain(leased).chain(queued).chain(degraded);
-        let shown: PyResult<Vec<_>> = shown.map(show).collect();
-        Ok(format!("Decision({})", shown?.join(", ")))
+        let limits = (!it.limits.is_empty()).then_some("limits");
+        let names = ALWAYS.into_iter().chain(in_shadow).chain(of_several).chain(leased).chain(queued);
+        shown(slf, names.chain(degraded).chain(limits))
     }
 }
 
@@ -204,6 +213,7 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
     let (status, limit, remaining, retry_after, reset_after, reason, label, at, permit, lease, ticket, degraded) =
         fields;
     let ((reason, would_refuse), (label, limiter), (lease, fencing_token)) = (reason, label, lease);
+    let (degraded, limits) = degraded;
     let why = |name: Option<String>| name.map(|name| Reason::from_name(&name)).transpose();
     let known = ALL.into_iter().find(|known| word(*known) == status);
     Ok(Decision(paddlegate::Decision {
@@ -222,6 +232,7 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
         fencing_token,
         ticket: ticket.map(|(number, position, ready)| Ticket { number, position, ready_after: ready.map(Micros) }),
         degraded,
+        limits: limits.into_iter().map(|limit| Ok(restore_limit(limit)?.0)).collect::<Result<_>>()?,
     }))
 }
 

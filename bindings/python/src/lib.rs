@@ -6,6 +6,7 @@ mod argument;
 mod call;
 mod cost;
 mod decision;
+mod decision_limit;
 mod error;
 mod gate;
 mod inspection;
@@ -32,6 +33,8 @@ mod _native {
     use crate::call::{Call, Unfinished};
     #[pymodule_export]
     use crate::decision::{Decision, restore};
+    #[pymodule_export]
+    use crate::decision_limit::{DecisionLimit, restore_limit};
     #[pymodule_export]
     use crate::gate::Gate;
     #[pymodule_export]

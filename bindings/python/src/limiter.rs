@@ -239,8 +239,9 @@ impl Limiter {
     /// Charge the call if every limit allows it; never wait and never raise on refusal.
     ///
     /// `cost`, `estimate` and `settle_within` are as in `acquire`. With the `id` of a lease, a
-    /// repeated call is granted and takes nothing.
-    #[pyo3(signature = (cost=None, estimate=None, id=None, *, settle_within=None, key=None))]
+    /// repeated call is granted and takes nothing. With `limits` the decision has each limit.
+    #[pyo3(signature = (cost=None, estimate=None, id=None, *, settle_within=None, key=None, limits=None))]
+    #[allow(clippy::too_many_arguments)]
     fn try_acquire(
         slf: &Bound<'_, Self>,
         cost: OptionalArg,
@@ -248,20 +249,23 @@ impl Limiter {
         id: OptionalArg,
         settle_within: OptionalArg,
         key: OptionalArg,
+        limits: OptionalArg,
     ) -> Result<Decision> {
         let (py, it, estimate) = (slf.py(), slf.get(), (estimate, settle_within));
-        if let (Some(key), None, (None, None), None) = (key, cost, estimate, id)
+        if let (Some(key), None, (None, None), None, None) = (key, cost, estimate, id, limits)
             && let Some(decided) = it.inner.acquire_at_once_with_key(text("key", key)?, &Request::default())
         {
             return Ok(Decision(decided));
         }
         let limiter = it.of_key(key)?;
         if id.is_some() || !it.inner.grants_leases() {
-            return acquire(cost, estimate, id, |operation| decision(it.run(py, &limiter, operation)?));
+            return acquire(cost, estimate, id, limits, |operation| decision(it.run(py, &limiter, operation)?));
         }
         // An exception from a signal handler withholds the decision from the caller, who then cannot release the lease.
         let id = paddlegate::new_id()?;
+        let limits = flag("limits", limits, false)?;
         let answer = with_request(cost, estimate, |request| {
+            let request = Request { limits, ..request };
             it.run(py, &limiter, Operation::AcquireWithId { request, id: &id, wait: None })
         });
         match answer.and_then(|answer| Ok(py.check_signals().map(|()| answer)?)) {
@@ -276,7 +280,8 @@ impl Limiter {
     /// Return what `try_acquire` would return now; change nothing.
     ///
     /// Without a cost it checks one unit, also for a `points` limit.
-    #[pyo3(signature = (cost=None, estimate=None, *, settle_within=None, key=None))]
+    #[pyo3(signature = (cost=None, estimate=None, *, settle_within=None, key=None, limits=None))]
+    #[allow(clippy::too_many_arguments)]
     fn peek(
         &self,
         py: Python<'_>,
@@ -284,10 +289,11 @@ impl Limiter {
         estimate: OptionalArg,
         settle_within: OptionalArg,
         key: OptionalArg,
+        limits: OptionalArg,
     ) -> Result<Decision> {
         let estimate = (estimate, settle_within);
         let limiter = self.of_key(key)?;
-        peek(cost, estimate, |operation| decision(self.run(py, &limiter, operation)?))
+        peek(cost, estimate, limits, |operation| decision(self.run(py, &limiter, operation)?))
     }
 
     /// Charge a cost in any case, up to one whole limit of debt.
@@ -370,7 +376,7 @@ impl Limiter {
     // The asynchronous forms use these with `begin`: each returns the answer, or the call to send to the server. Without
     // `begin` each waits for the server.
 
-    #[pyo3(signature = (begin, cost, estimate, id=None, key=None, settle_within=None))]
+    #[pyo3(signature = (begin, cost, estimate, id=None, key=None, settle_within=None, limits=None))]
     #[allow(clippy::too_many_arguments)]
     fn _acquire<'py>(
         &self,
@@ -381,8 +387,9 @@ impl Limiter {
         id: OptionalArg,
         key: OptionalArg,
         settle_within: OptionalArg,
+        limits: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        acquire(cost, (estimate, settle_within), id, |operation| self.start(py, begin, key, operation))
+        acquire(cost, (estimate, settle_within), id, limits, |operation| self.start(py, begin, key, operation))
     }
 
     #[pyo3(signature = (
@@ -437,6 +444,7 @@ impl Limiter {
         admit(cost, estimate, id, how, order, |operation| self.start(py, begin, key, operation))
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn _peek<'py>(
         &self,
         py: Python<'py>,
@@ -445,8 +453,9 @@ impl Limiter {
         estimate: OptionalArg,
         key: OptionalArg,
         settle_within: OptionalArg,
+        limits: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
-        peek(cost, (estimate, settle_within), |operation| self.start(py, begin, key, operation))
+        peek(cost, (estimate, settle_within), limits, |operation| self.start(py, begin, key, operation))
     }
 
     fn _debit<'py>(

@@ -1,9 +1,9 @@
 //! Builds operations from Python arguments, and passes each to `run`.
 
-use paddlegate::{Admission, JOB_CLAIM_TIMEOUT, MAX_SPAN, Micros, OnLimit, Operation, Wait};
+use paddlegate::{Admission, JOB_CLAIM_TIMEOUT, MAX_SPAN, Micros, OnLimit, Operation, Request, Wait};
 use pyo3::prelude::*;
 
-use crate::argument::{OptionalArg, permit_id, place, span, text};
+use crate::argument::{OptionalArg, flag, permit_id, place, span, text};
 use crate::cost::{EstimateArgs, with_cost, with_ordered, with_request};
 use crate::error::Result;
 
@@ -15,9 +15,12 @@ pub(crate) fn acquire<T>(
     cost: OptionalArg,
     estimate: EstimateArgs,
     id: OptionalArg,
+    limits: OptionalArg,
     run: impl FnOnce(Operation<'_>) -> Result<T>,
 ) -> Result<T> {
+    let limits = flag("limits", limits, false)?;
     with_request(cost, estimate, |request| {
+        let request = Request { limits, ..request };
         run(match id {
             Some(id) => Operation::AcquireWithId { request, id: text("id", id)?, wait: None },
             None => Operation::Acquire(request),
@@ -58,9 +61,11 @@ pub(crate) fn admit<T>(
 pub(crate) fn peek<T>(
     cost: OptionalArg,
     estimate: EstimateArgs,
+    limits: OptionalArg,
     run: impl FnOnce(Operation<'_>) -> Result<T>,
 ) -> Result<T> {
-    with_request(cost, estimate, |request| run(Operation::Peek(request)))
+    let limits = flag("limits", limits, false)?;
+    with_request(cost, estimate, |request| run(Operation::Peek(Request { limits, ..request })))
 }
 
 pub(crate) fn debit<T>(cost: &Bound<'_, PyAny>, run: impl FnOnce(Operation<'_>) -> Result<T>) -> Result<T> {

@@ -207,13 +207,11 @@ impl<'a> Request<'a> {
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Limit, Micros, Paddlegate, Request, TestClock};
-    /// let clock = TestClock::new(Micros(0))?;
-    /// let limits = [
-    ///     Limit::window(100, Duration::from_secs(60))?.labelled("requests")?,
-    ///     Limit::bucket(5_000, Duration::from_secs(60))?.labelled("tokens")?,
-    /// ];
-    /// let model = Paddlegate::memory_with_clock(&clock).limiter("model", &limits)?;
+    /// # use paddlegate::{Limit, Paddlegate, Policy, Request};
+    /// let minute = Duration::from_secs(60);
+    /// let (requests, tokens) = (Limit::window(100, minute)?, Limit::leaky(5_000, minute)?);
+    /// let policy = Policy::new([requests.labelled("requests")?, tokens.labelled("tokens")?])?;
+    /// let model = Paddlegate::memory().limiter("model", policy)?;
     /// let decision = model.acquire(Request::cost(&[("tokens", 900)]).with_limits())?;
     /// let remaining = decision.limits.iter().map(|limit| (&*limit.label, limit.remaining));
     /// assert_eq!(remaining.collect::<Vec<_>>(), [("requests", 99), ("tokens", 4_100)]);

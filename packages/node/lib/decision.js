@@ -7,6 +7,7 @@ const {
   DEGRADED,
   WITH_LIMITER,
   IN_SHADOW,
+  WITH_LIMITS,
 } = require("./shared-buffer.js");
 const native = require("./native.js");
 
@@ -45,8 +46,31 @@ class Decision {
     this.retryAfterUs = orNull(slots[row + 5]);
     this.resetAfterUs = orNull(slots[row + 6]);
     this.readyAfterUs = orNull(slots[row + 14]);
+    this.limits = code & WITH_LIMITS ? limits(store.limitsOf(ticket)) : NONE;
     Object.freeze(this);
   }
+}
+
+const NONE = Object.freeze([]);
+
+/** Returns the limits of a decision, frozen. */
+function limits(all) {
+  const each = all.map(({ limiter = null, label, limit, remaining, ...times }) => {
+    const { retryAfterUs = null, resetAfterUs = null } = times;
+    const retryAfterMs = wholeMs((retryAfterUs ?? Number.NaN) / 1000);
+    const resetAfterMs = wholeMs((resetAfterUs ?? Number.NaN) / 1000);
+    const inUs = { retryAfterUs, resetAfterUs };
+    return Object.freeze({
+      limiter,
+      label,
+      limit,
+      remaining,
+      retryAfterMs,
+      resetAfterMs,
+      ...inUs,
+    });
+  });
+  return Object.freeze(each);
 }
 
 /** Returns the label with this code; null for 0. */

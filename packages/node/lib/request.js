@@ -16,15 +16,21 @@ const {
   HAS_PRIORITY,
   HAS_WEIGHT,
   BY_LABEL,
+  LIMITS,
   ACQUIRE,
   ACQUIRE_WITH_ID,
   ADMIT,
+  PEEK,
 } = require("./shared-buffer.js");
 const { unitsByLabel } = require("./cost.js");
 const { InvalidError } = require("./errors.js");
 
 /** What the operation in the shared buffer has besides: the units of a cost by label, key and share, otherwise null. */
 const besides = { units: null, key: null, share: null };
+
+/** The operations whose decision may have each limit, for calls that return it. */
+const DECIDES = new Set([ACQUIRE, ACQUIRE_WITH_ID, PEEK]);
+const describes = (operation, others) => others === undefined && DECIDES.has(operation);
 
 /** The operations that may queue. */
 const QUEUES = new Set([ACQUIRE, ACQUIRE_WITH_ID, ADMIT]);
@@ -68,6 +74,10 @@ function request(operation, options, others) {
         settleWithinMs = numeric(value);
         given |= HAS_SETTLE_WITHIN;
         break;
+      case "limits":
+        if (!describes(operation, others)) throw unknown(name, operation, others);
+        if (flag(name, value)) given |= LIMITS;
+        break;
       default:
         if (!QUEUES.has(operation)) throw unknown(name, operation, others);
         if (name === "priority") {
@@ -106,8 +116,9 @@ function writeActual(actual) {
 /** Returns the error for an option that the operation does not have. */
 function unknown(name, operation, others) {
   const queue = QUEUES.has(operation) ? ["priority", "share", "weight"] : [];
+  const limits = describes(operation, others) ? ["limits"] : [];
   const given = others ?? (operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : []);
-  const all = [...given, ...queue, "cost, estimate, settleWithinMs, key and signal"].join(", ");
+  const all = [...given, ...limits, ...queue, "cost, estimate, settleWithinMs, key and signal"].join(", ");
   return new InvalidError(name, `is no option here; there are ${all}`);
 }
 

@@ -80,6 +80,7 @@ module.exports = {
   HAS_SETTLE_WITHIN: 32,
   HAS_PRIORITY: 64,
   HAS_WEIGHT: 128,
+  LIMITS: 256,
 
   /** Values for `QUEUE_POSITION` other than the number of a ticket: the end of the queue, and the existing position. */
   AT_END: Number.NaN,
@@ -93,7 +94,7 @@ module.exports = {
 
   /**
    * The first field of a decision is its status plus these flags: it has a permit; the store did not make it; it names
-   * its limiter; only shadow made it, so that its reason is that of the refusal.
+   * its limiter; only shadow made it, so that its reason is that of the refusal; it has each limit.
    */
   GRANTED: 1,
   STATUS: 3,
@@ -101,4 +102,5 @@ module.exports = {
   DEGRADED: 8,
   WITH_LIMITER: 16,
   IN_SHADOW: 32,
+  WITH_LIMITS: 64,
 };

@@ -46,6 +46,7 @@ for (const [store, pg] of Object.entries(stores)) {
         wouldRefuse: null,
         label: "paused",
         limiter: null,
+        limits: [],
         atUs: 0,
         permit: null,
         leaseMs: null,
@@ -321,8 +322,9 @@ test("an option that is none is told which there are", async () => {
   const ticket = `claimTimeoutMs, waitTimeoutMs, ${queues}`;
   for (const [call, options] of [
     [() => limiter.allow({ identity: "x" }), common],
-    [() => limiter.tryAcquire({ identity: "x" }), `id, ${queues}`],
-    [() => limiter.tryAcquire({ id: "x", identity: "x" }), `id, ${queues}`],
+    [() => limiter.tryAcquire({ identity: "x" }), `id, limits, ${queues}`],
+    [() => limiter.tryAcquire({ id: "x", identity: "x" }), `id, limits, ${queues}`],
+    [() => limiter.peek({ identity: "x" }), `limits, ${common}`],
     [() => limiter.acquire({ identity: "x" }), waiting],
     [() => limiter.withinLimit({ identity: "x", waitTimeoutMs: 0 }, assert.fail), waiting],
     [() => limiter.enqueue("x", { identity: "x" }), ticket],

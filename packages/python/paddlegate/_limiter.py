@@ -197,6 +197,7 @@ class Limiter(Jobs):
         *,
         settle_within: Span | None = None,
         key: str | None = None,
+        limits: bool | None = None,
     ) -> Decision:
         """Like `try_acquire`."""
         # With an id of its own, the lease of a cancelled task can be cancelled.
@@ -204,10 +205,10 @@ class Limiter(Jobs):
         try:
             # In memory the answer is there at once; a coroutine for it takes longer than to decide.
             call_id = generated_id or id
-            answer = self._acquire(True, cost, estimate, call_id, key, settle_within)
+            answer = self._acquire(True, cost, estimate, call_id, key, settle_within, limits)
             if isinstance(answer, Call):
                 answer = await send_first(
-                    self._links, answer, self._acquire, cost, estimate, call_id, key, settle_within
+                    self._links, answer, self._acquire, cost, estimate, call_id, key, settle_within, limits
                 )
         except BaseException as error:
             if generated_id and not isinstance(error, (PaddlegateError, GeneratorExit)):
@@ -242,12 +243,13 @@ class Limiter(Jobs):
         *,
         settle_within: Span | None = None,
         key: str | None = None,
+        limits: bool | None = None,
     ) -> Decision:
         """Like `peek`."""
-        answer = self._peek(True, cost, estimate, key, settle_within)
+        answer = self._peek(True, cost, estimate, key, settle_within, limits)
         if isinstance(answer, Call):
             answer = await send_first(
-                self._links, answer, self._peek, cost, estimate, key, settle_within
+                self._links, answer, self._peek, cost, estimate, key, settle_within, limits
             )
         decision: Decision = answer
         return decision

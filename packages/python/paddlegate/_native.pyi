@@ -21,6 +21,7 @@ __all__ = [
     "AdminRequest",
     "Call",
     "Decision",
+    "DecisionLimit",
     "Gate",
     "Limiter",
     "LimiterOfKey",
@@ -41,6 +42,7 @@ __all__ = [
     "new_id",
     "reconnect_pause",
     "restore",
+    "restore_limit",
     "send_counts",
     "sort_listed",
 ]
@@ -116,6 +118,33 @@ LIMITERS_PER_PAGE: int
 """The number of limiters that a page of the list has at least, but for the last."""
 
 @final
+class DecisionLimit:
+    """One limit after a decision, by itself: a pause and the calls ahead in the queue do not count."""
+
+    @property
+    def limiter(self) -> str | None:
+        """The limiter of several that decide together which has the limit; None for a single one."""
+    @property
+    def label(self) -> str:
+        """The label."""
+    @property
+    def limit(self) -> int:
+        """The units of the limit, 1 for a throttle."""
+    @property
+    def remaining(self) -> int:
+        """The units that can be taken right after the decision."""
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds for which this limit holds the call up, 0 when it does not, as after a grant.
+
+        None when no time is known.
+        """
+    @property
+    def reset_after(self) -> float | None:
+        """Seconds until all units are available again; None when no time is known."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
 class Decision:
     """The result of one call. True when the call was granted, otherwise false."""
 
@@ -183,10 +212,19 @@ class Decision:
     @property
     def degraded(self) -> bool:
         """Whether `on_unavailable` of the limiter decided, because the store could not."""
+    @property
+    def limits(self) -> tuple[DecisionLimit, ...]:
+        """Each limit after this decision, in the order of the policy, for a call with `limits=True`.
+
+        Otherwise empty, as where no store decided.
+        """
     def __bool__(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
+
+def restore_limit(fields: tuple[Any, ...], /) -> DecisionLimit:
+    """Restore a limit of a decision from its pickled fields."""
 
 def restore(fields: tuple[Any, ...], /) -> Decision:
     """Restore a decision from its pickled fields."""
@@ -358,11 +396,12 @@ class Limiter:
         *,
         settle_within: _Span | None = None,
         key: str | None = None,
+        limits: bool | None = None,
     ) -> Decision:
         """Charge the call if every limit allows it; never wait and never raise on refusal.
 
         `cost`, `estimate` and `settle_within` are as in `acquire`. With the `id` of a lease, a
-        repeated call is granted and takes nothing.
+        repeated call is granted and takes nothing. With `limits` the decision has each limit.
         """
     def peek(
         self,
@@ -371,6 +410,7 @@ class Limiter:
         *,
         settle_within: _Span | None = None,
         key: str | None = None,
+        limits: bool | None = None,
     ) -> Decision:
         """Return what `try_acquire` would return now; change nothing.
 
@@ -429,6 +469,7 @@ class Limiter:
         id: str | None = None,
         key: str | None = None,
         settle_within: _Span | None = None,
+        limits: bool | None = None,
     ) -> Any: ...
     def _enter(
         self,
@@ -463,6 +504,7 @@ class Limiter:
         estimate: Cost | None,
         key: str | None,
         settle_within: _Span | None,
+        limits: bool | None,
     ) -> Any: ...
     def _debit(self, begin: bool, cost: Cost, key: str | None) -> Any: ...
     def _correct(
