@@ -148,7 +148,7 @@ impl Decision {
         self.0.degraded
     }
 
-    /// Each limit after this decision, in the order of the policy, for a call with `limits=True`.
+    /// Each limit after this decision, in the order of the policy, if the call asked for them.
     ///
     /// Otherwise empty, as where no store decided.
     #[getter]

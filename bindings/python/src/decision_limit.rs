@@ -6,14 +6,16 @@ use pyo3::prelude::*;
 use crate::decision::seconds;
 use crate::error::Result;
 
-/// One limit after a decision, by itself: a pause and the calls ahead in the queue do not count.
+/// One limit after a decision, by itself.
+///
+/// A pause and the calls ahead in the queue do not count.
 #[derive(Clone, PartialEq)]
 #[pyclass(frozen, eq, module = "paddlegate")]
 pub(crate) struct DecisionLimit(pub(crate) paddlegate::DecisionLimit);
 
 #[pymethods]
 impl DecisionLimit {
-    /// The limiter of several that decide together which has the limit; None for a single one.
+    /// The limiter of several that decide together whose limit it is; None for one alone.
     #[getter]
     fn limiter(&self) -> Option<&str> {
         self.0.limiter.as_deref()

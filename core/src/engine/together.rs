@@ -167,10 +167,9 @@ pub(crate) fn acquire(members: &mut [Member<'_>], server: u64) -> Result<Option<
     let Some(mut replies) = foreseen else { return Ok(None) };
     let is_granted = replies.iter().all(|reply| reply.status == Status::Granted);
     for (member, reply) in members.iter_mut().zip(&mut replies) {
-        if is_granted || reply.status == Status::Refused || reply.would_refuse {
-            if let Some(decided) = member.acquire(server, false)? {
-                *reply = decided;
-            }
+        let is_decided = is_granted || reply.status == Status::Refused || reply.would_refuse;
+        if is_decided && let Some(decided) = member.acquire(server, false)? {
+            *reply = decided;
         }
     }
     Ok(Some(replies))

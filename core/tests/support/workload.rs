@@ -488,6 +488,15 @@ impl Runner {
         format!("{statistics:?} {:?}", pages.map(|page| self.run(Operation::Inspect { page }).map(comparable)))
     }
 
+    /// Runs a call without an id.
+    fn ask(&mut self, units: Asked, peeks: bool) -> Result<Answer, String> {
+        let limits = self.describes();
+        self.units(units).with(|units| {
+            let request = Request { limits, ..Request::cost(units) };
+            self.run(if peeks { Operation::Peek(request) } else { Operation::Acquire(request) })
+        })
+    }
+
     /// Returns whether the call of now asks for the numbers of each limit: at some times that are not round.
     fn describes(&self) -> bool {
         self.at % 5 == 4
@@ -519,21 +528,14 @@ impl Runner {
         let result = match step {
             Step::Enter { caller, units, estimate, wait } => Some(self.enter(*caller, *units, *estimate, *wait)),
             Step::Acquire { units } => {
-                let limits = self.describes();
-                let mut answer = self
-                    .units(*units)
-                    .with(|units| self.run(Operation::Acquire(Request { limits, ..Request::cost(units) })));
+                let mut answer = self.ask(*units, false);
                 if let Ok(Answer::Decision(decision)) = &mut answer {
                     // Acquire without an id returns a random permit, which two stores cannot share.
                     decision.permit = None;
                 }
                 Some(answer)
             }
-            Step::Peek { units } => {
-                let limits = self.describes();
-                let units = self.units(*units);
-                Some(units.with(|units| self.run(Operation::Peek(Request { limits, ..Request::cost(units) }))))
-            }
+            Step::Peek { units } => Some(self.ask(*units, true)),
             Step::Debit { units } => {
                 let counts_units = |limit: &Spec| !matches!(limit.kind, Kind::Throttle | Kind::Concurrency);
                 let units = self.actual(*units);

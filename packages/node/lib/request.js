@@ -118,7 +118,12 @@ function unknown(name, operation, others) {
   const queue = QUEUES.has(operation) ? ["priority", "share", "weight"] : [];
   const limits = describes(operation, others) ? ["limits"] : [];
   const given = others ?? (operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : []);
-  const all = [...given, ...limits, ...queue, "cost, estimate, settleWithinMs, key and signal"].join(", ");
+  const all = [
+    ...given,
+    ...limits,
+    ...queue,
+    "cost, estimate, settleWithinMs, key and signal",
+  ].join(", ");
   return new InvalidError(name, `is no option here; there are ${all}`);
 }
 

@@ -208,7 +208,15 @@ class Limiter(Jobs):
             answer = self._acquire(True, cost, estimate, call_id, key, settle_within, limits)
             if isinstance(answer, Call):
                 answer = await send_first(
-                    self._links, answer, self._acquire, cost, estimate, call_id, key, settle_within, limits
+                    self._links,
+                    answer,
+                    self._acquire,
+                    cost,
+                    estimate,
+                    call_id,
+                    key,
+                    settle_within,
+                    limits,
                 )
         except BaseException as error:
             if generated_id and not isinstance(error, (PaddlegateError, GeneratorExit)):

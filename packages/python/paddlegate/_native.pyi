@@ -119,11 +119,14 @@ LIMITERS_PER_PAGE: int
 
 @final
 class DecisionLimit:
-    """One limit after a decision, by itself: a pause and the calls ahead in the queue do not count."""
+    """One limit after a decision, by itself.
+
+    A pause and the calls ahead in the queue do not count.
+    """
 
     @property
     def limiter(self) -> str | None:
-        """The limiter of several that decide together which has the limit; None for a single one."""
+        """The limiter of several that decide together whose limit it is; None for one alone."""
     @property
     def label(self) -> str:
         """The label."""
@@ -214,7 +217,7 @@ class Decision:
         """Whether `on_unavailable` of the limiter decided, because the store could not."""
     @property
     def limits(self) -> tuple[DecisionLimit, ...]:
-        """Each limit after this decision, in the order of the policy, for a call with `limits=True`.
+        """Each limit after this decision, in the order of the policy, if the call asked for them.
 
         Otherwise empty, as where no store decided.
         """

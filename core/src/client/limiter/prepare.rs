@@ -10,7 +10,9 @@ use crate::base::bounds::MAX_READY;
 use crate::base::charge::{Charge, MAX_UNITS};
 use crate::base::clock;
 use crate::base::error::{Error, Result};
-use crate::base::micros::{MAX_TIME, Micros};
+use crate::base::micros::MAX_TIME;
+#[cfg(feature = "redis")]
+use crate::base::micros::Micros;
 #[cfg(feature = "redis")]
 use crate::base::test_clock::TestClock;
 use crate::client::prepared::Prepared;
@@ -160,8 +162,8 @@ impl Limiter {
         let policy = &self.inner.policy;
         let (charge, permit) = request.charge(policy)?;
         let needs_id = permit.is_some() || policy.concurrency().is_some() && charge.most() > 0;
-        let describes = request.limits;
-        let with_id = |id: &str| self.prepare_enter(&Entry::without_queue(id, charge, permit).describing(describes));
+        let has_limits = request.limits;
+        let with_id = |id: &str| self.prepare_enter(&Entry::without_queue(id, charge, permit).describing(has_limits));
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(&charge, permit.is_some(), None),
             _ if needs_id => with_id(&permit::new_id()?),
@@ -169,13 +171,13 @@ impl Limiter {
                 let now = self.now();
                 let decision = self.on_state(now, |state| {
                     // A keyed limiter comes here with plain calls too.
-                    if let (Some(limit), Charge::All(units), false) = (policy.plain(), charge, describes)
+                    if let (Some(limit), Charge::All(units), false) = (policy.plain(), charge, has_limits)
                         && let Some(plain) = state.acquire_plain(limit, policy.tag_list(), now, units, true)
                     {
                         return Ok(Some(plain.decision(limit)));
                     }
                     let reply = state.acquire(policy, now, &charge, false)?;
-                    let described = |reply| if describes { state.describe(policy, &charge, reply) } else { reply };
+                    let described = |reply| if has_limits { state.describe(policy, &charge, reply) } else { reply };
                     Ok(reply.map(|reply| described(reply).decision(policy, &charge, None)))
                 })??;
                 match decision {
@@ -186,9 +188,9 @@ impl Limiter {
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
                 let (at, listed) = (self.test_time(), self.due_list_entry());
-                let may_be_plain = self.counts_here(keys) && listed.is_none() && !store.is_whole() && !describes;
+                let may_be_plain = self.counts_here(keys) && listed.is_none() && !store.is_whole() && !has_limits;
                 let plain = may_be_plain.then(|| Call::plain(policy, keys, &charge, at)).flatten();
-                let call = plain.unwrap_or_else(|| Call::acquire(policy, keys, (charge, describes), at, listed));
+                let call = plain.unwrap_or_else(|| Call::acquire(policy, keys, (charge, has_limits), at, listed));
                 Ok(Prepared::Call(call))
             }
         }

@@ -69,7 +69,7 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
 /// Decodes the numbers of each limit.
 fn limit_numbers(items: &[Value]) -> Result<Box<[LimitNumbers]>> {
     let numbers = parse_u64s(items);
-    if numbers.len() != items.len() || numbers.len() % 4 != 0 {
+    if numbers.len() != items.len() || !numbers.len().is_multiple_of(4) {
         return Err(garbled());
     }
     let of_limit = |numbers: &[u64]| match *numbers {
