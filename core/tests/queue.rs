@@ -6,7 +6,9 @@ use paddlegate::{Kind, Paddlegate};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use support::sequence::{Spec, config};
-use support::workload::{Asked, Costs, Runner, Step, Workload, workload, workload_with_admin, workload_with_policies};
+use support::workload::{
+    Asked, Costs, Runner, Step, Workload, workload, workload_with_admin, workload_with_aging, workload_with_policies,
+};
 use support::{redis_with_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/queue.txt";
@@ -74,6 +76,16 @@ mod redis_agrees_with_memory {
         #[test]
         fn on_leases_with_rates_of_shares(
             workload in workload_with_admin(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 60, Costs::Shares),
+        ) {
+            on_both_stores(&workload)?;
+        }
+
+        #[test]
+        fn on_leases_of_shares_that_age(workload in workload_with_aging(&[Kind::Concurrency], 80)) { on_both_stores(&workload)?; }
+
+        #[test]
+        fn on_rates_of_shares_that_age(
+            workload in workload_with_aging(&[Kind::Window, Kind::Leaky, Kind::Concurrency], 80),
         ) {
             on_both_stores(&workload)?;
         }

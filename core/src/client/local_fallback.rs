@@ -176,5 +176,6 @@ pub(crate) fn shared(policy: &Policy, share: u8) -> Option<Policy> {
     };
     let limits: Result<Vec<Limit>> = policy.limits().iter().map(part).collect();
     let shared = limits.and_then(Policy::new).ok()?;
-    Some(shared.with_mode(policy.mode()).with_block_after(policy.block_after().copied()))
+    let shared = shared.with_mode(policy.mode()).with_block_after(policy.block_after().copied());
+    shared.with_aging(policy.aging()).ok()
 }

@@ -40,7 +40,8 @@
 --       debit        id and permit are '', then ttl_us and entry as of acquire
 --       acquire      permit (how long the charge may be corrected, in us; '': not), ttl_us, entry (of the limiter; '' writes none),
 --                    max_wait_us ('': does not queue), claim_timeout_us, channel ('': polls), position ('': the end,
---                    '-': only the ticket that the id has, else the ticket number that it had)
+--                    '-': only the ticket that the id has, else the ticket number that it had); keep_us, priority,
+--                    weight, share, and aging_us of a limiter with it, all or none of them
 --       correct      granted_at, charged: as in the permit's id, which has a charge in the order of the sorted tags; here
 --                    in policy order; refund: a digit per limit in policy order, 1 where units that may have drained are
 --                    not given back, or ''

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::base::charge::Charge;
 pub use crate::base::charge::MAX_LIMITS;
 use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
 use crate::model::block_after::BlockAfter;
 use crate::model::label::Label;
 use crate::model::limit::{Kind, Limit, Rule};
@@ -22,7 +23,14 @@ pub struct Policy {
     tags: Arc<Tags>,
     mode: Mode,
     block_after: Option<BlockAfter>,
+    aging: Option<Micros>,
 }
+
+/// The least time after which a call that waits rises in the queue.
+const MIN_AGING: Micros = Micros(1_000_000);
+
+/// The longest such time.
+const MAX_AGING: Micros = Micros(7 * 86_400 * 1_000_000);
 
 /// The tag of each limit, by which the store finds what was taken: the letter of the kind, and the label if it is not the
 /// kind's name. `l` is a `leaky`, `w:rpm` a window with the label `rpm`.
@@ -84,7 +92,14 @@ impl Policy {
 
     fn of(limits: Vec<Limit>) -> Self {
         let estimated = limits.iter().any(|limit| limit.kind() == Kind::Points);
-        Self { estimated, tags: Arc::new(Tags::new(&limits)), limits, mode: Mode::Enforce, block_after: None }
+        Self {
+            estimated,
+            tags: Arc::new(Tags::new(&limits)),
+            limits,
+            mode: Mode::Enforce,
+            block_after: None,
+            aging: None,
+        }
     }
 
     /// Returns the policy in a mode; by default it enforces its limits.
@@ -117,6 +132,24 @@ impl Policy {
     /// Returns the rule for blocks.
     pub const fn block_after(&self) -> Option<&BlockAfter> {
         self.block_after.as_ref()
+    }
+
+    /// Returns the policy with the time after which a call that waits gets the next higher priority, or without it, which is
+    /// the default: then calls of a higher priority can hold the others up for ever.
+    ///
+    /// `Invalid`, argument `aging`, unless it is from one second to seven days.
+    pub fn with_aging(self, aging: Option<Micros>) -> Result<Self> {
+        match aging {
+            Some(time) if !(MIN_AGING..=MAX_AGING).contains(&time) => {
+                Err(Error::invalid("aging", format!("must be from one second to seven days: aging_us={}", time.0)))
+            }
+            aging => Ok(Self { aging, ..self }),
+        }
+    }
+
+    /// Returns the time after which a call that waits gets the next higher priority.
+    pub const fn aging(&self) -> Option<Micros> {
+        self.aging
     }
 
     /// Returns the limits that can refuse, in the given order; empty when the policy is unlimited.
@@ -175,7 +208,8 @@ impl Policy {
     #[inline]
     pub(crate) fn only_limits(&self) -> Option<&[Limit]> {
         // Every field is named, so that a new one cannot be forgotten here.
-        let Self { limits, estimated: _, tags: _, mode, block_after } = self;
+        // Only calls that wait age.
+        let Self { limits, estimated: _, tags: _, mode, block_after, aging: _ } = self;
         (*mode == Mode::Enforce && block_after.is_none()).then_some(limits)
     }
 

@@ -42,6 +42,7 @@ impl Checks {
         quick.extend(workloads::SELECTED_SEEDS.iter().map(|seed| Check::workload(workloads::random(*seed))));
         quick.extend(workloads::POLICY_SEEDS.iter().map(|seed| Check::workload(workloads::random_policies(*seed))));
         quick.extend(workloads::SHARE_SEEDS.iter().map(|seed| Check::workload(workloads::random_shares(*seed))));
+        quick.extend(workloads::AGING_SEEDS.iter().map(|seed| Check::workload(workloads::random_aging(*seed))));
         quick.extend(workloads::MODE_SEEDS.iter().map(|seed| Check::workload(workloads::random_modes(*seed))));
         quick.extend(sequences::rare().into_iter().map(Check::Sequence));
         quick.extend(sequences::SELECTED_SEEDS.iter().map(|seed| Check::Sequence(sequences::random(*seed))));

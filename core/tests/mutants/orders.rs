@@ -58,6 +58,72 @@ pub fn shares() -> Vec<Workload> {
     ]
 }
 
+/// Returns cases of tickets that rise.
+pub fn aging() -> Vec<Workload> {
+    let queue = |caller, priority, share| enter(caller, ordered(priority, share));
+    let (aging, later) = (|| Step::Aging(Some(10 * SECOND)), |seconds| Step::Advance(seconds * SECOND));
+    let one_for_long = |steps| Workload { limits: vec![limit(Kind::Concurrency, 1, 300)], steps };
+    vec![
+        // One rises behind those that have the higher priority, by two at once, and then to the highest.
+        one_for_long(vec![
+            aging(),
+            take(0, 1),
+            queue(1, 0, 0),
+            queue(2, 2, 0),
+            Step::Advance(10 * SECOND - 1),
+            queue(1, 0, 0),
+            Step::Advance(10 * SECOND + 1),
+            queue(3, 2, 0),
+            queue(2, 2, 0),
+            queue(1, 0, 0),
+            queue(1, 0, 0),
+            later(50),
+            queue(1, 0, 0),
+            queue(3, 2, 0),
+            later(50),
+            queue(1, 0, 0),
+            queue(4, 9, 0),
+            queue(3, 2, 0),
+            later(1),
+            queue(1, 0, 0),
+            queue(3, 2, 0),
+            release(0),
+            queue(1, 0, 0),
+        ]),
+        // Shares rise with their tickets.
+        one_for_long(vec![
+            aging(),
+            take(0, 1),
+            queue(1, 0, 1),
+            queue(2, 0, 1),
+            queue(3, 1, 2),
+            later(11),
+            queue(1, 0, 1),
+            queue(2, 0, 1),
+            queue(4, 0, 1),
+            queue(5, 1, 2),
+            Step::Cancel { caller: 1, gave_up: false },
+            queue(1, 1, 1),
+            release(0),
+            queue(3, 1, 2),
+        ]),
+        // The queue is not in the order of arrival any more, also for those who come with no priority.
+        Workload {
+            limits: vec![limit(Kind::Throttle, 1, 20)],
+            steps: vec![
+                aging(),
+                take(0, 1),
+                queue(1, 0, 0),
+                queue(2, 0, 0),
+                later(11),
+                queue(2, 0, 0),
+                queue(3, 0, 0),
+                queue(1, 0, 0),
+            ],
+        },
+    ]
+}
+
 /// Returns cases of the time until the turn of a call without a wake-up, by how long leases are held.
 pub fn turns() -> Vec<Workload> {
     let queue = |caller| wait(caller, 1, 60 * SECOND, Channel::None);

@@ -9,7 +9,7 @@ use crate::policies;
 use crate::support::sequence::Spec;
 use crate::support::workload::{
     Admin, Asked, Channel, Costs, Order, ReportedBudget, Step, WaitOptions, Workload, workload, workload_with_admin,
-    workload_with_modes,
+    workload_with_aging, workload_with_modes,
 };
 
 /// Each of these seeds is the first to detect some mutant.
@@ -27,6 +27,9 @@ pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47, 97, 42];
 
 /// The same of workloads with priorities and shares.
 pub const SHARE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 232, 79, 45, 95, 77, 213, 53, 65];
+
+/// The same of those whose callers rise in the queue.
+pub const AGING_SEEDS: &[u64] = &[0, 1, 4, 6, 10];
 
 const KINDS: [&[Kind]; 6] = [
     &[Kind::Concurrency],
@@ -51,6 +54,11 @@ pub fn random(seed: u64) -> Workload {
 pub fn random_shares(seed: u64) -> Workload {
     let kinds = KINDS[usize::try_from(seed % 6).expect("a few")];
     value(&workload_with_admin(kinds, 50, Costs::Shares), seed)
+}
+
+/// Returns a random workload whose calls have priorities and shares, and rise in the queue.
+pub fn random_aging(seed: u64) -> Workload {
+    value(&workload_with_aging(KINDS[usize::try_from(seed % 6).expect("a few")], 50), seed)
 }
 
 /// Returns a random workload with modes, blocks and commands.
@@ -85,6 +93,7 @@ pub fn rare() -> Vec<Workload> {
         quotas(),
         extensions(),
         orders::shares(),
+        orders::aging(),
         orders::turns(),
         orders::ready(),
         orders::passed(),

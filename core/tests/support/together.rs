@@ -55,11 +55,13 @@ const CALLERS: usize = 7;
 
 impl Subject {
     pub fn new(store: &Paddlegate, names: &[String; 3], limits: &[Vec<Limit>], send: Send) -> Self {
-        let limiter = |(name, limits): (&String, &Vec<Limit>)| {
-            let policy = Policy::new(limits.clone()).expect("a policy");
+        let limiter = |(i, (name, limits)): (usize, (&String, &Vec<Limit>))| {
+            // The calls of one of them rise in its queue.
+            let aging = (i == 1).then_some(Micros(SECOND));
+            let policy = Policy::new(limits.clone()).and_then(|policy| policy.with_aging(aging)).expect("a policy");
             store.limiter(name, policy).expect("a limiter")
         };
-        let single: Vec<Limiter> = names.iter().zip(limits).map(limiter).collect();
+        let single: Vec<Limiter> = names.iter().zip(limits).enumerate().map(limiter).collect();
         let several: [&[usize]; 4] = [&[0, 1], &[2, 0], &[0, 1, 2], &[2, 1, 0]];
         let together = several.map(|places| {
             let limiters: Vec<&Limiter> = places.iter().map(|place| &single[*place]).collect();

@@ -86,6 +86,8 @@ pub enum Step {
     Mode(Mode),
     /// Callers whose refusals lead to a block, with the number of refusals and both times; or without such a rule.
     BlockAfter(Option<(u64, u64, u64)>),
+    /// Callers that rise in the queue after each such time, or do not.
+    Aging(Option<u64>),
     Report {
         caller: Option<usize>,
         actual: Option<Asked>,
@@ -205,6 +207,14 @@ pub fn workload_with_modes(kinds: &'static [Kind], length: usize) -> impl Strate
         1 => report(Costs::Labels),
     ];
     workload_of(kinds, prop::collection::vec(step, 1..length))
+}
+
+/// Generates a workload of shares whose callers rise in the queue.
+pub fn workload_with_aging(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
+    let aging = prop::option::weighted(0.9, prop::sample::select(&[1_000_000_u64, 2_500_000, 30_000_000][..]));
+    let step = prop_oneof![12 => step(Costs::Shares), 1 => aging.prop_map(Step::Aging)];
+    let steps = prop::collection::vec(step, 1..length);
+    workload_of(kinds, steps.prop_map(|steps| std::iter::once(Step::Aging(Some(1_000_000))).chain(steps).collect()))
 }
 
 /// Generates a workload whose calls have several policies of the same name, which share some limits.
@@ -363,6 +373,7 @@ pub struct Runner {
     limits: Vec<Spec>,
     mode: Mode,
     block_after: Option<BlockAfter>,
+    aging: Option<Micros>,
     /// The limits of all policies.
     all: Vec<Spec>,
     inbox: Inbox,
@@ -456,6 +467,7 @@ impl Runner {
             limits: workload.limits.clone(),
             mode: Mode::Enforce,
             block_after: None,
+            aging: None,
             all: workload.limits.clone(),
             inbox,
             at: START,
@@ -604,6 +616,11 @@ impl Runner {
                 self.limiter = self.made();
                 None
             }
+            Step::Aging(aging) => {
+                self.aging = aging.map(Micros);
+                self.limiter = self.made();
+                None
+            }
             Step::Policy(mask) => {
                 let chosen = self.all.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1);
                 self.limits = chosen.map(|(_, limit)| *limit).collect();
@@ -630,6 +647,7 @@ impl Runner {
 
     fn made(&self) -> Limiter {
         let policy = policy(&self.limits).with_mode(self.mode).with_block_after(self.block_after);
+        let policy = policy.with_aging(self.aging).expect("an aging");
         self.form.of(self.store.limiter(&self.name, policy).expect("a limiter"))
     }
 

@@ -1,9 +1,11 @@
 //! Copies of a limiter with another option.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Inner, Limiter, MAX_NAME};
 use crate::base::error::{Error, Result};
+use crate::base::micros::Micros;
 use crate::model::block_after::BlockAfter;
 use crate::model::mode::Mode;
 use crate::model::on_unavailable::OnUnavailable;
@@ -149,6 +151,39 @@ impl Limiter {
     pub fn with_block_after(&self, block_after: BlockAfter) -> Result<Self> {
         self.check_single("block_after", "belongs to each limiter; give it to those that decide together")?;
         Ok(self.with_policy(|policy| policy.with_block_after(Some(block_after))))
+    }
+
+    /// Returns the limiter in whose queue calls age: one that waits gets the next higher priority after each such time, from
+    /// one second to seven days.
+    ///
+    /// Without it a call of a low priority may wait for as long as others of a higher one come. A call rises when it asks again,
+    /// which a waiting one does every 5 seconds at least, and a job when it comes back; it takes its place behind
+    /// those that the higher priority has. The highest is 9. Only the calls of this limiter rise, those of others with its name do not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, Paddlegate, Request, TestClock, Wait};
+    /// let clock = TestClock::new(Micros(0))?;
+    /// let workers = Paddlegate::memory_with_clock(&clock).concurrent("workers", 1, Duration::from_secs(600))?;
+    /// let workers = workers.with_aging(Duration::from_secs(60))?;
+    /// workers.acquire(Request::cost(1))?;
+    /// let enter = |id: &str, priority| {
+    ///     let wait = Some(Wait { claim_timeout: Micros(600_000_000), ..Wait::up_to(Micros(3_600_000_000)) });
+    ///     workers.acquire_with_id(Request::cost(1).priority(priority), id, wait)
+    /// };
+    /// let position = |id, priority| enter(id, priority).map(|decision| decision.ticket.unwrap().position);
+    /// assert_eq!((position("report", 0)?, position("mail", 1)?), (0, 0), "the mail is before the report");
+    /// clock.advance(Duration::from_secs(121))?;
+    /// assert_eq!(position("report", 0)?, 0, "it has the priority 2 now");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn with_aging(&self, aging: Duration) -> Result<Self> {
+        self.check_single("aging", "belongs to each limiter; give it to those that decide together")?;
+        let aging = Micros(u64::try_from(aging.as_micros()).unwrap_or(u64::MAX));
+        let policy = (*self.inner.policy).clone().with_aging(Some(aging))?;
+        Ok(self.with_policy(|_| policy))
     }
 
     fn with_policy(&self, change: impl FnOnce(Policy) -> Policy) -> Self {

@@ -4,7 +4,7 @@
 -- REQUIRES: register_limiter describe now overrides LATE_RELEASE unpack ctx handlers evaluate own_units limit_exceeded_by add_statistic expiry
 -- REQUIRES: write_state append_to_logs keep_skew in_mode count_refusal MAX_CHECKED_TICKETS LEASE permits_key queue_key
 -- REQUIRES: records_key read_ticket caller_ticket own_tags records_expiry write_ticket remove_ticket load_ahead
--- REQUIRES: advance_queue to_text adopt_levels write_queue_summary find_lease LEVEL tickets_before count_turn join_queue
+-- REQUIRES: advance_queue to_text adopt_levels write_queue_summary find_lease LEVEL tickets_before count_turn join_queue rise
 -- PROVIDES: nothing
 
 if verb == 'acquire' then
@@ -76,6 +76,9 @@ if verb == 'acquire' then
       return reply(status, index, remaining, wait, reset)
     end
 
+    if ticket then
+      rise(ticket)
+    end
     local number, units_ahead = 0, nil
     if ctx.tickets > 0 then
       -- Tickets ahead of it. One that comes back with its number has the position that it had.

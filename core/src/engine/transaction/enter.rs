@@ -82,6 +82,10 @@ impl Transaction<'_> {
             let (evaluation, would_refuse) = self.state.in_mode(self.own, self.now, self.evaluate(None, &charge));
             return Ok(self.unless_queued(&evaluation, would_refuse));
         }
+        let ticket = match ticket {
+            Some(ticket) if entry.queue.is_some() => Some(self.risen(ticket, order, &charge)),
+            ticket => ticket,
+        };
         let (evaluation, view) = self.evaluate_in_queue(&charge, order, ticket.as_ref(), position);
         let (evaluation, would_refuse) = self.state.in_mode(self.own, self.now, evaluation);
         let is_overfull =

@@ -7,15 +7,15 @@
 -- the time in which it had none. ctx.queued.r says that the queue is not in the order of arrival.
 --
 -- REQUIRES: MAX call format find min max limit_count verb_at verb units id now ctx own_units load_list to_text
--- REQUIRES: queue_key records_key SHARE read_ticket own_tags add_loads
--- PROVIDES: LEVEL tickets_before count_turn join_queue
+-- REQUIRES: queue_key records_key SHARE read_ticket own_tags add_loads write_ticket leave_share
+-- PROVIDES: LEVEL tickets_before count_turn join_queue rise
 
 -- Numbers are below this, which leaves room for ten priorities in the score.
 local LEVEL = 562949953421312
-local tickets_before, count_turn, join_queue
+local tickets_before, count_turn, join_queue, rise
 
 if verb == 'acquire' then
-  local SCALE, TIES = 1024, 255
+  local SCALE, TIES, HIGHEST = 1024, 255, 9
   local priority, weight, share = (ARGV[verb_at + 12] or 0) + 0, (ARGV[verb_at + 13] or 1) + 0, ARGV[verb_at + 14] or ''
   local level, share_field = format('v%.0f', priority), format('%s%.0f%s', SHARE, priority, share)
 
@@ -88,6 +88,32 @@ if verb == 'acquire' then
     if own.share or priority > 0 then
       ctx.queued.r = 1
     end
+  end
+
+  -- Moves a ticket up by one priority for each `aging` that it has waited, to the end of that priority.
+  function rise(ticket)
+    local aging = ARGV[verb_at + 15]
+    local risen = aging and min(priority + math.floor((now - ticket.queued_at) / aging), HIGHEST) or 0
+    if risen <= ticket.priority or ticket.is_suspended then
+      return
+    end
+    local counter, loads = read_counter()
+    if ctx.damaged then
+      return
+    end
+    local left, left_share, queued_at = ticket.priority, ticket.share, ticket.queued_at
+    priority, share = risen, left_share or ''
+    level, share_field = format('v%.0f', priority), format('%s%.0f%s', SHARE, priority, share)
+    ticket.share = nil
+    take_place(ticket, nil, counter)
+    ticket.queued_at = queued_at
+    call('HSET', records_key, '', format('%.0f ', max(counter, ticket.number)) .. loads)
+    call('ZADD', queue_key, to_text(ticket.number - ticket.priority * LEVEL), id)
+    if left_share then
+      leave_share(left, left_share)
+    end
+    ctx.queued_text = nil
+    write_ticket(ticket)
   end
 
   -- The ticket of this call: a new one, which comes back with the number that it had, or has none, or that of the call before,

@@ -5,7 +5,7 @@ use crate::engine::loads::Loads;
 use crate::engine::queue::{LEVEL, NOT_BY_ARRIVAL, Ticket, level, score};
 use crate::engine::transaction::{Entry, Transaction};
 use crate::model::request::QueuePosition;
-use crate::model::share::Order;
+use crate::model::share::{MAX_PRIORITY, Order};
 
 /// What a unit adds to the number of a ticket of weight one.
 const SCALE: u64 = 1_024;
@@ -108,6 +108,26 @@ impl Transaction<'_> {
             channel: String::new(),
             tags: self.own.tags().clone(),
         }
+    }
+
+    /// Moves a ticket up by one priority for each aging of the limiter that it has waited, to the end of that priority.
+    pub(super) fn risen(&mut self, ticket: Ticket, order: Order<'_>, charge: &Charge) -> Ticket {
+        let Some(aging) = self.own.aging() else { return ticket };
+        let rises = self.now.saturating_sub(ticket.queued_at) / aging.0;
+        let risen = u64::from(order.priority).saturating_add(rises).min(MAX_PRIORITY.into());
+        let priority = u8::try_from(risen).unwrap_or(MAX_PRIORITY);
+        if priority <= ticket.priority || ticket.is_suspended() {
+            return ticket;
+        }
+        let share = ticket.share.clone().unwrap_or_default();
+        let (counter, order) = (self.counter(), Order { priority, share: &share, ..order });
+        let (number, share) = self.take_place(order, charge, None, counter);
+        let queue = self.state.queue.get_or_insert_default();
+        queue.counter = counter.max(number);
+        queue.remove(&ticket.id);
+        let ticket = Ticket { number, priority, share, ..ticket };
+        self.keep(ticket.clone());
+        ticket
     }
 
     /// Returns the number of a new ticket, and its share if the tickets of its priority are ordered by shares.

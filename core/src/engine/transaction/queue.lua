@@ -23,7 +23,7 @@
 -- REQUIRES: evaluate
 -- REQUIRES: limit_exceeded_by add_statistic expiry
 -- PROVIDES: MAX_CHECKED_TICKETS LEASE SHARE CALLED permits_key queue_key records_key read_ticket caller_ticket own_tags
--- PROVIDES: units_of add_loads records_expiry write_ticket remove_ticket claim_end ticket_at load_ahead
+-- PROVIDES: units_of add_loads records_expiry write_ticket leave_share remove_ticket claim_end ticket_at load_ahead
 -- PROVIDES: call_again advance_queue
 
 local MAX_CHECKED_TICKETS = 64
@@ -151,17 +151,22 @@ local function write_ticket(ticket)
   ctx.queued_until, ctx.queue_changed = max(ctx.queued_until, ticket.expires_at), true
 end
 
+-- Counts a ticket of a share no more.
+local function leave_share(priority, share)
+  local field = format('%s%.0f%s', SHARE, priority, share)
+  local number, tickets = string.match(call('HGET', records_key, field) or '', '^(%d+) (%d+)$')
+  if tickets and tickets - 1 > 0 then
+    call('HSET', records_key, field, format('%s %.0f', number, tickets - 1))
+  else
+    call('HDEL', records_key, field)
+  end
+end
+
 local function remove_ticket(ticket)
   call('ZREM', queue_key, ticket.id)
   call('HDEL', records_key, ticket.id)
   if ticket.share then
-    local field = format('%s%.0f%s', SHARE, ticket.priority, ticket.share)
-    local number, tickets = string.match(call('HGET', records_key, field) or '', '^(%d+) (%d+)$')
-    if tickets and tickets - 1 > 0 then
-      call('HSET', records_key, field, format('%s %.0f', number, tickets - 1))
-    else
-      call('HDEL', records_key, field)
-    end
+    leave_share(ticket.priority, ticket.share)
   end
   ctx.tickets, ctx.queue_changed, ctx.removed = ctx.tickets - 1, true, ctx.removed + 1
   if ctx.tickets > 0 then

@@ -84,6 +84,9 @@ pub struct Limiter {
     /// How many refusals block a key, or a name without keys. Default: none do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_after: Option<BlockAfter>,
+    /// After each such time a call that waits gets the next higher priority, from 1 s to 7 days. Default: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aging: Option<Span>,
     /// The action for work that a limit refuses. Default `raise`.
     #[cfg_attr(feature = "schema", schemars(default))]
     pub on_limit: OnLimit,
@@ -109,6 +112,7 @@ impl Limiter {
             "statistics",
             "mode",
             "block_after",
+            "aging",
             "on_limit",
         ])?;
         let flag = |name| place.get(name).map_or(Ok(false), |flag| flag.boolean());
@@ -132,6 +136,7 @@ impl Limiter {
             statistics: place.get("statistics").map(|flag| flag.boolean()).transpose()?,
             mode: place.get("mode").map(mode).transpose()?,
             block_after: place.get("block_after").as_ref().map(BlockAfter::read).transpose()?,
+            aging: place.get("aging").as_ref().map(aging).transpose()?,
             on_limit: place.get("on_limit").map(on_limit).transpose()?.unwrap_or_default(),
         };
         place.checked(limiter.policy())?;
@@ -169,7 +174,8 @@ impl Limiter {
         }
         let policy = Policy::new(limits.into_iter().collect::<Result<Vec<Limit>>>()?)?;
         let block_after = self.block_after.as_ref().map(BlockAfter::rule).transpose()?;
-        Ok(policy.with_mode(self.mode.unwrap_or_default()).with_block_after(block_after))
+        let policy = policy.with_mode(self.mode.unwrap_or_default()).with_block_after(block_after);
+        policy.with_aging(self.aging.map(|Span(micros)| micros))
     }
 
     pub(super) fn definition(&self, name: &str) -> Result<Definition> {
@@ -201,6 +207,12 @@ fn group(place: &Field<'_>) -> Result<String> {
     let group = place.text()?;
     place.checked(check_group(group))?;
     Ok(group.to_owned())
+}
+
+fn aging(place: &Field<'_>) -> Result<Span> {
+    let aging = Span::read(place)?;
+    place.checked(Policy::without_limits().with_aging(Some(aging.0)))?;
+    Ok(aging)
 }
 
 fn check_ttl(ttl: Span) -> Result<()> {

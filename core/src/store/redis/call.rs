@@ -167,7 +167,7 @@ impl Call {
         listed: Option<(Micros, String)>,
     ) -> Self {
         let arguments = keys.with_id(listed.is_some());
-        let words = entry_words(entry, listed);
+        let words = entry_words(entry, policy.aging(), listed);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let bytes = invocation(arguments, b"acquire", &described(&entry.charge, entry.describes), at, &words);
         let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
@@ -591,7 +591,7 @@ pub(super) fn exceeded(items: &[Value], argument: &'static str, policy: &Policy,
 }
 
 /// Returns the words of a call with an id, which follow its time.
-pub(super) fn entry_words(entry: &Entry<'_>, listed: Option<(Micros, String)>) -> Vec<String> {
+pub(super) fn entry_words(entry: &Entry<'_>, aging: Option<Micros>, listed: Option<(Micros, String)>) -> Vec<String> {
     let number = |number: u64| number.to_string();
     let (ttl, listed) = listed.map_or_else(Default::default, |(ttl, listed)| (number(ttl.0), listed));
     let permit = entry.permit.map_or_else(String::new, |time| number(time.0));
@@ -604,8 +604,9 @@ pub(super) fn entry_words(entry: &Entry<'_>, listed: Option<(Micros, String)>) -
             QueuePosition::Number(ticket) => number(ticket),
         });
         let Order { priority, weight, share } = entry.order;
-        if waiting.keep > 0 || entry.order != Order::default() {
+        if waiting.keep > 0 || entry.order != Order::default() || aging.is_some() {
             words.extend([number(waiting.keep), number(priority.into()), number(weight.into()), share.to_owned()]);
+            words.extend(aging.map(|aging| number(aging.0)));
         }
     }
     words

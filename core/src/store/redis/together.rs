@@ -85,7 +85,7 @@ impl Call {
             Member {
                 arguments: keys.with_id(listed.is_some()),
                 units: described(&part.charge, parts.describes),
-                words: entry_words(&Entry { queue, ..*entry }, listed),
+                words: entry_words(&Entry { queue, ..*entry }, part.policy.aging(), listed),
             }
         });
         let command = invocation(b"acquire", &members.collect::<Vec<_>>(), at);

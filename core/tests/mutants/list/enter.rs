@@ -67,8 +67,8 @@ pub const ENTER: &[Mutant] = &[
     ("shadow: a call waits", "max_wait > 0 and not ctx.is_shadow and", "max_wait > 0 and"),
     (
         "shadow: a call of cost 0 is granted without a mark",
-        "return reply(status, index, remaining, wait, reset)\n    end\n\n    local number",
-        "return reply(1, index, remaining, wait, reset)\n    end\n\n    local number",
+        "return reply(status, index, remaining, wait, reset)\n    end\n\n    if ticket",
+        "return reply(1, index, remaining, wait, reset)\n    end\n\n    if ticket",
     ),
     ("statistics: waits are not counted", "add_statistic('waited', 1)", ""),
     ("statistics: the time waited is not counted", "add_statistic('wait', now - ticket.queued_at)", ""),

@@ -195,7 +195,7 @@ pub const QUEUE: &[Mutant] = &[
         "format('%s %.0f', number, tickets - 1)",
         "format('%s %s', number, tickets)",
     ),
-    ("shares: a share without tickets goes on where it was", "      call('HDEL', records_key, field)\n", ""),
+    ("shares: a share without tickets goes on where it was", "    call('HDEL', records_key, field)\n", ""),
     (
         "advance: tickets that share no limit get a message",
         "if (is_shared or verb == 'control' and not (ticket.is_suspended or ticket.is_passed)) and not",

@@ -89,6 +89,8 @@ pub const DRY_RUN: &[(&str, &[Mutant])] = &[
             ("a dry run never needs an id", "      return {4, 0, 0, 0, 0, now}\n", ""),
         ],
     ),
+    ("engine/describe.lua", &[("a dry run is described as if it took", " and not dry_run", "")]),
+    ("engine/transaction/join.lua", &[("a ticket that rises is not written", "    write_ticket(ticket)\n", "")]),
     (
         "engine/transaction/enter.lua",
         &[
