@@ -149,9 +149,12 @@ const request = ({ cost, estimate, settleWithinMs }) => [
   settleWithinMs,
 ];
 
-// The place of a call in the queue, for WebAssembly; undefined without one, as most calls are.
-const place = ({ priority, share, weight }) =>
-  (priority ?? share ?? weight) === undefined ? undefined : [priority, share, weight];
+// The place of a call in the queue, and whether its decision has each limit, for WebAssembly; undefined without
+// them, as most calls are.
+const place = ({ priority, share, weight }, limits = false) =>
+  (priority ?? share ?? weight) === undefined && !limits
+    ? undefined
+    : [priority, share, weight, limits];
 
 // The numbers of a rule for blocks, for WebAssembly.
 function blockAfter(rule) {

@@ -47,7 +47,7 @@ export default function bind(module, more) {
       atUs,
       ...more
     ) => {
-      const [permit, leaseUs, fencingToken, ticket, position, readyAfterUs] = more;
+      const [permit, leaseUs, fencingToken, ticket, position, readyAfterUs, limits] = more;
       return Object.freeze({
         status: STATUSES[status],
         allowed: status === GRANTED,
@@ -69,8 +69,29 @@ export default function bind(module, more) {
         retryAfterUs: retryAfterUs ?? null,
         resetAfterUs: resetAfterUs ?? null,
         readyAfterUs: readyAfterUs ?? null,
+        limits: limits ?? NO_LIMITS,
         degraded: false,
       });
+    },
+    limits: (view, texts) => {
+      // A copy: a WebAssembly call may move its memory and invalidate the view.
+      const numbers = [...view];
+      const known = (us) => (us < 0 ? undefined : us);
+      const limit = (i) => {
+        const [limit, remaining, ...times] = numbers.slice(4 * i, 4 * i + 4);
+        const [retryAfterUs, resetAfterUs] = times.map(known);
+        return Object.freeze({
+          limiter: texts[2 * i + 1] || null,
+          label: texts[2 * i],
+          limit,
+          remaining,
+          retryAfterMs: wholeMilliseconds(retryAfterUs),
+          resetAfterMs: wholeMilliseconds(resetAfterUs),
+          retryAfterUs: retryAfterUs ?? null,
+          resetAfterUs: resetAfterUs ?? null,
+        });
+      };
+      return Object.freeze(Array.from({ length: texts.length / 2 }, (_, i) => limit(i)));
     },
     listed: (name, group, keyed, labels, view, calendars) => {
       // A copy: a WebAssembly call may move its memory and invalidate the view.
@@ -291,7 +312,16 @@ export default function bind(module, more) {
       const given = limitList(limits);
       const specs = withLockTimeout(given, lockTimeoutMs);
       const inner = withNames(specs === given ? IN_LIMIT : NAMES, () =>
-        this.#store.limiter(name, nativeLimits(specs), ttl, group, ...switches, mode, rule),
+        this.#store.limiter(
+          name,
+          nativeLimits(specs),
+          ttl,
+          group,
+          ...switches,
+          mode,
+          rule,
+          more.aging,
+        ),
       );
       return this.#made(inner, waitTimeoutMs, onLimit);
     }
@@ -333,6 +363,7 @@ export default function bind(module, more) {
   };
 }
 
+const NO_LIMITS = Object.freeze([]);
 const STATUSES = ["refused", "granted", "queued", "no_ticket"];
 const GRANTED = 1;
 
@@ -345,4 +376,5 @@ const OPTIONS = [
   "statistics",
   "mode",
   "blockAfter",
+  "aging",
 ];

@@ -111,6 +111,12 @@ export interface NamedRequest extends Request, QueueOptions {
   readonly id?: string;
 }
 
+/** An option of a call that returns its decision. */
+export interface LimitsOption {
+  /** Whether the decision has each limit of the policy as `limits`, for headers and dashboards. Default `false`. */
+  readonly limits?: boolean;
+}
+
 /** A request that may wait. */
 export interface WaitingRequest extends NamedRequest, WaitOptions {
   /** Ends the wait on abort with the reason of the signal, and leaves neither ticket nor lease. */
@@ -421,14 +427,14 @@ export interface Limiter<S = never> {
    */
   acquire(request?: WaitingRequest): Promise<Permit>;
   /** Takes the cost if every limit allows it and no call is waiting, otherwise nothing. */
-  tryAcquire(request?: NamedRequest): Decision;
+  tryAcquire(request?: NamedRequest & LimitsOption): Decision;
   /**
    * Takes the cost as `tryAcquire` does and returns only whether the call was granted. Fails with `InvalidError` for a
    * limiter with a concurrency limit, because the lease could not be released.
    */
   allow(request?: Request): boolean;
   /** Returns the decision that `tryAcquire` would make and changes nothing. `remaining` is the units available now. */
-  peek(request?: Request): Decision;
+  peek(request?: Request & LimitsOption): Decision;
   /**
    * Replaces the estimate of a permit with the actual cost, once. A lower cost is refunded; a higher cost becomes debt.
    * A cost by label changes the limits that it or the estimate names; the others count one call before and after.

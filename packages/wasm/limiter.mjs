@@ -80,9 +80,11 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
     }
 
     tryAcquire(options) {
-      const asked = only(NAMED, options);
+      const asked = only([...NAMED, "limits"], options);
       const units = request(asked);
-      return this.#deliverAfter(this.#of(asked.key).acquire(asked.id, ...units, place(asked)));
+      const limits = flag("limits", asked.limits, false);
+      const run = this.#of(asked.key);
+      return this.#deliverAfter(run.acquire(asked.id, ...units, place(asked, limits)));
     }
 
     allow(options) {
@@ -92,9 +94,10 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
     }
 
     peek(options) {
-      const asked = only(REQUEST, options);
+      const asked = only([...REQUEST, "limits"], options);
       const units = request(asked);
-      return this.#of(asked.key).peek(...units);
+      const limits = flag("limits", asked.limits, false);
+      return this.#of(asked.key).peek(...units, place({}, limits));
     }
 
     correct(permit, actual, options) {

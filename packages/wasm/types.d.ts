@@ -190,7 +190,7 @@ export interface BlockAfter {
   readonly forMs: number;
 }
 
-/** Options of a limiter that refuses nobody, or that blocks by itself. */
+/** Options of a limiter that refuses nobody, that blocks by itself, or whose calls rise in the queue. */
 export interface ModeOptions {
   /**
    * The mode. Default `"enforce"`. For the roll-out of a limit `"shadow"` decides and counts as ever, but refuses nobody:
@@ -207,6 +207,12 @@ export interface ModeOptions {
    * ```
    */
   readonly blockAfter?: BlockAfter;
+  /**
+   * Gives a call that waits the next higher priority after each such time, from one second to seven days, so that those of
+   * a higher one cannot hold it up for ever. It rises when it asks again. Default: never. Other values are an
+   * `InvalidError` with the argument `aging`.
+   */
+  readonly aging?: Interval;
 }
 
 /** The place of a call in the queue. A call that does not queue has no use for it. */

@@ -54,6 +54,34 @@ static void shares_take_turns(void)
     forget(first, second);
 }
 
+static void a_call_that_waits_rises(void)
+{
+    pg_limiter *first, *second, *aging, *other = NULL;
+    const pg_wait long_wait = {.max_wait_us = 3600000000, .claim_timeout_us = 600000000};
+    const pg_request urgent = {.cost = 1, .priority = 2};
+    pg_decision d;
+    int64_t now = pg_test_clock_now(test_clock);
+
+    make((pg_limit){.kind = PG_KIND_CONCURRENCY, .amount = 1, .interval_us = 3600000000}, &first, &second);
+    OK(pg_limiter_with_aging(first, 60000000, &aging, &error));
+    OK(pg_acquire(aging, NULL, &d, &error));
+    OK(pg_acquire_with_id(aging, NULL, "report", &long_wait, &d, &error));
+    OK(pg_acquire_with_id(aging, &urgent, "mail", &long_wait, &d, &error));
+    CHECK_INT(0, d.position);
+    OK(pg_test_clock_set(test_clock, now + 181000000, &error));
+    OK(pg_acquire_with_id(second, NULL, "report", &long_wait, &d, &error));
+    CHECK_INT(1, d.position);
+    OK(pg_acquire_with_id(aging, NULL, "report", &long_wait, &d, &error));
+    CHECK_INT(0, d.position);
+    OK(pg_test_clock_set(test_clock, now, &error));
+    REFUSED("aging", pg_limiter_with_aging(first, 999999, &other, &error_));
+    REFUSED("aging", pg_limiter_with_aging(first, -1, &other, &error_));
+    REFUSED("aging", pg_limiter_with_aging(first, INT64_MAX, &other, &error_));
+    CHECK(other == NULL);
+    OK(pg_limiter_close(aging, &error));
+    forget(first, second);
+}
+
 static void others_pass_a_job_by_that_does_not_call(void)
 {
     pg_limiter *first, *second;
@@ -121,6 +149,7 @@ int main(void)
 {
     ON_EACH_STORE(a_higher_priority_comes_first);
     ON_EACH_STORE(shares_take_turns);
+    ON_EACH_STORE(a_call_that_waits_rises);
     ON_EACH_STORE(others_pass_a_job_by_that_does_not_call);
     ON_EACH_STORE(a_wrong_place_changes_nothing);
     return check_report();

@@ -505,6 +505,53 @@ typedef struct pg_units {
 } pg_units;
 
 /**
+ * One limit after a decision, by itself: a pause, and the calls ahead in the queue, do not count.
+ */
+typedef struct pg_decision_limit {
+    /**
+     * The label.
+     */
+    char label[33];
+    /**
+     * For a limiter of pg_together, the index of the limiter that has the limit, as they were given;
+     * -1 for a single limiter.
+     */
+    int32_t limiter;
+    /**
+     * The limit or the capacity in units, 1 for a throttle.
+     */
+    int64_t limit;
+    /**
+     * The units that can be taken right after the decision.
+     */
+    int64_t remaining;
+    /**
+     * How long this limit holds the call up; 0 when it does not, as after a grant, -1 when no time is
+     * known.
+     */
+    int64_t retry_after_us;
+    /**
+     * Time until all units of the limit are available again, if no call is made; -1 when no time is
+     * known.
+     */
+    int64_t reset_after_us;
+} pg_decision_limit;
+
+/**
+ * Each limit of a decision, in the order of the policy.
+ */
+typedef struct pg_decision_limits {
+    /**
+     * The number of limits; 0 after an error, and where no store decided.
+     */
+    size_t count;
+    /**
+     * The limits; those behind count are empty.
+     */
+    struct pg_decision_limit each[32];
+} pg_decision_limits;
+
+/**
  * The cost of one call, final or as an estimate that is corrected later.
  *
  * A struct of zeros, or a NULL pointer instead of it, is a cost of 1. A limiter with points
@@ -559,6 +606,11 @@ typedef struct pg_request {
      * How much the share gets beside others, from 1 to 1000; 0 for the default, 1. Only with a share.
      */
     int64_t weight;
+    /**
+     * Where the call writes each limit of its decision, for the headers of a response or a dashboard;
+     * NULL when not asked for.
+     */
+    struct pg_decision_limits *limits;
 } pg_request;
 
 /**
@@ -1551,6 +1603,19 @@ pg_code pg_limiter_with_block_after(const struct pg_limiter *limiter,
                                     int64_t for_us,
                                     struct pg_limiter **other,
                                     struct pg_error *error);
+
+/**
+ * Creates another handle of the limiter, whose calls rise in the queue: one that waits gets the next
+ * higher priority after each aging_us, so that those of a higher one cannot hold it up for ever.
+ *
+ * aging_us is from one second to seven days. A call rises when it asks again. PG_INVALID with the
+ * argument "aging" for other numbers and for a limiter of pg_together. The caller must close both
+ * handles.
+ */
+pg_code pg_limiter_with_aging(const struct pg_limiter *limiter,
+                              int64_t aging_us,
+                              struct pg_limiter **other,
+                              struct pg_error *error);
 
 /**
  * Returns 1 when the limiter has a state for each key, also for the handle of one key; otherwise 0.

@@ -120,6 +120,7 @@ pub unsafe extern "C" fn pg_admit_within(
             let claim_timeout = micros("claim_timeout", claim_timeout_us)?;
             let (request, wait) = (costs.request(), CoreAdmission::wait(on_limit, claim_timeout));
             decide(limiter, Operation::AcquireWithId { request, id, wait }, |limiter, decision| {
+                costs.write_limits(limiter, &decision);
                 Admission::of(limiter, CoreAdmission::of(decision, on_limit))
             })
         },

@@ -37,7 +37,7 @@ pub unsafe extern "C" fn pg_acquire(
     decision_into(decision, error, || {
         // SAFETY: this function places the same requirements on its caller.
         let costs = unsafe { Costs::read(request) }?;
-        decide(limiter, Operation::Acquire(costs.request()), Decision::of)
+        decide(limiter, Operation::Acquire(costs.request()), |limiter, decision| costs.decision(limiter, decision))
     })
 }
 
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn pg_peek(
     decision_into(decision, error, || {
         // SAFETY: this function places the same requirements on its caller.
         let costs = unsafe { Costs::read(request) }?;
-        decide(limiter, Operation::Peek(costs.request()), Decision::of)
+        decide(limiter, Operation::Peek(costs.request()), |limiter, decision| costs.decision(limiter, decision))
     })
 }
 

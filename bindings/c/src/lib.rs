@@ -22,6 +22,8 @@ pub mod together;
 
 pub mod cost;
 
+pub mod decision_limits;
+
 pub mod request;
 
 pub mod reason;

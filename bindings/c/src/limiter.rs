@@ -352,6 +352,25 @@ pub extern "C" fn pg_limiter_with_block_after(
     })
 }
 
+/// Creates another handle of the limiter, whose calls rise in the queue: one that waits gets the next
+/// higher priority after each aging_us, so that those of a higher one cannot hold it up for ever.
+///
+/// aging_us is from one second to seven days. A call rises when it asks again. PG_INVALID with the
+/// argument "aging" for other numbers and for a limiter of pg_together. The caller must close both
+/// handles.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_limiter_with_aging(
+    limiter: *const LimiterHandle,
+    aging_us: i64,
+    other: Option<&mut MaybeUninit<*mut LimiterHandle>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into("other", other, ptr::null_mut, error, || {
+        let aging = Duration::from_micros(not_negative("aging", aging_us)?);
+        LIMITERS.open(LIMITERS.with(limiter, |limiter| limiter.with_aging(aging))?)
+    })
+}
+
 /// Returns 1 when the limiter has a state for each key, also for the handle of one key; otherwise 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_limiter_is_keyed(limiter: *const LimiterHandle) -> i32 {

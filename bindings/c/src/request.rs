@@ -1,11 +1,13 @@
 //! `pg_request`: the cost of one call, or its estimate.
 
 use std::ffi::c_char;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
-use paddlegate_core::{Error, Micros, Request as CoreRequest, Result};
+use paddlegate_core::{Decision as CoreDecision, Error, Limiter, Micros, Request as CoreRequest, Result};
 
 use crate::cost::{self, Cost, Units};
+use crate::decision::Decision;
+use crate::decision_limits::DecisionLimits;
 use crate::text;
 
 /// The value of cost in a pg_request for a cost of 0, which checks without taking.
@@ -46,6 +48,9 @@ pub struct Request {
     pub share: *const c_char,
     /// How much the share gets beside others, from 1 to 1000; 0 for the default, 1. Only with a share.
     pub weight: i64,
+    /// Where the call writes each limit of its decision, for the headers of a response or a dashboard;
+    /// NULL when not asked for.
+    pub limits: *mut DecisionLimits,
 }
 
 impl Request {
@@ -60,6 +65,7 @@ impl Request {
         priority: 0,
         share: ptr::null(),
         weight: 0,
+        limits: ptr::null_mut(),
     };
 }
 
@@ -70,12 +76,19 @@ pub(crate) struct Costs<'a> {
     estimate: Option<Cost<'a>>,
     /// The request but for cost and estimate.
     other: CoreRequest<'a>,
+    /// Where the limits of the decision go, if they were asked for.
+    limits: Option<NonNull<DecisionLimits>>,
 }
 
 impl Costs<'_> {
     /// Reads a request. The caller keeps its arrays and their labels alive.
     pub(crate) unsafe fn read(request: Option<&Request>) -> Result<Self> {
         let request = request.unwrap_or(&Request::NONE);
+        let limits = NonNull::new(request.limits);
+        if let Some(limits) = limits {
+            // SAFETY: the caller passes NULL or memory for the limits, which may be uninitialized.
+            unsafe { limits.write(DecisionLimits::NONE) };
+        }
         let (cost, estimate) = (units("cost", request.cost)?, units("estimate", request.estimate)?);
         let settle_within = match request.settle_within_us {
             0 => None,
@@ -85,7 +98,7 @@ impl Costs<'_> {
         let weight = if request.weight == 0 { None } else { Some(not_negative("weight", request.weight)?) };
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let share = unsafe { text::read_some("share", request.share) }?;
-        let other = CoreRequest { settle_within, ..CoreRequest::default() };
+        let other = CoreRequest { settle_within, limits: limits.is_some(), ..CoreRequest::default() };
         let other = other.in_queue(Some(priority), share, weight)?;
         // SAFETY: the caller passes arrays of as many elements as their counts state.
         Ok(unsafe {
@@ -96,8 +109,23 @@ impl Costs<'_> {
                     cost::read_some("estimate", estimate, by_label, count)?
                 },
                 other,
+                limits,
             }
         })
+    }
+
+    /// Converts the decision on the request, after its limits were written where the caller wants them.
+    pub(crate) fn decision(&self, limiter: &Limiter, decision: CoreDecision) -> Decision {
+        self.write_limits(limiter, &decision);
+        Decision::of(limiter, decision)
+    }
+
+    /// Writes the limits of the decision on the request.
+    pub(crate) fn write_limits(&self, limiter: &Limiter, decision: &CoreDecision) {
+        if let Some(limits) = self.limits {
+            // SAFETY: `read` has written there.
+            unsafe { limits.write(DecisionLimits::of(limiter, &decision.limits)) };
+        }
     }
 
     pub(crate) fn request(&self) -> CoreRequest<'_> {

@@ -91,7 +91,8 @@ pub unsafe extern "C" fn pg_acquire_with_id(
         let id = unsafe { text::read("id", id) }?;
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let wait = wait.map(|wait| unsafe { wait.core() }).transpose()?;
-        decide(limiter, Operation::AcquireWithId { request: costs.request(), id, wait }, Decision::of)
+        let operation = Operation::AcquireWithId { request: costs.request(), id, wait };
+        decide(limiter, operation, |limiter, decision| costs.decision(limiter, decision))
     })
 }
 
@@ -133,7 +134,7 @@ pub unsafe extern "C" fn pg_acquire_timeout(
         let wait_timeout = max_wait(wait_timeout_us)?.duration();
         // A clone, so that the wait does not keep the entry of a handle that is closed meanwhile.
         let limiter = LIMITERS.with(limiter, |limiter| Ok(limiter.clone()))?;
-        Ok(Decision::of(&limiter, limiter.acquire_timeout(costs.request(), wait_timeout)?))
+        Ok(costs.decision(&limiter, limiter.acquire_timeout(costs.request(), wait_timeout)?))
     })
 }
 

@@ -101,6 +101,7 @@ impl Store {
         statistics: Option<bool>,
         mode: Option<String>,
         block_after: Option<BlockAfterSpec>,
+        aging: Option<Either<f64, String>>,
         unavailable: Option<String>,
         share: Option<f64>,
     ) -> Result<Function<'env, (), i32>> {
@@ -121,6 +122,10 @@ impl Store {
             };
             let limiter = match block_after {
                 Some(rule) => limiter.with_block_after(rule.read()?)?,
+                None => limiter,
+            };
+            let limiter = match aging {
+                Some(aging) => limiter.with_aging(span("aging", &aging)?.duration())?,
                 None => limiter,
             };
             Ok(limiter.with_on_unavailable(on_unavailable(unavailable.as_deref(), share)?))

@@ -50,7 +50,7 @@ impl Limiter {
     #[pyo3(signature = (
         paddlegate, name, limits, wait_timeout=None,
         *, lock_timeout=None, on_limit=None, ttl=None, group=None, keyed=None, statistics=None,
-        on_unavailable=None, local_share_percent=None, mode=None, block_after=None,
+        on_unavailable=None, local_share_percent=None, mode=None, block_after=None, aging=None,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -68,6 +68,7 @@ impl Limiter {
         local_share_percent: OptionalArg,
         mode: OptionalArg,
         block_after: OptionalArg,
+        aging: OptionalArg,
     ) -> Result<Self> {
         if let Ok(of_key) = limits.cast::<LimiterOfKey>() {
             let LimiterOfKey { keyed, inner } = of_key.get();
@@ -81,6 +82,7 @@ impl Limiter {
         let has_statistics = flag("statistics", statistics, true)?;
         let mode = mode.map(|mode| Ok::<_, Failure>(Mode::from_name(text("mode", mode)?)?)).transpose()?;
         let block_after = block_after.map(limits::block_after).transpose()?;
+        let aging = aging.map(|aging| span("aging", aging)).transpose()?;
         let with_options = |limiter: paddlegate::Limiter| -> Result<paddlegate::Limiter> {
             let mut limiter = limiter.with_on_unavailable(on_unavailable);
             if let Some(group) = group {
@@ -94,6 +96,9 @@ impl Limiter {
             }
             if let Some(rule) = block_after {
                 limiter = limiter.with_block_after(rule)?;
+            }
+            if let Some(aging) = aging {
+                limiter = limiter.with_aging(aging.duration())?;
             }
             Ok(if has_statistics { limiter } else { limiter.without_statistics()? })
         };
@@ -196,6 +201,14 @@ impl Limiter {
     fn block_after(&self) -> Option<(u64, f64, f64)> {
         let rule = self.inner.policy().block_after()?;
         Some((rule.refusals(), seconds(rule.within()), seconds(rule.lasts())))
+    }
+
+    /// Seconds after which a call that waits gets the next higher priority.
+    ///
+    /// None without the option.
+    #[getter]
+    fn aging(&self) -> Option<f64> {
+        self.inner.policy().aging().map(seconds)
     }
 
     /// The key, as given to `with_key`; None without one.

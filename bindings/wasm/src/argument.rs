@@ -109,7 +109,7 @@ impl Borrowed<'_> {
 }
 
 /// Reads the cost of a call, its estimate, how long that can be settled, and its place in the queue as a list of priority, share
-/// and weight, and calls `run` with them. Not generic, which would be larger.
+/// and weight, and whether its decision has each limit, and calls `run` with them. Not generic, which would be larger.
 pub(crate) fn with_request(
     cost: &JsValue,
     estimate: &JsValue,
@@ -132,10 +132,13 @@ pub(crate) fn with_request(
         return run(request);
     }
     let place = members(place);
-    let [priority, share, weight] = place.as_slice() else { return Err(Error::internal("a place has three values")) };
+    let [priority, share, weight, limits] = place.as_slice() else {
+        return Err(Error::internal("a place has four values"));
+    };
     let priority = optional(priority, |value| whole("priority", value))?;
     let share = optional(share, |value| text("share", value))?;
     let weight = optional(weight, |value| whole("weight", value))?;
+    let request = Request { limits: limits.is_truthy(), ..request };
     run(request.in_queue(priority, share.as_deref(), weight)?)
 }
 

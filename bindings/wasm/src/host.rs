@@ -35,7 +35,12 @@ extern "C" {
         ticket: Option<f64>,
         position: Option<f64>,
         ready_after_us: Option<f64>,
+        limits: JsValue,
     ) -> JsValue;
+
+    /// `numbers`: for each limit its amount, what remains, its wait and its reset, -1 for unknown. `texts`: its label and its limiter.
+    #[wasm_bindgen(method)]
+    fn limits(this: &Host, numbers: &[f64], texts: Vec<String>) -> JsValue;
 
     /// `numbers`: for each label the position of the limit's kind in the list of kinds, its amount, interval and offset;
     /// then the ttl. Durations in microseconds. `calendars`: period, time zone and start of each quota.
@@ -121,7 +126,18 @@ impl Host {
             decision.ticket.map(|ticket| number(ticket.number)),
             decision.ticket.map(|ticket| number(ticket.position)),
             micros(decision.ticket.and_then(|ticket| ticket.ready_after)),
+            if decision.limits.is_empty() { JsValue::UNDEFINED } else { self.limits_of(decision) },
         )
+    }
+
+    fn limits_of(&self, decision: &Decision) -> JsValue {
+        let span = |span: Option<Micros>| span.map_or(-1.0, |span| number(span.0));
+        let (mut numbers, mut texts) = (Vec::new(), Vec::new());
+        for it in &decision.limits {
+            numbers.extend([number(it.limit), number(it.remaining), span(it.retry_after), span(it.reset_after)]);
+            texts.extend([it.label.to_string(), it.limiter.clone().unwrap_or_default()]);
+        }
+        self.limits(&numbers, texts)
     }
 
     pub(crate) fn limiter(&self, listed: &LimiterInfo) -> JsValue {

@@ -211,9 +211,15 @@ impl Limiter {
     }
 
     /// Returns the decision that `acquire` would make, and changes nothing.
-    pub fn peek(&self, cost: &JsValue, estimate: &JsValue, settle_within: &JsValue) -> Thrown<JsValue> {
+    pub fn peek(
+        &self,
+        cost: &JsValue,
+        estimate: &JsValue,
+        settle_within: &JsValue,
+        place: &JsValue,
+    ) -> Thrown<JsValue> {
         let mut peeked = |request: Request<'_>| self.decided(Operation::Peek(request));
-        self.shown(with_request(cost, estimate, settle_within, &NOTHING, &mut peeked))
+        self.shown(with_request(cost, estimate, settle_within, place, &mut peeked))
     }
 
     /// Replaces the estimate of a permit with the actual cost. Returns the name of the settlement.

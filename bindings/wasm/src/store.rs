@@ -43,6 +43,7 @@ impl Store {
         statistics: bool,
         mode: &JsValue,
         block_after: &JsValue,
+        aging: &JsValue,
     ) -> Thrown<Limiter> {
         let built = self.made(name, limits, ttl, group).and_then(|mut limiter| {
             if keyed {
@@ -53,6 +54,9 @@ impl Store {
             }
             if let Some(rule) = argument::optional(block_after, argument::block_after)? {
                 limiter = limiter.with_block_after(rule)?;
+            }
+            if let Some(aging) = argument::optional(aging, |aging| argument::interval("aging", aging))? {
+                limiter = limiter.with_aging(aging.duration())?;
             }
             if statistics { Ok(limiter) } else { limiter.without_statistics() }
         });

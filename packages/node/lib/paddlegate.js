@@ -89,6 +89,7 @@ class Paddlegate {
       statistics,
       mode,
       blockAfter,
+      aging,
       onUnavailable,
       localSharePercent,
       ...others
@@ -103,6 +104,7 @@ class Paddlegate {
     const variant = [
       (mode ?? null) === null ? undefined : text("mode", mode),
       blockAfterArgument(blockAfter),
+      optional(aging),
     ];
     const unavailable = onUnavailableArguments(onUnavailable, localSharePercent);
     const more = [keptFor, inGroup, isKeyed, counts, ...variant, ...unavailable];
@@ -298,6 +300,7 @@ const OPTIONS = [
   "statistics",
   "mode",
   "blockAfter",
+  "aging",
   "onUnavailable",
   "localSharePercent",
 ];

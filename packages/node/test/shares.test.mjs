@@ -135,3 +135,27 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal(await held.release(), "released");
   });
 }
+
+test("a call that waits rises with the aging of its limiter", async () => {
+  for (const store of ["memory", "redis", "cluster"]) {
+    const clock = new TestClock(1_700_000_000_000_000);
+    const pg = withClock(store, clock);
+    const limiter = pg.concurrent(unique(), 1, { lockTimeoutMs: 3_600_000, aging: "PT1M" });
+    await limiter.acquire();
+    const position = async (id, priority) =>
+      (await limiter.enqueue(id, { priority, claimTimeoutMs: 600_000 })).position;
+    assert.deepEqual([await position("report", 0), await position("mail", 2)], [0, 0]);
+    clock.advance(119);
+    assert.equal(await position("report", 0), 1);
+    clock.advance(62);
+    assert.equal(await position("report", 0), 0, store);
+    await limiter.reset();
+  }
+});
+
+test("the aging is from a second to a week", () => {
+  const pg = new Paddlegate("memory://");
+  for (const aging of [0, 0.5, 7 * 86_400 + 1, "soon", true]) {
+    assert.throws(() => pg.concurrent("x", 1, { aging }), { argument: "aging" });
+  }
+});

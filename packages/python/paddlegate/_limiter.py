@@ -71,6 +71,7 @@ class Limiter(Jobs):
         local_share_percent: int | None = None,
         mode: _Mode | None = None,
         block_after: _BlockAfter | None = None,
+        aging: Span | None = None,
     ) -> None:
         self._paddlegate = paddlegate
         self._links = paddlegate._links

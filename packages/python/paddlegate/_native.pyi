@@ -148,6 +148,7 @@ class DecisionLimit:
     def __eq__(self, other: object, /) -> bool: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
+@final
 class Decision:
     """The result of one call. True when the call was granted, otherwise false."""
 
@@ -339,6 +340,7 @@ class Limiter:
         local_share_percent: int | None = None,
         mode: _Mode | None = None,
         block_after: _BlockAfter | None = None,
+        aging: _Span | None = None,
     ) -> Limiter: ...
     @property
     def name(self) -> str:
@@ -373,6 +375,12 @@ class Limiter:
     @property
     def block_after(self) -> tuple[int, float, float] | None:
         """Refusals that lead to a block, seconds within which they count, seconds that it lasts.
+
+        None without the option.
+        """
+    @property
+    def aging(self) -> float | None:
+        """Seconds after which a call that waits gets the next higher priority.
 
         None without the option.
         """

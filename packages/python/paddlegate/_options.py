@@ -22,3 +22,4 @@ class LimiterOptions(TypedDict, total=False):
     local_share_percent: int | None
     mode: _Mode | None
     block_after: _BlockAfter | None
+    aging: Span | None

@@ -72,6 +72,10 @@ class Paddlegate(_native.Paddlegate):
     "blocked", and `resume` ends the block. Other values raise `InvalidError`, argument `mode` or
     `block_after`.
 
+    With `aging` a call that waits gets the next higher priority after each such time, from one
+    second to seven days, so that those of a higher one cannot hold it up for ever: `aging=60`. By
+    default none does.
+
     All methods that create limiters take `on_unavailable`, the behaviour while the store cannot
     decide: "raise" an `UnavailableError`, the default; "fail_closed" refuses; "fail_open" grants
     without counting; "local" decides in this process alone, with `local_share_percent` percent of
@@ -257,6 +261,7 @@ class Paddlegate(_native.Paddlegate):
         local_share_percent: int | None = None,
         mode: _Mode | None = None,
         block_after: _BlockAfter | None = None,
+        aging: Span | None = None,
         **labels: LimitOfKind | tuple[object, ...] | Span,
     ) -> Limiter:
         """Create a limiter with up to eight limits, which are all charged or none.
@@ -287,6 +292,7 @@ class Paddlegate(_native.Paddlegate):
             local_share_percent=local_share_percent,
             mode=mode,
             block_after=block_after,
+            aging=aging,
         )
 
     def together(
@@ -387,6 +393,7 @@ class Paddlegate(_native.Paddlegate):
         local_share_percent: int | None = None,
         mode: _Mode | None = None,
         block_after: _BlockAfter | None = None,
+        aging: Span | None = None,
     ) -> Limiter:
         """Create the limiter of a Conductor workflow run; both documents are JSON or objects.
 
@@ -394,8 +401,8 @@ class Paddlegate(_native.Paddlegate):
         an object with `input`, `correlationId` and `version` as far as the key needs them; a run
         without a key gets an unlimited limiter. A lease that is not renewed ends after
         `lock_timeout`, by default 30 seconds. The policy of the definition becomes its `on_limit`:
-        "wait" for `QUEUE`, "raise" for `REJECT`. `group`, `keyed`, `statistics`, `mode` and
-        `block_after` are as for other limiters.
+        "wait" for `QUEUE`, "raise" for `REJECT`. `group`, `keyed`, `statistics`, `mode`,
+        `block_after` and `aging` are as for other limiters.
         """
         loaded = self._workflow(
             json_text("definition", definition), json_text("run", run), lock_timeout
@@ -411,6 +418,7 @@ class Paddlegate(_native.Paddlegate):
             local_share_percent=local_share_percent,
             mode=mode,
             block_after=block_after,
+            aging=aging,
         )
 
     def limiters(self, prefix: str = "") -> list[LimiterInfo]:

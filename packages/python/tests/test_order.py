@@ -195,3 +195,27 @@ def test_a_bad_claim_timeout_names_its_argument(full, run, timeout):
             call()
         assert caught.value.argument == "claim_timeout"
     assert full.stats().tickets == 0
+
+
+def test_a_call_that_waits_rises(clocked, clock, name):
+    limiter = clocked.concurrent(name, 1, lock_timeout="hour", aging=60)
+    assert limiter.aging == 60
+    limiter.acquire()
+    queue = {"report": {}, "mail": {"priority": 2}}
+    assert [limiter.enqueue(job, **order).position for job, order in queue.items()] == [0, 0]
+    clock.advance(50)
+    assert [limiter.claim(job, **order).position for job, order in queue.items()] == [1, 0]
+    clock.advance(10)
+    assert [limiter.claim(job, **order).position for job, order in queue.items()] == [1, 0]
+    clock.advance(50)
+    assert limiter.claim("report").position == 1
+    assert [ticket.priority for ticket in limiter.queue()] == [3, 1]
+    limiter.reset()
+
+
+@pytest.mark.parametrize("aging", [0, 0.5, 7 * 86400 + 1, "soon", True])
+def test_the_aging_is_from_a_second_to_a_week(store, name, aging):
+    with pytest.raises(InvalidError) as raised:
+        store.concurrent(name, 1, aging=aging)
+    assert raised.value.argument == "aging"
+    assert store.concurrent(name, 1).aging is None

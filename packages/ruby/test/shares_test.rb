@@ -37,6 +37,28 @@ class SharesTest < Minitest::Test
     end
   end
 
+  def test_a_call_that_waits_rises
+    on_clocked do |store|
+      workers = store.concurrent(unique, 1, lock_timeout: :hour, aging: :minute)
+      workers.acquire
+      position = lambda { |id, priority|
+        workers.enqueue(id, priority: priority, claim_timeout: 600).position
+      }
+      assert_equal [0, 0], [position["report", 0], position["mail", 2]]
+      clock.advance(119)
+      assert_equal 1, position["report", 0]
+      clock.advance(62)
+      assert_equal 0, position["report", 0]
+    end
+  end
+
+  def test_the_aging_is_from_a_second_to_a_week
+    [0, 0.5, (7 * 86_400) + 1, "soon", true].each do |aging|
+      error = assert_raises(Paddlegate::InvalidError) { memory.concurrent("x", 1, aging: aging) }
+      assert_equal "aging", error.argument.to_s
+    end
+  end
+
   def test_a_waiting_call_of_a_higher_priority_comes_first
     store = memory
     workers = store.concurrent(unique, 1, wait_timeout: 30)

@@ -74,6 +74,7 @@ test("a decision is plain, frozen and complete", () => {
     retryAfterUs: 0,
     resetAfterUs: 1_000_000,
     readyAfterUs: null,
+    limits: [],
     degraded: false,
   });
   assert.ok(Object.isFrozen(decision));

@@ -87,3 +87,20 @@ test("a wrong place is an error that names it and changes nothing", async () => 
   assert.equal(limiter.stats().tickets, 0);
   assert.equal(held.release(), "released");
 });
+
+test("a call that waits rises with the aging of its limiter", () => {
+  const clock = new full.TestClock(1_700_000_000_000_000);
+  const pg = new full.Paddlegate("memory://", { clock });
+  const limiter = pg.concurrent("workers", 1, { lockTimeoutMs: 3_600_000, aging: 60 });
+  assert.ok(limiter.tryAcquire().allowed);
+  const position = (id, priority) =>
+    limiter.enqueue(id, { priority, claimTimeoutMs: 600_000 }).position;
+  assert.deepEqual([position("report", 0), position("mail", 2)], [0, 0]);
+  clock.advance(119);
+  assert.equal(position("report", 0), 1);
+  clock.advance(62);
+  assert.equal(position("report", 0), 0);
+  for (const aging of [0, 7 * 86_400 + 1, "soon"]) {
+    assert.throws(() => pg.concurrent("x", 1, { aging }), invalid("aging"));
+  }
+});

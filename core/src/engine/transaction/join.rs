@@ -113,9 +113,9 @@ impl Transaction<'_> {
     /// Moves a ticket up by one priority for each aging of the limiter that it has waited, to the end of that priority.
     pub(super) fn risen(&mut self, ticket: Ticket, order: Order<'_>, charge: &Charge) -> Ticket {
         let Some(aging) = self.own.aging() else { return ticket };
-        let rises = self.now.saturating_sub(ticket.queued_at) / aging.0;
-        let risen = u64::from(order.priority).saturating_add(rises).min(MAX_PRIORITY.into());
-        let priority = u8::try_from(risen).unwrap_or(MAX_PRIORITY);
+        let steps = self.now.saturating_sub(ticket.queued_at) / aging.0;
+        let priority = u64::from(order.priority).saturating_add(steps).min(MAX_PRIORITY.into());
+        let priority = u8::try_from(priority).unwrap_or(MAX_PRIORITY);
         if priority <= ticket.priority || ticket.is_suspended() {
             return ticket;
         }

@@ -75,6 +75,8 @@ fn every_kind_in_one_order() {
     let policy = one(&json!({"throttle": {"every": 1}, "mode": "shadow", "block_after": rule})).policy;
     let rule = BlockAfter::of_micros(100, Micros(60_000_000), Micros(3_600_000_000)).unwrap();
     assert_eq!((policy.mode(), policy.block_after()), (Mode::Shadow, Some(&rule)));
+    let policy = one(&json!({"throttle": {"every": 1}, "aging": "1m"})).policy;
+    assert_eq!(policy.aging(), Some(Micros(60_000_000)));
     assert!(one(&json!({"unlimited": true, "paused": false})).policy.limits().is_empty());
     assert_eq!(one(&json!({"unlimited": true, "wait_timeout": 0})).wait_timeout, Some(Micros(0)));
 }
@@ -185,6 +187,8 @@ fn faults_say_where_they_are() {
             "at $.limiters.a.block_after: must be from one second to seven days",
         ),
         (json!({"paused": true, "block_after": {"refusals": 1, "within": 1}}), "at $.limiters.a.block_after"),
+        (json!({"paused": true, "aging": 0.5}), "at $.limiters.a.aging: must be from one second to seven days"),
+        (json!({"paused": true, "aging": "8d"}), "at $.limiters.a.aging: must be from one second to seven days"),
         (json!({"paused": true, "ttl": 0.5}), "at $.limiters.a.ttl: must be from one second"),
         (json!({"paused": true, "wait_timeout": -1}), "at $.limiters.a.wait_timeout: "),
         (json!({"paused": true, "on_limit": "retry"}), "at $.limiters.a.on_limit: must be raise"),

@@ -24,7 +24,7 @@ module Paddlegate
       5 => ->(message, *) { InternalError.new(message) }
     }.freeze
 
-    REQUEST_SIZE = 80
+    REQUEST_SIZE = 88
     WAIT_SIZE = 32
     CHANNEL_SIZE = 64
     ATTRIBUTES_SIZE = 40
@@ -52,8 +52,9 @@ module Paddlegate
     end
     private_class_method :in_seconds
 
-    # The memory for a `pg_decision`, a `pg_error`, any other result (64 bits), and a text.
-    attr_reader :decision, :error, :result, :text
+    # The memory for a `pg_decision`, a `pg_error`, any other result (64 bits), and a text; that of
+    # a `pg_decision_limits` if the request asks for it, otherwise `nil`.
+    attr_reader :decision, :error, :result, :text, :limits
 
     def initialize
       @request = FFI::MemoryPointer.new(:char, REQUEST_SIZE)
@@ -65,16 +66,18 @@ module Paddlegate
     end
 
     # Returns a `pg_request`; `nil` when all arguments have their defaults. `order` is as in
-    # {Value.order}.
-    def request(cost, estimate, settle_within, order = nil)
-      return if cost.nil? && estimate.nil? && settle_within.nil? && order.nil?
+    # {Value.order}; with `limits` the call writes each limit of its decision.
+    def request(cost, estimate, settle_within, order = nil, limits = nil)
+      @limits = limits ? FFI::MemoryPointer.new(:char, DecisionLimit::LIST_SIZE) : nil
+      return if cost.nil? && estimate.nil? && settle_within.nil? && order.nil? && !limits
 
       priority, share, weight = order
       # Keeps the text and the arrays until the call has ended.
       @share = share && FFI::MemoryPointer.from_string(share)
       words = [number("cost", cost), number("estimate", estimate), 0, 0, 0, 0,
                settle_within.nil? ? 0 : micros("settle_within", settle_within),
-               priority || 0, @share ? @share.address : 0, weight || 0]
+               priority || 0, @share ? @share.address : 0, weight || 0,
+               @limits ? @limits.address : 0]
       @costs = put_units(words, 2, "cost", cost) if cost.is_a?(Hash)
       @estimates = put_units(words, 4, "estimate", estimate) if estimate.is_a?(Hash)
       @request.put_array_of_int64(0, words)

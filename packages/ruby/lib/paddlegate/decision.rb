@@ -25,9 +25,10 @@ module Paddlegate
     SIZE = 736
     GRANTED = 1
     STATUSES = %i[refused granted queued no_ticket].freeze
+    NO_LIMITS = [].freeze
     private_constant :STATUS, :REASON, :LABEL, :LIMITER, :LIMIT, :REMAINING, :RETRY_AFTER,
                      :RESET_AFTER, :AT, :LEASE, :FENCE, :TICKET, :POSITION, :READY_AFTER, :PERMIT,
-                     :DEGRADED, :WOULD_REFUSE, :STATUSES
+                     :DEGRADED, :WOULD_REFUSE, :STATUSES, :NO_LIMITS
 
     # The `pg_decision`.
     # @api private
@@ -36,11 +37,17 @@ module Paddlegate
     # @api private
     # `bytes`: a `pg_decision`. A field is decoded when it is read, since most callers read one or
     # two. `names`: those of the limiters that decided together; `nil` for a single limiter.
-    def initialize(bytes, names = nil)
+    # `limits`: the {DecisionLimit}s that the call asked for.
+    def initialize(bytes, names = nil, limits = NO_LIMITS)
       @bytes = bytes
       @names = names
+      @limits = limits
       freeze
     end
+
+    # Returns each limit after this decision, in the order of the policy, as {DecisionLimit}s, for a
+    # call with `limits: true`. Otherwise empty, as where no store decided.
+    attr_reader :limits
 
     # Returns `:granted` or `:refused`. {Limiter#enqueue} and {Limiter#claim} also return `:queued`
     # (the call has a ticket) and `:no_ticket` (cancelled, lapsed or claimed before).
@@ -159,7 +166,7 @@ module Paddlegate
         retry_after: retry_after, reset_after: reset_after, reason: reason, label: label,
         at_us: at_us, permit: permit, lease: lease, fencing_token: fencing_token, ticket: ticket,
         position: position, ready_after: ready_after, degraded: degraded?, limiter: limiter,
-        would_refuse: would_refuse
+        would_refuse: would_refuse, limits: limits
       }
     end
 

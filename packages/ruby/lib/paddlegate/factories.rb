@@ -34,6 +34,9 @@ module Paddlegate
   #   second to seven days. Of a keyed limiter it blocks a key. The refusals of all processes whose
   #   limiters have the rule count, but not those by a pause or a block, nor waits that time out.
   #   {Live#resume} ends a block. Default: never.
+  # - `aging`: an interval from one second to seven days, after each of which a call that waits gets
+  #   the next higher priority, so that those of a higher one cannot hold it up for ever. It rises
+  #   when it asks again. Default: never.
   # - `on_unavailable`: the behaviour while the store cannot decide. `:raise` (default) raises
   #   {UnavailableError}; `:fail_closed` refuses; `:fail_open` grants and never counts; `:local`
   #   decides in this process alone, with `local_share_percent` percent of every limit, from 1 to
@@ -223,8 +226,8 @@ module Paddlegate
       Library.limiter_page(store.handle, prefix, cursor)
     end
 
-    OPTIONS = %i[wait_timeout on_limit ttl group keyed statistics mode block_after on_unavailable
-                 local_share_percent].freeze
+    OPTIONS = %i[wait_timeout on_limit ttl group keyed statistics mode block_after aging
+                 on_unavailable local_share_percent].freeze
     private_constant :OPTIONS
 
     private

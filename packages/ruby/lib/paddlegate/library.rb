@@ -96,6 +96,12 @@ module Paddlegate
       end
     end
 
+    # Returns a copy of the limiter whose calls rise in the queue after each such time, in
+    # microseconds, and frees the original.
+    def with_aging(limiter, aging)
+      replace(limiter) { |*outputs| Native.pg_limiter_with_aging(limiter, aging, *outputs) }
+    end
+
     # Returns a copy of the limiter with this behaviour when the store is unavailable, and frees the
     # original.
     def with_on_unavailable(limiter, mode, share)

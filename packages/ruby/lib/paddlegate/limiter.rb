@@ -61,8 +61,8 @@ module Paddlegate
     # @api private
     # Called by {Factories}.
     def initialize(store, name, limits, wait_timeout: nil, on_limit: nil, ttl: nil, group: nil,
-                   keyed: nil, statistics: nil, mode: nil, block_after: nil, on_unavailable: nil,
-                   local_share_percent: nil)
+                   keyed: nil, statistics: nil, mode: nil, block_after: nil, aging: nil,
+                   on_unavailable: nil, local_share_percent: nil)
       @name = Value.word("name", name).freeze
       @group = Value.word("group", group).freeze unless group.nil?
       keep_options(wait_timeout, on_limit)
@@ -77,6 +77,7 @@ module Paddlegate
       unless block_after.nil?
         handle = Library.with_block_after(handle, *Value.block_after(block_after))
       end
+      handle = Library.with_aging(handle, Value.interval("aging", aging)) unless aging.nil?
       attach(store, Library.with_on_unavailable(handle, on_unavailable, local_share_percent))
     end
 
@@ -176,19 +177,24 @@ module Paddlegate
     # Takes the cost if every limit allows it and no ticket is ahead, otherwise nothing, and returns
     # a {Decision}. Never waits and never raises because of a refusal. An interrupted call gives
     # back its lease, as {#acquire} does.
-    def try_acquire(cost: nil, estimate: nil, id: nil, key: nil, settle_within: nil)
+    #
+    # With `limits: true` the decision has each limit of the policy ({Decision#limits}).
+    def try_acquire(cost: nil, estimate: nil, id: nil, key: nil, settle_within: nil, limits: nil)
       unless key.nil?
         return for_key(key) do |one|
-          one.try_acquire(cost: cost, estimate: estimate, id: id, settle_within: settle_within)
+          one.try_acquire(cost: cost, estimate: estimate, id: id, settle_within: settle_within,
+                          limits: limits)
         end
       end
+      limits = Value.switch("limits", limits, false) unless limits.nil?
       unless id.nil?
-        return acquire_with_id(Value.text("id", id), cost, estimate, settle_within, nil)
+        return acquire_with_id(Value.text("id", id), cost, estimate, settle_within, nil, nil,
+                               limits)
       end
-      return try_acquire_lease(cost, estimate, settle_within) if @leases
+      return try_acquire_lease(cost, estimate, settle_within, limits) if @leases
 
       buffer = CallBuffer.checkout
-      buffer.check(call_acquire(buffer, cost, estimate, settle_within))
+      buffer.check(call_acquire(buffer, cost, estimate, settle_within, limits))
       read_decision(buffer)
     end
 
@@ -211,15 +217,16 @@ module Paddlegate
     end
 
     # Returns the {Decision} that {#try_acquire} would return now. Changes nothing.
-    def peek(cost: nil, estimate: nil, key: nil, settle_within: nil)
+    def peek(cost: nil, estimate: nil, key: nil, settle_within: nil, limits: nil)
       unless key.nil?
         return for_key(key) do |one|
-          one.peek(cost: cost, estimate: estimate, settle_within: settle_within)
+          one.peek(cost: cost, estimate: estimate, settle_within: settle_within, limits: limits)
         end
       end
 
+      limits = Value.switch("limits", limits, false) unless limits.nil?
       buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate, settle_within)
+      request = buffer.request(cost, estimate, settle_within, nil, limits)
       buffer.check(@functions.peek(@handle, request, buffer.decision, buffer.error))
       read_decision(buffer)
     end
@@ -339,9 +346,9 @@ module Paddlegate
     # @api private
     # Takes the cost under an id. `wait` has the arguments of {CallBuffer#wait}, or is `nil`;
     # `order` is as in {Value.order}.
-    def acquire_with_id(id, cost, estimate, settle_within, wait, order = nil)
+    def acquire_with_id(id, cost, estimate, settle_within, wait, order = nil, limits = nil)
       buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate, settle_within, order)
+      request = buffer.request(cost, estimate, settle_within, order, limits)
       wait &&= buffer.wait(*wait)
       buffer.check(@functions.acquire_with_id(@handle, request, id, wait, buffer.decision,
                                               buffer.error))
@@ -365,9 +372,12 @@ module Paddlegate
     end
 
     # @api private
-    # Returns the {Decision} of a `pg_decision`.
-    def decision_of(bytes)
-      Decision.new(bytes, @names)
+    # Returns the {Decision} of a `pg_decision`, with the limits of a `pg_decision_limits` if its
+    # call asked for them.
+    def decision_of(bytes, limits = nil)
+      return Decision.new(bytes, @names) unless limits
+
+      Decision.new(bytes, @names, DecisionLimit.list(limits, @names))
     end
 
     # @api private
@@ -460,10 +470,10 @@ module Paddlegate
 
     # Takes the cost under a new id, with which the lease can be given back if the call is
     # interrupted or gets no reply.
-    def try_acquire_lease(cost, estimate, settle_within)
+    def try_acquire_lease(cost, estimate, settle_within, limits)
       id = Library.new_id
       may_hold = true
-      decision = acquire_with_id(id, cost, estimate, settle_within, nil)
+      decision = acquire_with_id(id, cost, estimate, settle_within, nil, nil, limits)
     rescue Error => e
       unanswered = true
       may_hold = e.is_a?(UnavailableError) && e.may_have_counted?
@@ -472,13 +482,13 @@ module Paddlegate
       Cleanup.cancel(self, id, wait: !unanswered) if may_hold && decision.nil?
     end
 
-    def call_acquire(buffer, cost, estimate, settle_within)
-      request = buffer.request(cost, estimate, settle_within)
+    def call_acquire(buffer, cost, estimate, settle_within, limits = nil)
+      request = buffer.request(cost, estimate, settle_within, nil, limits)
       @functions.acquire(@handle, request, buffer.decision, buffer.error)
     end
 
     def read_decision(buffer)
-      decision = decision_of(buffer.decision.get_bytes(0, Decision::SIZE))
+      decision = decision_of(buffer.decision.get_bytes(0, Decision::SIZE), buffer.limits)
       buffer.checkin
       decision
     end

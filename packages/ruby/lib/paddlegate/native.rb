@@ -118,6 +118,7 @@ module Paddlegate
     attach_function :pg_limiter_with_mode, %i[pointer string pointer pointer], :int32
     attach_function :pg_limiter_with_block_after, %i[pointer int64 int64 int64 pointer pointer],
                     :int32
+    attach_function :pg_limiter_with_aging, %i[pointer int64 pointer pointer], :int32
     attach_function :pg_limiter_is_keyed, [:pointer], :int32
     attach_function :pg_together, %i[pointer pointer size_t pointer pointer], :int32
     attach_function :pg_check_allow, %i[pointer pointer], :int32

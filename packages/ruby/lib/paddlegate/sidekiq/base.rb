@@ -7,7 +7,7 @@ module Paddlegate
       class Base
         NAME = /\A[A-Za-z0-9_-]+\z/
         OPTIONS = %i[wait_timeout policy ttl reschedule backoff group keyed statistics
-                     mode block_after on_unavailable local_share_percent].freeze
+                     mode block_after aging on_unavailable local_share_percent].freeze
 
         # The keywords of {#within_limit}.
         ARGUMENTS = %i[key priority share weight].freeze
@@ -16,8 +16,8 @@ module Paddlegate
         attr_reader :name
 
         # The options with their defaults, times in seconds; `reschedule`, `backoff`, `group`,
-        # `keyed`, `statistics`, `mode`, `block_after` and `local_share_percent` only if they were
-        # given. Frozen.
+        # `keyed`, `statistics`, `mode`, `block_after`, `aging` and `local_share_percent` only if
+        # they were given. Frozen.
         attr_reader :options
 
         # The limit in units: at once, in the interval, or in the bucket.
@@ -98,7 +98,7 @@ module Paddlegate
         end
 
         def create(store)
-          given = options.slice(:ttl, :group, :keyed, :statistics, :mode, :block_after,
+          given = options.slice(:ttl, :group, :keyed, :statistics, :mode, :block_after, :aging,
                                 :on_unavailable, :local_share_percent)
           given[:on_limit] = options[:policy]
           Inner.new(self, store, name, @limits, wait_timeout: max_wait, **given)
@@ -122,7 +122,7 @@ module Paddlegate
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 
           wait, policy, ttl, reschedule, backoff = options.values_at(*OPTIONS)
-          others = options.slice(:group, :keyed, :statistics, :mode, :block_after,
+          others = options.slice(:group, :keyed, :statistics, :mode, :block_after, :aging,
                                  :local_share_percent)
           on_unavailable = options[:on_unavailable]
           Paddlegate::Limiter.ignores?(policy, "policy") unless policy.nil?

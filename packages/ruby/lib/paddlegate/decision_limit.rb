@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+module Paddlegate
+  # One limit after a {Decision}, by itself: a pause and the calls ahead in the queue do not count.
+  # Frozen.
+  #
+  # - `limiter`: for limiters that decide together ({Factories#together}), the name of the one that
+  #   has the limit; otherwise `nil`
+  # - `label`: its label, such as `:rpm`
+  # - `limit`: the limit in units, 1 for a throttle; `remaining`: the units that can be taken right
+  #   after the decision
+  # - `retry_after`: seconds (Float) for which this limit holds the call up, 0 when it does not, as
+  #   after a grant; `nil` when no time is known
+  # - `reset_after`: seconds (Float) until all units are available again; `nil` when no time is
+  #   known
+  DecisionLimit = Struct.new(:limiter, :label, :limit, :remaining, :retry_after, :reset_after) do
+    # @api private
+    # Reads a `pg_decision_limits`. `names` are those of the limiters that decided together.
+    def self.list(memory, names)
+      Array.new(memory.get_uint64(0)) do |i|
+        read(memory + 8 + (i * self::SIZE), names)
+      end.freeze
+    end
+
+    # Reads a `pg_decision_limit`.
+    def self.read(memory, names)
+      index = memory.get_int32(self::LIMITER)
+      limit, remaining, *times = memory.get_array_of_int64(self::NUMBERS, 4)
+      times.map! { |micros| micros == -1 ? nil : micros / 1_000_000.0 }
+      new(index == -1 ? nil : names[index], memory.get_string(0).to_sym, limit, remaining,
+          *times).freeze
+    end
+    private_class_method :read
+  end
+
+  # The offsets of the fields of a `pg_decision_limit`, and the sizes of it and of a
+  # `pg_decision_limits`.
+  DecisionLimit::LIMITER = 36
+  DecisionLimit::NUMBERS = 40
+  DecisionLimit::SIZE = 72
+  DecisionLimit::LIST_SIZE = 8 + (32 * 72)
+end

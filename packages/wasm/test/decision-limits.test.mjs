@@ -1,0 +1,44 @@
+// The numbers of each limit in a decision that asks for them.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { concurrency, Paddlegate, points, TestClock, window } from "paddlegate-wasm";
+import * as full from "paddlegate-wasm/full";
+
+const row = (label, limit, remaining, retryAfterMs, resetAfterMs, limiter = null) => ({
+  limiter,
+  label,
+  limit,
+  remaining,
+  retryAfterMs,
+  resetAfterMs,
+  retryAfterUs: retryAfterMs * 1000,
+  resetAfterUs: resetAfterMs * 1000,
+});
+
+test("a decision has each limit if its call asks", () => {
+  const pg = new Paddlegate("memory://", { clock: new TestClock(1_700_000_000_000_000) });
+  const policy = { rpm: window(3, 60), tpm: points(100, 100), workers: concurrency(2) };
+  const limiter = pg.limiter("model", policy);
+  const workers = row("workers", 2, 1, 0, 30_000);
+  const rpm = row("rpm", 3, 2, 0, 60_000);
+  const granted = limiter.tryAcquire({ cost: { tpm: 40 }, limits: true });
+  assert.deepEqual(granted.limits, [rpm, row("tpm", 100, 60, 0, 40_000), workers]);
+  const asked = { cost: { tpm: 70 }, limits: true };
+  const refused = [rpm, row("tpm", 100, 60, 10_000, 40_000), workers];
+  assert.deepEqual(limiter.tryAcquire(asked).limits, refused);
+  assert.deepEqual(limiter.peek(asked).limits, refused);
+  assert.deepEqual(limiter.peek({ ...asked, limits: false }).limits, []);
+  assert.ok(Object.isFrozen(granted.limits) && Object.isFrozen(granted.limits[0]));
+  for (const verb of [limiter.tryAcquire, limiter.peek]) {
+    assert.throws(() => verb.call(limiter, { limits: "yes" }), { argument: "limits" });
+  }
+  assert.throws(() => limiter.allow({ limits: true }), { argument: "limits" });
+});
+
+test("several limiters name theirs", () => {
+  const pg = new full.Paddlegate("memory://", { clock: new full.TestClock(86_400_000_000) });
+  const both = pg.together([pg.bucket("org", 9, "day"), pg.window("user", 5, 60)]);
+  const { limits } = both.tryAcquire({ cost: 2, limits: true });
+  const org = row("bucket", 9, 7, 0, 86_400_000, "org");
+  assert.deepEqual(limits, [org, row("window", 5, 3, 0, 60_000, "user")]);
+});
