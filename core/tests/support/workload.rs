@@ -599,31 +599,8 @@ impl Runner {
                 self.at = (self.at + self.retry_after).saturating_add_signed(*more).max(self.at);
                 None
             }
-            Step::Resize(amount) => {
-                self.limits[0].amount = *amount;
-                self.limiter = self.made();
-                None
-            }
-            Step::Mode(mode) => {
-                self.mode = *mode;
-                self.limiter = self.made();
-                None
-            }
-            Step::BlockAfter(rule) => {
-                self.block_after = rule.map(|(refusals, within, lasts)| {
-                    BlockAfter::of_micros(refusals, Micros(within), Micros(lasts)).expect("a rule")
-                });
-                self.limiter = self.made();
-                None
-            }
-            Step::Aging(aging) => {
-                self.aging = aging.map(Micros);
-                self.limiter = self.made();
-                None
-            }
-            Step::Policy(mask) => {
-                let chosen = self.all.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1);
-                self.limits = chosen.map(|(_, limit)| *limit).collect();
+            Step::Resize(_) | Step::Mode(_) | Step::BlockAfter(_) | Step::Aging(_) | Step::Policy(_) => {
+                self.change(step);
                 self.limiter = self.made();
                 None
             }
@@ -643,6 +620,25 @@ impl Runner {
             self.retry_after = decision.retry_after.map_or(0, |micros| micros.0);
         }
         step_result
+    }
+
+    /// Changes what the next limiter is made of.
+    fn change(&mut self, step: &Step) {
+        match step {
+            Step::Resize(amount) => self.limits[0].amount = *amount,
+            Step::Mode(mode) => self.mode = *mode,
+            Step::BlockAfter(rule) => {
+                self.block_after = rule.map(|(refusals, within, lasts)| {
+                    BlockAfter::of_micros(refusals, Micros(within), Micros(lasts)).expect("a rule")
+                });
+            }
+            Step::Aging(aging) => self.aging = aging.map(Micros),
+            Step::Policy(mask) => {
+                let chosen = self.all.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1);
+                self.limits = chosen.map(|(_, limit)| *limit).collect();
+            }
+            other => panic!("changes no limiter: {other:?}"),
+        }
     }
 
     fn made(&self) -> Limiter {
