@@ -15,6 +15,8 @@ pub(crate) mod prepared;
 pub(crate) mod reschedule;
 pub(crate) mod store;
 #[cfg(feature = "redis")]
+pub(crate) mod turns;
+#[cfg(feature = "redis")]
 pub(crate) mod wait;
 pub(crate) mod waiter;
 pub(crate) mod wakeup;

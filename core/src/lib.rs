@@ -92,6 +92,8 @@ pub use client::multi_step::MultiStep;
 pub use client::paddlegate::Paddlegate;
 pub use client::prepared::Prepared;
 pub use client::reschedule::{RESCHEDULE, Reschedule, backoff};
+#[cfg(feature = "redis")]
+pub use client::turns::Turns;
 pub use client::waiter::{CANCEL_TIMEOUT, Waiter, reconnect_pause};
 pub use client::wakeup::WakeupListener;
 pub use engine::queue::{MAX_TICKETS, MIN_POLL, RECHECK};
@@ -132,6 +134,7 @@ pub use model::refund::Refund;
 pub use model::request::{QueuePosition, Request, Wait};
 pub use model::share::Share;
 pub use model::statistics::{DEFAULT_STATISTICS_TTL, Statistics};
+pub use model::turns::{ReadyCalls, TurnsHost};
 pub use model::wakeup::Wakeup;
 pub use store::signal_handling::SignalHandling;
 #[cfg(feature = "providers")]

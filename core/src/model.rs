@@ -24,4 +24,5 @@ pub(crate) mod refund;
 pub(crate) mod request;
 pub(crate) mod share;
 pub(crate) mod statistics;
+pub(crate) mod turns;
 pub(crate) mod wakeup;

@@ -1036,8 +1036,8 @@ impl LeaseModel {
                 self.leases.remove(&id(*caller));
                 self.tickets.remove(&id(*caller));
             }
-            (Step::Ready { .. }, Some(Answer::Ready(ids))) => {
-                for id in ids {
+            (Step::Ready { .. }, Some(Answer::Ready(ready))) => {
+                for id in &ready.ids {
                     if let Some(ticket) = self.tickets.get_mut(id) {
                         ticket.expires_at = ticket.expires_at.min(at + ticket.claim_timeout);
                     }

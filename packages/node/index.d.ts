@@ -132,6 +132,17 @@ export interface CallOptions {
 /** The cancellation of a call, and its key. */
 export interface KeyedCallOptions extends CallOptions, KeyOptions {}
 
+/** The options of a loop over turns. */
+export interface TurnsOptions extends KeyedCallOptions {
+  /**
+   * How many turns one question returns at most, from 1 to 100, the default. A loop that runs each job itself before it takes
+   * the next turn asks for 1, since the others would wait for it.
+   */
+  readonly count?: number;
+  /** After how many milliseconds without a turn the loop ends. Default: it does not. */
+  readonly waitTimeoutMs?: number;
+}
+
 /** The demand of a call: a final cost, or an estimate to be corrected later. */
 export interface Request extends KeyedCallOptions {
   /** The units to take. Default 1; `points` has no default. A cost of 0 checks without taking. */
@@ -397,6 +408,19 @@ export interface Limiter<S = never> {
    * ```
    */
   ready(count?: number, options?: KeyedCallOptions): Promise<string[]>;
+  /**
+   * Returns an iterator over the ids of queued jobs, each when its turn comes: `ready` for a process that starts jobs and has
+   * nothing else to do. It sleeps until the next turn comes, over the connection of the wake-ups, and asks by itself after at
+   * most 5 seconds. Each id comes once, to one process, and the job calls `admit` or `claim` within its claim timeout.
+   *
+   * The loop ends when no turn has come for `waitTimeoutMs`, if that is given, and rejects with the reason of an aborted
+   * `signal`, with `InvalidError`, whose argument is `count`, and with the errors of a call.
+   *
+   * ```js
+   * for await (const job of workers.turns()) start(job);
+   * ```
+   */
+  turns(options?: TurnsOptions): AsyncGenerator<string, void, undefined>;
   /**
    * Returns the limits with the numbers that rule, a page of the leases and of the tickets, the pause, the block and the mode.
    * Takes nothing and changes nothing, and works under a pause too. Rejects with `InvalidError`, whose argument is `offset`

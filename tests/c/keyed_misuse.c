@@ -84,6 +84,7 @@ static void every_call_needs_the_key(void)
     int64_t lease;
     int32_t paused;
     size_t found;
+    int64_t after_us;
 
     REFUSED("key", pg_acquire(keyed, NULL, &decision, &error_));
     REFUSED("key", pg_acquire_timeout(keyed, NULL, 1000000, &decision, &error_));
@@ -95,6 +96,7 @@ static void every_call_needs_the_key(void)
     REFUSED("key", pg_renew(keyed, "id:1:1", &lease, &error_));
     REFUSED("key", pg_cancel(keyed, "id", 0, &settlement, &error_));
     REFUSED("key", pg_ready(keyed, 1, ids, &found, &error_));
+    REFUSED("key", pg_ready_for(keyed, NULL, NULL, 1, ids, &found, &after_us, &error_));
     REFUSED("key", pg_inspect(keyed, 0, 0, &inspection, NULL, NULL, &error_));
     REFUSED("key", pg_reset(keyed, &error_));
     REFUSED("key", pg_pause(keyed, 1000000, PG_NOT_GIVEN, &state, &error_));

@@ -130,6 +130,7 @@ static void waits(void)
     pg_ticket_info tickets[1];
     pg_limiter *one;
     size_t found;
+    int64_t after_us;
     pg_decision held;
     pg_statistics statistics;
 
@@ -170,7 +171,14 @@ static void waits(void)
     REFUSED("ids", pg_ready(one, 1, NULL, &found, &error_));
     REFUSED("found", pg_ready(one, 1, ids, NULL, &error_));
     REFUSED("limiter", pg_ready(NULL, 1, ids, &found, &error_));
-    CHECK(found == 0);
+    REFUSED("after_us", pg_ready_for(one, "host", "here", 1, ids, &found, NULL, &error_));
+    REFUSED("count", pg_ready_for(one, "host", "here", 0, ids, &found, &after_us, &error_));
+    REFUSED("id", pg_ready_for(one, NULL, "here", 1, ids, &found, &after_us, &error_));
+    REFUSED("id", pg_ready_for(one, "a\x1f", "here", 1, ids, &found, &after_us, &error_));
+    REFUSED("channel", pg_ready_for(one, "host", NULL, 1, ids, &found, &after_us, &error_));
+    REFUSED("channel", pg_ready_for(one, "host", "two words", 1, ids, &found, &after_us, &error_));
+    REFUSED("limiter", pg_ready_for(NULL, "host", "here", 1, ids, &found, &after_us, &error_));
+    CHECK(found == 0 && after_us == 0);
     REFUSED("offset", pg_inspect(one, 100001, 1, &inspection, leases, tickets, &error_));
     CHECK_INT(-1, inspection.paused_for_us);
     CHECK_TEXT("", leases[0].id);

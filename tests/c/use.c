@@ -257,7 +257,11 @@ static void tickets_keep_their_order(void)
     pg_decision d, held;
     pg_settlement settlement;
     pg_queued_id ids[2];
-    size_t found;
+    size_t found, count;
+    int64_t after_us;
+    char channel[64];
+    pg_wakeups *wakeups;
+    pg_wakeup wakeup;
 
     open_at(NOW, "memory://", &store);
     OK(pg_limiter_concurrent(store, "jobs", 1, 30000000, &limiter, &error));
@@ -283,11 +287,24 @@ static void tickets_keep_their_order(void)
     CHECK_INT(1, d.position);
     OK(pg_ready(limiter, 2, ids, &found, &error));
     CHECK_INT(0, found);
+    OK(pg_listen(limiter, &wakeups, &error));
+    OK(pg_wakeups_channel(wakeups, channel, sizeof channel, &error));
+    OK(pg_ready_for(limiter, NULL, NULL, 2, ids, &found, &after_us, &error));
+    CHECK(found == 0 && after_us > 0 && after_us <= 5000000);
+    OK(pg_ready_for(limiter, "host", channel, 2, ids, &found, &after_us, &error));
+    CHECK(found == 0 && after_us > 0 && after_us <= 5000000);
     OK(pg_release(limiter, held.permit, NULL, &error));
+    for (count = 0; count == 0;) {
+        OK(pg_wakeups_receive(wakeups, &wakeup, 1, &count, &error));
+    }
+    CHECK_TEXT("host", wakeup.id);
+    CHECK_INT(0, wakeup.delay_us);
+    OK(pg_wakeups_close(wakeups, &error));
     OK(pg_acquire(limiter, NULL, &d, &error));
     CHECK_INT(PG_STATUS_REFUSED, d.status);
-    OK(pg_ready(limiter, 2, ids, &found, &error));
+    OK(pg_ready_for(limiter, "host", channel, 2, ids, &found, &after_us, &error));
     CHECK_INT(1, found);
+    CHECK(after_us > 0 && after_us <= 5000000);
     CHECK_TEXT("a", ids[0].id);
     CHECK_INT(1, ids[0].length);
     CHECK_TEXT("", ids[1].id);

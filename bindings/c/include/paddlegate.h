@@ -2315,6 +2315,25 @@ pg_code pg_ready(const struct pg_limiter *limiter,
                  struct pg_error *error);
 
 /**
+ * Does what pg_ready does, for a host that sleeps until the next turn comes, and writes to after_us
+ * for how long: at most 5 seconds, and 0 when it has written count ids.
+ *
+ * A message with the id of the host comes over its channel, see pg_listen, when a turn comes before,
+ * for ten seconds or until one says that a turn has come: the host asks again then, or after
+ * after_us. Of several hosts of a limiter one gets the message, and the last eight are known. id has
+ * 1 to 64 bytes without control characters, another for each loop that asks; pg_new_id makes one.
+ * NULL or empty for both, until pg_listen has opened a channel, does what pg_ready does.
+ */
+pg_code pg_ready_for(const struct pg_limiter *limiter,
+                     const char *id,
+                     const char *channel,
+                     size_t count,
+                     struct pg_queued_id *ids,
+                     size_t *found,
+                     int64_t *after_us,
+                     struct pg_error *error);
+
+/**
  * Pauses a limiter in all processes if the failure of an Open Job Spec job is a rate limit signal.
  * paused receives 1, or 0 for any other failure, which changes nothing.
  *

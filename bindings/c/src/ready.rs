@@ -4,9 +4,10 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::slice;
 
-use paddlegate_core::{Answer, Error as CoreError, MAX_READY, Operation, Result};
+use paddlegate_core::{Answer, Error as CoreError, MAX_READY, Operation, Result, TurnsHost};
 
 use crate::call::ON_SIGNAL;
+use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limiter::{LIMITERS, LimiterHandle};
@@ -41,6 +42,61 @@ pub unsafe extern "C" fn pg_ready(
     found: Option<&mut MaybeUninit<usize>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
+    let listed = |ids: &mut [MaybeUninit<QueuedId>]| list(limiter, count, None, ids).map(|ready| ready.0);
+    // SAFETY: the caller passes NULL or an array of `count` elements.
+    unsafe { into_ids(count, ids, found, error, listed) }
+}
+
+/// Does what pg_ready does, for a host that sleeps until the next turn comes, and writes to after_us
+/// for how long: at most 5 seconds, and 0 when it has written count ids.
+///
+/// A message with the id of the host comes over its channel, see pg_listen, when a turn comes before,
+/// for ten seconds or until one says that a turn has come: the host asks again then, or after
+/// after_us. Of several hosts of a limiter one gets the message, and the last eight are known. id has
+/// 1 to 64 bytes without control characters, another for each loop that asks; pg_new_id makes one.
+/// NULL or empty for both, until pg_listen has opened a channel, does what pg_ready does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_ready_for(
+    limiter: *const LimiterHandle,
+    id: *const c_char,
+    channel: *const c_char,
+    count: usize,
+    ids: *mut QueuedId,
+    found: Option<&mut MaybeUninit<usize>>,
+    after_us: Option<&mut MaybeUninit<i64>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    let mut after = 0;
+    let has_after = after_us.is_some();
+    let listed = |ids: &mut [MaybeUninit<QueuedId>]| {
+        if !has_after {
+            return Err(CoreError::invalid("after_us", "is NULL"));
+        }
+        // SAFETY: the caller passes NULL or texts that end with a zero byte.
+        let (id, channel) = unsafe { (text::read_or("id", id, "")?, text::read_or("channel", channel, "")?) };
+        let host = match (id, channel) {
+            ("", "") => None,
+            (id, channel) => Some(TurnsHost { id, channel }),
+        };
+        let (found, until_next) = list(limiter, count, host, ids)?;
+        after = number(Some(until_next));
+        Ok(found)
+    };
+    // SAFETY: the caller passes NULL or an array of `count` elements.
+    let code = unsafe { into_ids(count, ids, found, error, listed) };
+    if let Some(after_us) = after_us {
+        after_us.write(after);
+    }
+    code
+}
+
+unsafe fn into_ids(
+    count: usize,
+    ids: *mut QueuedId,
+    found: Option<&mut MaybeUninit<usize>>,
+    error: Option<&mut MaybeUninit<Error>>,
+    listed: impl FnOnce(&mut [MaybeUninit<QueuedId>]) -> Result<usize>,
+) -> Code {
     let buffer: &mut [MaybeUninit<QueuedId>] = match u64::try_from(count) {
         // SAFETY: not NULL, so the caller's buffer for `count` ids, which may be uninitialized.
         Ok(1..=MAX_READY) if !ids.is_null() => unsafe { slice::from_raw_parts_mut(ids.cast(), count) },
@@ -58,19 +114,26 @@ pub unsafe extern "C" fn pg_ready(
             if ids.is_null() {
                 return Err(CoreError::invalid("ids", "is NULL"));
             }
-            let ready = LIMITERS
-                .with(limiter, |limiter| listed(limiter.run(Operation::Ready { count: count as u64 }, ON_SIGNAL)?))?;
-            for (slot, id) in buffer.iter_mut().zip(&ready) {
-                slot.write(QueuedId { id: text::write(id), length: id.len() });
-            }
-            Ok(ready.len())
+            listed(buffer)
         },
     )
 }
 
-fn listed(answer: Answer) -> Result<Vec<String>> {
-    match answer {
-        Answer::Ready(ids) => Ok(ids),
+/// Writes the ids, and returns their number and the time until the host asks again.
+fn list(
+    limiter: *const LimiterHandle,
+    count: usize,
+    host: Option<TurnsHost<'_>>,
+    ids: &mut [MaybeUninit<QueuedId>],
+) -> Result<(usize, u64)> {
+    let operation = Operation::Ready { count: count as u64, host };
+    match LIMITERS.with(limiter, |limiter| limiter.run(operation, ON_SIGNAL))? {
+        Answer::Ready(ready) => {
+            for (slot, id) in ids.iter_mut().zip(&ready.ids) {
+                slot.write(QueuedId { id: text::write(id), length: id.len() });
+            }
+            Ok((ready.ids.len(), ready.after.0))
+        }
         other => Err(CoreError::internal(format!("unexpected reply type: {other:?}"))),
     }
 }

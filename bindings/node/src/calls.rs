@@ -321,7 +321,7 @@ impl Calls {
             }
             Answer::RuntimeState(runtime_state) => self.runtime_states.extend([(ticket, runtime_state)]),
             Answer::Inspection(inspection) => self.inspections.extend([(ticket, inspection)]),
-            Answer::Ready(ids) => self.ready.extend([(ticket, ids)]),
+            Answer::Ready(ready) => self.ready.extend([(ticket, ready.ids)]),
             Answer::Report(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Extension(extension) => match *extension {
                 Extension::Decided(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use napi::bindgen_prelude::Buffer;
 use paddlegate::{
     Answer, CLAIM_TIMEOUT, Cost, Decision, Error, Extension, Label, MAX_SPAN, Micros, Operation, Page, QueuePosition,
-    Request, Statistics, Wait,
+    Request, Statistics, TurnsHost, Wait,
 };
 
 use crate::convert::{GivenUnits, Units, millis, number, whole};
@@ -110,7 +110,7 @@ pub(crate) enum Event {
     Learned = 9,
     /// The limiters are stored for `listed`, and the text is the cursor of the next page.
     Page = 10,
-    /// The ids are stored for `ready`.
+    /// The field is the time until the host asks again; the ids are stored for `ready`.
     Ready = 11,
     /// The inspection is stored for `inspection`.
     Inspection = 12,
@@ -156,7 +156,10 @@ impl SharedBuffer {
             10 => Operation::Statistics,
             DEBIT => Operation::Debit(self.cost("cost", input::COST, by_label)?),
             EXTEND => Operation::Extend { permit: id, units: self.cost("units", input::COST, by_label)? },
-            READY => Operation::Ready { count: whole("count", self.get(input::COST))? },
+            READY => {
+                let host = (!channel.is_empty()).then_some(TurnsHost { id, channel });
+                Operation::Ready { count: whole("count", self.get(input::COST))?, host }
+            }
             INSPECT => {
                 let offset = whole("offset", self.get(input::ESTIMATE))?;
                 Operation::Inspect { page: Page { offset, count: whole("count", self.get(input::COST))? } }
@@ -288,7 +291,7 @@ impl SharedBuffer {
                 Extension::Decided(decision) => self.decision(row, ticket, decision),
                 Extension::Closed(_) => self.event(row, ticket, Event::Settlement),
             },
-            Answer::Ready(_) => self.event(row, ticket, Event::Ready),
+            Answer::Ready(ready) => self.row(row, ticket, Event::Ready, [number(ready.after.0)]),
             Answer::Inspection(_) => self.event(row, ticket, Event::Inspection),
             Answer::Reset => self.event(row, ticket, Event::Reset),
         }

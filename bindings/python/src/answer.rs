@@ -52,7 +52,7 @@ pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>
         Answer::Report(it) => live::learned(*it).into_bound_py_any(py),
         Answer::Renewal(renewal) => renewal.map(seconds).into_bound_py_any(py),
         Answer::Inspection(it) => inspection(*it).into_bound_py_any(py),
-        Answer::Ready(ids) => ids.into_bound_py_any(py),
+        Answer::Ready(ready) => (ready.ids, seconds(ready.after)).into_bound_py_any(py),
         Answer::Statistics(it) => statistics(&it).into_bound_py_any(py),
         Answer::RuntimeState(it) => live::runtime_state(&it).into_bound_py_any(py),
         Answer::List(page) => (listed::shown(page.listed), page.cursor).into_bound_py_any(py),

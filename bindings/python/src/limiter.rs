@@ -7,7 +7,7 @@ use std::sync::Arc;
 use paddlegate::store::redis::Redis;
 use paddlegate::{
     Admission, Answer, Error, LOCK_TIMEOUT, Micros, Mode, OnLimit, OnUnavailable, Operation, Page, Policy, Prepared,
-    Request, SignalHandling,
+    Request, SignalHandling, TurnsHost,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -539,15 +539,28 @@ impl Limiter {
         self.start(py, begin, key, Operation::Cancel { id: text("id", id)?, gave_up })
     }
 
-    #[pyo3(signature = (begin, count, key=None))]
+    // The options of the iterator over turns, which the package makes: the count, and the wait timeout in seconds.
+    fn _turns_options(&self, count: &Bound<'_, PyAny>, wait_timeout: OptionalArg) -> Result<(u64, Option<f64>)> {
+        let count = whole("count", count)?;
+        let turns = self.inner.turns()?.with_count(count)?;
+        let wait_timeout = wait_timeout.map(|it| span("wait_timeout", it)).transpose()?;
+        wait_timeout.map(|it| turns.with_wait_timeout(it.duration())).transpose()?;
+        Ok((count, wait_timeout.map(seconds)))
+    }
+
+    // `host` is the id and the channel of a host that sleeps until the next turn.
+    #[pyo3(signature = (begin, count, key=None, host=None))]
     fn _ready<'py>(
         &self,
         py: Python<'py>,
         begin: bool,
         count: &Bound<'py, PyAny>,
         key: OptionalArg,
+        host: Option<(String, String)>,
     ) -> Result<Bound<'py, PyAny>> {
-        self.start(py, begin, key, Operation::Ready { count: whole("count", count)? })
+        let (id, channel) = host.unwrap_or_default();
+        let host = (!channel.is_empty()).then_some(TurnsHost { id: &id, channel: &channel });
+        self.start(py, begin, key, Operation::Ready { count: whole("count", count)?, host })
     }
 
     #[pyo3(signature = (begin, offset, count, key=None))]

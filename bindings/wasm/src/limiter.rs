@@ -77,8 +77,8 @@ impl Limiter {
     }
 
     fn listed(&self, count: &JsValue) -> Result<Vec<String>> {
-        match self.run(Operation::Ready { count: whole("count", count)? })? {
-            Answer::Ready(ids) => Ok(ids),
+        match self.run(Operation::Ready { count: whole("count", count)?, host: None })? {
+            Answer::Ready(ready) => Ok(ready.ids),
             _ => Err(unexpected()),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::base::micros::Micros;
 use crate::base::ranked::Ranked;
 use crate::engine::loads::Loads;
+use crate::engine::transaction::hosts::Host;
 
 /// The maximum number of tickets of a limiter; beyond it a call is refused instead of queued.
 pub const MAX_TICKETS: usize = 100_000;
@@ -107,6 +108,8 @@ pub(crate) struct Queue {
     /// The last ticket number, and the units of all tickets since the queue was empty.
     pub(crate) counter: u64,
     pub(crate) total: Loads,
+    /// The hosts that sleep until the turn of a job has come.
+    pub(crate) hosts: Vec<Host>,
 }
 
 impl Queue {

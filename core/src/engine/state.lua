@@ -54,7 +54,7 @@
 --                    '': all unchanged)
 --       inspect      offset and count of the page of leases and of that of tickets
 --       cancel       '1' when it waited until its time was up, 'here' when it waited here or for another limiter
---       ready        the most ids
+--       ready        the most ids, and of a host that wants messages its channel and its id (see hosts.lua)
 -- REPLY status (0 refused, 1 granted, 2 queued, 3 no ticket, 4 call again with an id, which reads the queue, 5 exceeds the
 --       capacity, which stands in remaining, 6 refused but for shadow, so nothing is charged), index of the limit described
 --       (from 0; the number of limits in a pause, one more in a block),
@@ -70,7 +70,7 @@
 --       To inspect: time_us, remaining us of the pause and of the block, the overriding mode, leases, tickets, and three lists:
 --       per limit source (0 policy, 1 override, 2 learned), "a/b/c", taken, remaining, us until one more unit passes, reset_after_us;
 --       per lease id, us held, us that remain, fencing token (-1 unknown); per ticket id, priority, share, us waited, 1 when ready.
---       To renew: status and lease_us.  To ready: ids.  To statistics: the fields in order, then leases, tickets and shadow_refused.
+--       To renew: status and lease_us.  To ready: us until the host asks again, then ids.  To statistics: the fields in order, then leases, tickets and shadow_refused.
 -- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range. PGLABELS: more than 32
 --       limits of the name are in use. PGTIME: the instants of a quota do not have the time that it says;
 --       nothing was written.

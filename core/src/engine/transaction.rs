@@ -1,9 +1,11 @@
 //! `Transaction`: one call that examines the queue of a limiter and changes its state.
 
 mod acquire;
+mod advance;
 mod enter;
 mod extend;
 mod held_up;
+pub(crate) mod hosts;
 mod inspect;
 mod join;
 mod permit;

@@ -12,6 +12,7 @@ use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit::Settlement;
 use crate::model::request::{Request, Wait};
 use crate::model::statistics::Statistics;
+use crate::model::turns::{ReadyCalls, TurnsHost};
 
 /// One operation for [`Limiter::prepare`](crate::Limiter::prepare).
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +63,12 @@ pub enum Operation<'a> {
         /// Whether the wait timed out, which counts as a refusal.
         gave_up: bool,
     },
-    /// [`Limiter::ready`](crate::Limiter::ready).
+    /// [`Limiter::ready`](crate::Limiter::ready) and [`Limiter::ready_for`](crate::Limiter::ready_for).
     Ready {
         /// The most ids to return.
         count: u64,
+        /// Who gets a wake-up when the next turn comes; `None` gives none.
+        host: Option<TurnsHost<'a>>,
     },
     /// [`Limiter::statistics`](crate::Limiter::statistics).
     Statistics,
@@ -101,8 +104,8 @@ pub enum Answer {
     Report(Box<Learned>),
     /// The result of `Renew`: how long the lease lasts from now, or `None` when it has ended.
     Renewal(Option<Micros>),
-    /// The result of `Ready`: ids of queued calls.
-    Ready(Vec<String>),
+    /// The result of `Ready`.
+    Ready(ReadyCalls),
     /// The result of `Statistics`.
     Statistics(Box<Statistics>),
     /// The result of `Admin`.

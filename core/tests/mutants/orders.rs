@@ -5,17 +5,17 @@ use paddlegate::{Kind, Mode};
 use crate::support::workload::{Admin, Asked, Channel, Order, Step, WaitOptions, Workload};
 use crate::workloads::{RETURNING, limit, release, take, wait};
 
-const SECOND: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000;
 
-fn one_at_once(steps: Vec<Step>) -> Workload {
+pub fn one_at_once(steps: Vec<Step>) -> Workload {
     Workload { limits: vec![limit(Kind::Concurrency, 1, 30)], steps }
 }
 
-fn enter(caller: usize, options: WaitOptions) -> Step {
+pub fn enter(caller: usize, options: WaitOptions) -> Step {
     Step::Enter { caller, units: Asked::All(1), estimate: false, wait: Some(options) }
 }
 
-fn ordered(priority: u8, share: u8) -> WaitOptions {
+pub fn ordered(priority: u8, share: u8) -> WaitOptions {
     let order = Order { priority, share, weight: 1 };
     WaitOptions { claim_timeout: 60 * SECOND, position: 0, order, ..RETURNING }
 }
@@ -150,7 +150,7 @@ pub fn turns() -> Vec<Workload> {
 pub fn ready() -> Vec<Workload> {
     let queue = |caller| wait(caller, 1, 60 * SECOND, Channel::None);
     let short = |caller| wait(caller, 1, 30 * SECOND, Channel::None);
-    let ask = |count| Step::Ready { count };
+    let ask = |count| Step::Ready { count, host: None };
     vec![
         // It is known for ten seconds; two that can be granted are listed, one asked for.
         Workload {

@@ -4,6 +4,7 @@ use paddlegate::Kind;
 
 use crate::admin;
 use crate::check::value;
+use crate::hosts;
 use crate::orders;
 use crate::policies;
 use crate::support::sequence::Spec;
@@ -96,6 +97,8 @@ pub fn rare() -> Vec<Workload> {
         orders::aging(),
         orders::turns(),
         orders::ready(),
+        hosts::lists(),
+        hosts::turns(),
         orders::passed(),
         orders::refusals(),
     ]

@@ -48,8 +48,8 @@ pub fn renew(limiter: &Limiter, permit: &str, at: u64) -> Option<Micros> {
 }
 
 pub fn ready(limiter: &Limiter, at: u64) -> Vec<String> {
-    match run(limiter, Operation::Ready { count: 100 }, at) {
-        Answer::Ready(ids) => ids,
+    match run(limiter, Operation::Ready { count: 100, host: None }, at) {
+        Answer::Ready(ready) => ready.ids,
         other => panic!("not a list: {other:?}"),
     }
 }

@@ -15,7 +15,7 @@ impl Inbox {
     }
 
     pub fn on_redis(mut raw: Raw, name: &str) -> Self {
-        let channel = format!("wake-ups of {name}");
+        let channel = format!("wake-ups:{}", name.replace(' ', "-"));
         raw.execute(&["SUBSCRIBE", &channel]);
         Self::Redis(Box::new(raw), channel)
     }

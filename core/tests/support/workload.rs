@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use paddlegate::{
     AdminCommand, Answer, BlockAfter, BudgetUpdate, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter,
-    Micros, Mode, Operation, Paddlegate, Page, QueuePosition, Request, SignalHandling, UpstreamReport, Wait, Wakeup,
+    Micros, Mode, Operation, Paddlegate, Page, QueuePosition, Request, SignalHandling, TurnsHost, UpstreamReport, Wait,
+    Wakeup,
 };
 use proptest::prelude::*;
 
@@ -51,9 +52,10 @@ pub enum Step {
         caller: usize,
         gave_up: bool,
     },
-    /// Asks for so many calls whose turn has come.
+    /// Asks for so many calls whose turn has come, as a host that sleeps if it is given.
     Ready {
         count: u64,
+        host: Option<(u8, Channel)>,
     },
     Correct {
         caller: usize,
@@ -294,7 +296,10 @@ fn step(costs: Costs) -> BoxedStrategy<Step> {
             let extend = (caller(), asked(costs, 1..=3_u64), any::<bool>());
             let extend = extend.prop_map(|(caller, units, is_first_id)| Step::Extend { caller, units, is_first_id });
             let asks = if matches!(costs, Costs::Shares) { 3 } else { 1 };
-            let ready = prop_oneof![3 => Just(100), 1 => 1..=3_u64].prop_map(|count| Step::Ready { count });
+            let count = prop_oneof![3 => Just(100), 1 => 1..=3_u64];
+            let channel = prop_oneof![5 => Just(Channel::Subscribed), 1 => Just(Channel::Unsubscribed)];
+            let host = prop::option::weighted(0.7, (0..=9_u8, channel));
+            let ready = (count, host).prop_map(|(count, host)| Step::Ready { count, host });
             prop_oneof![40 => step, 1 => debit, 2 => extend, asks => ready].boxed()
         }
     }
@@ -587,7 +592,7 @@ impl Runner {
                 }
                 answer
             }
-            Step::Ready { count } => Some(self.run(Operation::Ready { count: *count })),
+            Step::Ready { count, host } => Some(self.ready(*count, *host)),
             Step::Cancel { caller, gave_up } => {
                 Some(self.run(Operation::Cancel { id: &id(*caller), gave_up: *gave_up }))
             }
@@ -722,6 +727,24 @@ impl Runner {
         }
     }
 
+    fn ready(&mut self, count: u64, host: Option<(u8, Channel)>) -> Result<Answer, String> {
+        let host = host.map(|(host, channel)| (format!("host {host}"), self.channel(channel)));
+        let host = host.as_ref().map(|(id, channel)| TurnsHost { id, channel });
+        let answer = self.run(Operation::Ready { count, host });
+        if let Ok(Answer::Ready(ready)) = &answer {
+            self.retry_after = ready.after.0;
+        }
+        answer
+    }
+
+    fn channel(&self, channel: Channel) -> String {
+        match channel {
+            Channel::None => String::new(),
+            Channel::Subscribed => self.inbox.channel(),
+            Channel::Unsubscribed => "no-subscriber".to_owned(),
+        }
+    }
+
     fn enter(
         &mut self,
         caller: usize,
@@ -731,11 +754,7 @@ impl Runner {
     ) -> Result<Answer, String> {
         let units = self.units(asked);
         let estimate = estimate && takes(&self.limits, &units);
-        let channel = wait.map_or_else(String::new, |wait| match wait.channel {
-            Channel::None => String::new(),
-            Channel::Subscribed => self.inbox.channel(),
-            Channel::Unsubscribed => "no subscriber".to_owned(),
-        });
+        let channel = wait.map_or_else(String::new, |wait| self.channel(wait.channel));
         let order = wait.map(|wait| wait.order).unwrap_or_default();
         // A period of a quota is a day at least.
         let longer = if self.limits.iter().any(|limit| limit.kind == Kind::Quota) { 1_000 } else { 1 };

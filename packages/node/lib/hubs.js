@@ -22,10 +22,14 @@ class RedisHub {
     return this.#byNode.size > 0 ? this.#byNode.get(this.#notificationNode(run)) : undefined;
   }
 
-  /** Returns the subscription for a limiter's wake-ups; creates and connects it if needed. */
+  /**
+   * Returns the subscription for a limiter's wake-ups; creates and connects it if needed. Undefined for a limiter without a
+   * state, which has none.
+   */
   open(run) {
     this.checkOpen();
     const node = this.#notificationNode(run);
+    if (node === "") return undefined;
     let subscription = this.#byNode.get(node);
     if (subscription === undefined) {
       subscription = new Subscription(this.#store, node);

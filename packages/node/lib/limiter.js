@@ -77,6 +77,7 @@ const {
 const { SKIPPED } = require("./skipped.js");
 const { inspection } = require("./inspection.js");
 const { statistics } = require("./statistics.js");
+const { Turns } = require("./turns.js");
 const { Waiter, ACQUIRE_QUEUED, RELEASE_LATE } = require("./waiter.js");
 const { abortable } = require("./waiting.js");
 
@@ -244,6 +245,20 @@ class Limiter {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  turns(options) {
+    const {
+      count = 100,
+      waitTimeoutMs,
+      key,
+      signal,
+    } = only(["count", "waitTimeoutMs", "key", "signal"], options);
+    const limiter = key === undefined || key === null ? this : this.#of(text("key", key));
+    const cost = numeric(count);
+    const ask = (id, channel) => limiter.#start(READY, { cost, signal }, turns, { id, channel });
+    const given = { waitTimeoutMs: waiting(waitTimeoutMs), signal: abortSignal(signal) };
+    return new Turns(this.#hub, limiter.#run, ask, given).ids();
   }
 
   inspect(options) {
@@ -547,6 +562,10 @@ const settlement = (_row, ticket, store) => store.text(ticket);
 const extension = (row, ticket, store) =>
   (slots[row + 1] === SETTLEMENT ? settlement : decision)(row, ticket, store);
 const ids = (_row, ticket, store) => store.ready(ticket);
+const turns = (row, ticket, store) => ({
+  ids: store.ready(ticket),
+  afterMs: slots[row + 2] / 1000,
+});
 const tickets = (row, ticket, store) => inspection(row, ticket, store).tickets;
 const lease = (row) => (Number.isNaN(slots[row + 2]) ? null : slots[row + 2] / 1000);
 const nothing = () => undefined;

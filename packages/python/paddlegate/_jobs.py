@@ -256,12 +256,12 @@ class Jobs(AdjustableLimiter):
             for job in workers.ready():
                 start(job)
         """
-        ids: list[str] = self._ready(False, count, key)
+        ids: list[str] = self._ready(False, count, key)[0]
         return ids
 
     async def aready(self, count: int = 100, *, key: str | None = None) -> list[str]:
         """Like `ready`."""
-        ids: list[str] = await run_operation(self._links, self._ready, count, key)
+        ids: list[str] = (await run_operation(self._links, self._ready, count, key))[0]
         return ids
 
     async def _aenter(self, *arguments: object) -> Decision:

@@ -14,6 +14,7 @@ from paddlegate._native import Call, new_id
 from paddlegate._order import order
 from paddlegate._permit import Grant
 from paddlegate._statistics import to_statistics
+from paddlegate._turns import AsyncTurns, Turns
 from paddlegate._waiting import INTERRUPT_CANCEL_TIMEOUT, TaskWaiter, ThreadWaiter
 from paddlegate._within import WithinLimit
 
@@ -149,6 +150,39 @@ class Limiter(Jobs):
         return await TaskWaiter(
             limiter, cost, estimate, wait_timeout, id, settle_within, place
         ).wait()
+
+    def turns(
+        self, count: int = 100, *, wait_timeout: Span | None = None, key: str | None = None
+    ) -> Turns:
+        """Return an iterator over the ids of queued jobs, each when its turn comes.
+
+        It is `ready` for a process that starts jobs and has nothing else to do: it sleeps until the
+        next turn comes, over the connection of the wake-ups, and asks by itself after at most 5
+        seconds. Each id comes once, to one process, and the job calls `admit` or `claim` within its
+        claim timeout.
+
+        `count`, from 1 to 100, is how many turns one question returns at most: a loop that runs
+        each job itself before it takes the next turn asks for 1, since the others would wait for
+        it. With a `wait_timeout` the loop ends when no turn has come for so long; `close` ends it
+        from any thread. An error, such as `UnavailableError`, ends the loop, and another loop over
+        the same iterator goes on.
+
+        Raises `InvalidError`, argument `count` or `wait_timeout`.
+
+            for job in workers.turns():
+                pool.submit(run, job)
+        """
+        return Turns(self if key is None else self.with_key(key), count, wait_timeout)
+
+    def aturns(
+        self, count: int = 100, *, wait_timeout: Span | None = None, key: str | None = None
+    ) -> AsyncTurns:
+        """Like `turns`, for an event loop.
+
+        async for job in workers.aturns():
+            tasks.create_task(run(job))
+        """
+        return AsyncTurns(self if key is None else self.with_key(key), count, wait_timeout)
 
     @overload
     def within_limit(self, cost: Function, /) -> Function: ...

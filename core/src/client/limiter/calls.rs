@@ -10,6 +10,7 @@ use crate::model::operation::{Answer, Operation};
 use crate::model::permit::Settlement;
 use crate::model::request::{Request, Wait};
 use crate::model::statistics::Statistics;
+use crate::model::turns::{ReadyCalls, TurnsHost};
 use crate::store::signal_handling::SignalHandling;
 
 impl Limiter {
@@ -295,8 +296,40 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn ready(&self, count: u64) -> Result<Vec<String>> {
-        match self.run(Operation::Ready { count }, SignalHandling::Ignore)? {
-            Answer::Ready(ids) => Ok(ids),
+        self.ready_calls(count, None).map(|ready| ready.ids)
+    }
+
+    /// Returns what [`ready`](Self::ready) does, to a host that sleeps until the next turn comes, and says for how long.
+    ///
+    /// A message with the id of the host comes over its channel when a turn comes before, for ten seconds from now or until one
+    /// says that a turn has come: so a host asks again then, or after [`ReadyCalls::after`], at most 5 s. Of several hosts of a
+    /// limiter one gets the message, and the last eight are known. [`turns`](Self::turns) does all of this on a thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Micros, OnLimit, Paddlegate, Request, TurnsHost};
+    /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(600))?;
+    /// let admit = |job| workers.admit(job, Request::cost(1), OnLimit::Wait);
+    /// let first = admit("job-1")?;
+    /// let listener = workers.listen()?;
+    /// let host = TurnsHost { id: "host", channel: listener.channel() };
+    /// let nothing = workers.ready_for(100, host)?;
+    /// assert_eq!((nothing.ids.len(), nothing.after), (0, Micros(5_000_000)));
+    /// admit("job-2")?;
+    /// workers.release(&first.decision.permit.unwrap())?;
+    /// assert_eq!(listener.receive()?[0].id, "host");
+    /// assert_eq!(workers.ready_for(100, host)?.ids, ["job-2"]);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn ready_for(&self, count: u64, host: TurnsHost<'_>) -> Result<ReadyCalls> {
+        self.ready_calls(count, Some(host))
+    }
+
+    pub(crate) fn ready_calls(&self, count: u64, host: Option<TurnsHost<'_>>) -> Result<ReadyCalls> {
+        match self.run(Operation::Ready { count, host }, SignalHandling::Ignore)? {
+            Answer::Ready(ready) => Ok(ready),
             other => Err(unexpected(&other)),
         }
     }

@@ -19,6 +19,7 @@ use crate::client::prepared::Prepared;
 #[cfg(feature = "redis")]
 use crate::client::store::Backend;
 use crate::engine::budget::PendingReport;
+use crate::engine::queue::RECHECK;
 use crate::engine::reply::Reply;
 use crate::engine::state::State;
 use crate::engine::transaction::{Entry, Transaction, Waiting};
@@ -37,6 +38,7 @@ use crate::model::permit::{MAX_PERMIT_ID, PERMIT_TIMEOUT, Permit, Settlement};
 use crate::model::policy::Policy;
 use crate::model::request::{Request, Wait, check_id};
 use crate::model::statistics::Statistics;
+use crate::model::turns::{ReadyCalls, TurnsHost};
 use crate::store::memory::Cell;
 #[cfg(feature = "redis")]
 use crate::store::redis::{Call, Keys, StatisticsOfKeys};
@@ -148,7 +150,7 @@ impl Limiter {
             Operation::Release { permit } => self.prepare_release(permit),
             Operation::Renew { permit } => self.prepare_renew(permit),
             Operation::Cancel { id, gave_up } => self.prepare_cancel(id, gave_up),
-            Operation::Ready { count } => self.prepare_ready(count),
+            Operation::Ready { count, host } => self.prepare_ready(count, host),
             Operation::Statistics => self.prepare_statistics(),
             Operation::ApplyReport { report } => self.prepare_report(&report),
             Operation::Admin { command } => self.prepare_admin(&command),
@@ -387,16 +389,17 @@ impl Limiter {
         }
     }
 
-    fn prepare_ready(&self, count: u64) -> Result<Prepared> {
+    fn prepare_ready(&self, count: u64, host: Option<TurnsHost<'_>>) -> Result<Prepared> {
         if !(1..=MAX_READY).contains(&count) {
             return Err(Error::invalid("count", format!("must be from 1 to {MAX_READY}: count={count}")));
         }
-        let listed = |ids| Ok(Prepared::Answered(Answer::Ready(ids)));
+        host.map_or(Ok(()), |host| host.check())?;
+        let listed = |ready| Ok(Prepared::Answered(Answer::Ready(ready)));
         match &self.inner.location {
-            StateLocation::Stateless => listed(Vec::new()),
-            StateLocation::Memory { .. } => listed(self.transact("", |transaction| transaction.ready(count))?),
+            StateLocation::Stateless => listed(ReadyCalls { ids: Vec::new(), after: RECHECK }),
+            StateLocation::Memory { .. } => listed(self.transact("", |transaction| transaction.ready(count, host))?),
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::ready(keys, count, self.test_time()))),
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::ready(keys, count, host, self.test_time()))),
         }
     }
 

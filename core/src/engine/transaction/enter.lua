@@ -4,7 +4,7 @@
 -- REQUIRES: register_limiter describe now overrides LATE_RELEASE unpack ctx handlers evaluate own_units limit_exceeded_by add_statistic expiry
 -- REQUIRES: write_state append_to_logs keep_skew in_mode count_refusal MAX_CHECKED_TICKETS LEASE permits_key queue_key
 -- REQUIRES: records_key read_ticket caller_ticket own_tags records_expiry write_ticket remove_ticket load_ahead
--- REQUIRES: advance_queue to_text adopt_levels write_queue_summary find_lease LEVEL tickets_before count_turn join_queue rise
+-- REQUIRES: read_hosts wake_host advance_queue to_text adopt_levels write_queue_summary find_lease LEVEL tickets_before count_turn join_queue rise
 -- PROVIDES: nothing
 
 if verb == 'acquire' then
@@ -211,6 +211,9 @@ if verb == 'acquire' then
       -- Takes or keeps a position in the queue. A wait that a release can shorten is checked again in any case, and a ticket
       -- with a channel, for which a process waits, shows that the process is alive.
       local delay = wait < MAX and wait or RECHECK
+      if channel == '' and (ctx.queued.a or 0) <= now and #read_hosts() > 0 then
+        ctx.queued.a, ctx.queued_text = ctx.hosts[#ctx.hosts].known_until, nil
+      end
       if channel ~= '' then
         delay = min(delay, RECHECK)
       elseif wait > rate then
@@ -227,9 +230,13 @@ if verb == 'acquire' then
       write_ticket(ticket)
       call('PEXPIRE', queue_key, expiry(ctx.queued_until - now))
       call('PEXPIRE', records_key, records_expiry())
+      local position = call('ZRANK', queue_key, id)
+      if channel == '' and position == 0 and (ctx.queued.a or 0) > now then
+        wake_host(min(now + wait, MAX))
+      end
       write_queue_summary()
       register_limiter(now)
-      return reply(2, index, remaining, delay, reset, 0, 0, ticket.number, call('ZRANK', queue_key, id),
+      return reply(2, index, remaining, delay, reset, 0, 0, ticket.number, position,
         (lease_limit or wait == MAX or ctx.queued.r) and -1 or wait)
     end
 

@@ -227,6 +227,12 @@ impl Transaction<'_> {
     ) -> Reply {
         let wait = evaluation.wait;
         let mut check_after = if wait == MAX_TIME.0 { RECHECK.0 } else { wait };
+        if waiting.channel.is_empty()
+            && self.queue_summary.loads.get(ASKED_UNTIL) <= self.now
+            && let Some(known_until) = self.hosts().last().map(|host| host.known_until)
+        {
+            self.queue_summary.loads.set(ASKED_UNTIL, known_until);
+        }
         if !waiting.channel.is_empty() {
             check_after = check_after.min(RECHECK.0);
         } else if wait > evaluation.rate {
@@ -246,6 +252,9 @@ impl Transaction<'_> {
         let is_known = self.policy.concurrency().is_none() && wait < MAX_TIME.0 && !self.is_reordered();
         let ready = is_known.then_some(wait);
         self.keep(ticket);
+        if waiting.channel.is_empty() && position == 0 && self.queue_summary.loads.get(ASKED_UNTIL) > self.now {
+            self.wake_host((self.now + wait).min(MAX_TIME.0));
+        }
         self.write_queue_summary();
         Reply {
             retry_after: check_after,

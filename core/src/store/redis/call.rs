@@ -10,7 +10,7 @@ use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
 use super::plain::PlainCall;
 use super::reply::{
-    decision, extension, garbled, ids, parse_u64s, reply_error, report_outcome, runtime_state, settlement,
+    decision, extension, garbled, parse_u64s, ready_calls, reply_error, report_outcome, runtime_state, settlement,
 };
 use super::route::redirection;
 use super::statistics_of_keys::{Added, StatisticsOfKeys};
@@ -34,6 +34,7 @@ use crate::model::policy::{Policy, exceeds_capacity, tag};
 use crate::model::request::QueuePosition;
 use crate::model::share::Order;
 use crate::model::statistics::Statistics;
+use crate::model::turns::TurnsHost;
 
 /// The status of a call without an id that must be repeated with one.
 pub(super) const NEEDS_ID: i64 = 4;
@@ -262,8 +263,10 @@ impl Call {
         Self::verb(keys, b"cancel", at, &words, Expects::Settlement)
     }
 
-    pub(crate) fn ready(keys: &Keys, count: u64, at: Option<Micros>) -> Self {
-        Self::verb(keys, b"ready", at, &["", &count.to_string()], Expects::Ready)
+    pub(crate) fn ready(keys: &Keys, count: u64, host: Option<TurnsHost<'_>>, at: Option<Micros>) -> Self {
+        let count = count.to_string();
+        let words = host.map_or(["", &count, "", ""], |host| ["", &count, host.channel, host.id]);
+        Self::verb(keys, b"ready", at, &words, Expects::Ready)
     }
 
     pub(crate) fn statistics(keys: &Keys, at: Option<Micros>) -> Self {
@@ -546,7 +549,7 @@ impl Call {
                 Ok(Answer::Report(Box::new((**report).clone().learned(&outcome))))
             }
             (Expects::Renewal, Value::Array(items)) => renewal(items).map(Answer::Renewal),
-            (Expects::Ready, Value::Array(items)) => ids(items).map(Answer::Ready),
+            (Expects::Ready, Value::Array(items)) => ready_calls(items).map(Answer::Ready),
             (Expects::Statistics, Value::Array(items)) => {
                 let values = parse_u64s(items).try_into().map_err(|_| garbled())?;
                 Ok(Answer::Statistics(Box::new(Statistics::from_all(values))))

@@ -14,6 +14,7 @@ use crate::model::mode::Mode;
 use crate::model::overrides::RuntimeState;
 use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
+use crate::model::turns::ReadyCalls;
 
 /// The status of a call that only shadow granted.
 const GRANTED_IN_SHADOW: u64 = 6;
@@ -122,13 +123,15 @@ pub(super) fn runtime_state(items: &[Value]) -> Result<RuntimeState> {
     .sorted())
 }
 
-/// Returns the ids of queued calls.
-pub(super) fn ids(items: &[Value]) -> Result<Vec<String>> {
+/// Decodes the queued calls whose turn has come.
+pub(super) fn ready_calls(items: &[Value]) -> Result<ReadyCalls> {
+    let [Value::Integer(after), items @ ..] = items else { return Err(garbled()) };
     let id = |item: &Value| match item {
         Value::Text(id) => String::from_utf8(id.clone()).map_err(|_| garbled()),
         _ => Err(garbled()),
     };
-    items.iter().map(id).collect()
+    let after = Micros(u64::try_from(*after).map_err(|_| garbled())?);
+    Ok(ReadyCalls { ids: items.iter().map(id).collect::<Result<_>>()?, after })
 }
 
 /// Decodes the override of the mode.

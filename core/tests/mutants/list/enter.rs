@@ -190,7 +190,7 @@ pub const ENTER: &[Mutant] = &[
     ),
     (
         "enter: the reply has the end of the queue as the position",
-        "ticket.number, call('ZRANK', queue_key, id)",
+        "ticket.number, position",
         "ticket.number, ctx.tickets",
     ),
     (
@@ -292,8 +292,15 @@ pub const ENTER: &[Mutant] = &[
     ),
     ("priority: the units ahead are those before the number", "elseif ctx.queued.r then\n", "elseif false then\n"),
     ("shares: turns are not counted", "      count_turn(ticket)\n", ""),
-    ("ready: a job that a host calls is told to ask", "(ctx.queued.a or 0) > now and", "false and"),
-    ("ready: a host that asks no more calls for ever", "(ctx.queued.a or 0) > now and", "ctx.queued.a and"),
+    ("ready: a job that a host calls is told to ask", "(ctx.queued.a or 0) > now and claim", "false and claim"),
+    ("ready: a host that asks no more calls for ever", "(ctx.queued.a or 0) > now and claim", "ctx.queued.a and claim"),
+    ("hosts: none is known to the first job", "and #read_hosts() > 0 then", "and false then"),
+    ("hosts: none is told of the first job", "        wake_host(min(now + wait, MAX))\n", ""),
+    (
+        "hosts: one is told of a call with a channel that queues",
+        "if channel == '' and position == 0",
+        "if position == 0",
+    ),
     ("ready: a call that soon loses its place is told to wait", " and claim_timeout + keep >= CALLED_RECHECK", ""),
     ("ready: what a call keeps its place for does not count", "claim_timeout + keep >=", "claim_timeout >="),
     (

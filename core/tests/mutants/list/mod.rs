@@ -1,10 +1,12 @@
 //! Lists the mutants of each file of the script.
 
 mod admin;
+mod advance;
 mod arithmetic;
 mod enter;
 mod extend;
 mod fast_path;
+mod hosts;
 mod inspect;
 mod join;
 mod limits;
@@ -37,7 +39,7 @@ macro_rules! lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 25] = [
+pub const FILES: [Lua; 27] = [
     lua!("engine/one_limiter.lua", &[]),
     lua!("limits/bucket.lua", arithmetic::BUCKET),
     lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
@@ -52,6 +54,8 @@ pub const FILES: [Lua; 25] = [
     lua!("engine/transaction/refusal.lua", refusal::REFUSAL),
     lua!("engine/transaction/acquire.lua", limits::WITHOUT_ID),
     lua!("engine/transaction/queue.lua", queue::QUEUE),
+    lua!("engine/transaction/hosts.lua", hosts::HOSTS),
+    lua!("engine/transaction/advance.lua", advance::ADVANCE),
     lua!("engine/transaction/permit.lua", permit::PERMIT),
     lua!("engine/transaction/join.lua", join::JOIN),
     lua!("engine/transaction/enter.lua", enter::ENTER),

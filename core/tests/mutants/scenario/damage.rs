@@ -191,7 +191,7 @@ pub(super) fn damaged_tickets(port: u16, text: &str) -> Result<(), String> {
             expect_damage_error(&script.run(claim, NOW), &format!("{bad_value:?} in {valid:?}, of a claim"))?;
             expect_damage_error(&enter(&mut script, "waiter", 1, NOW), &format!("{bad_value:?} in {valid:?}"))?;
             // This one removes the ticket.
-            let ready = script.run(Operation::Ready { count: 100 }, NOW);
+            let ready = script.run(Operation::Ready { count: 100, host: None }, NOW);
             expect_damage_error(&ready, &format!("{bad_value:?} in {valid:?}, of a list"))?;
         }
     }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use paddlegate::{
-    Answer, Cost, Kind, MAX_PERMITS, Micros, Operation, Page, QueuePosition, Request, Settlement, Status, Wait,
+    Answer, Cost, Kind, MAX_PERMITS, Micros, Operation, Page, QueuePosition, Request, Settlement, Status, TurnsHost,
+    Wait,
 };
 
 use super::{HOUR, NOW, enter, estimate, every_kind, key, limit, limiter_with_waiter};
@@ -272,6 +273,21 @@ pub(super) fn unpublished(port: u16, text: &str) -> Result<(), String> {
     }
 }
 
+pub(super) fn unpublished_to_hosts(port: u16, text: &str) -> Result<(), String> {
+    let mut script = limiter_with_waiter(port, text);
+    let host = Some(TurnsHost { id: "host", channel: "somewhere" });
+    script.run(Operation::Ready { count: 1, host }, NOW);
+    let tickets = key(&mut script, ":t:");
+    script.raw.command("ACL SETUSER default -publish");
+    let permit = format!("holder:{NOW}:1");
+    let reply = script.run(Operation::Release { permit: &permit }, NOW);
+    script.raw.command("ACL SETUSER default +publish");
+    match (reply, script.raw.execute(&[&b"HGET"[..], &tickets, b"\x1c"])) {
+        (Reply::Array(status), Reply::Text(_)) if status == [Reply::Integer(7)] => Ok(()),
+        other => Err(format!("{other:?}")),
+    }
+}
+
 pub(super) fn many_ready(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &[limit(Kind::Concurrency, 100)]);
     for who in ["holder", "waiter"] {
@@ -279,8 +295,8 @@ pub(super) fn many_ready(port: u16, text: &str) -> Result<(), String> {
             enter(&mut script, &format!("{who} {number}"), 2 * HOUR, NOW);
         }
     }
-    match script.run(Operation::Ready { count: 100 }, NOW + HOUR) {
-        Reply::Array(ids) if ids.len() == 100 => Ok(()),
+    match script.run(Operation::Ready { count: 100, host: None }, NOW + HOUR) {
+        Reply::Array(after_and_ids) if after_and_ids.len() == 101 => Ok(()),
         other => Err(format!("not a hundred: {other:?}")),
     }
 }

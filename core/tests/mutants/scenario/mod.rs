@@ -41,6 +41,7 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("records are removed with their lease or ticket", keys::records),
     ("a ticket keeps its position in the queue", keys::positions),
     ("a release works for a user without the right to publish", keys::unpublished),
+    ("a host stays on the list then", keys::unpublished_to_hosts),
     ("several calls remove many expired tickets", keys::many_expired),
     ("a hundred calls are ready at once", keys::many_ready),
     ("a call fails without a charge if the permits have a foreign type", keys::foreign_permits),

@@ -126,26 +126,52 @@ module Paddlegate
     #     workers.ready.each { |job| start(job) }
     def ready(count = MAX_READY, key: nil)
       count = Value.whole("count", count)
-      for_key(key) { |one| one.call_ready(count) }
+      for_key(key) { |one| one.call_ready(count).first }
     end
 
-    protected
+    # Yields the ids of queued jobs, each when its turn comes: {#ready} for a process that starts
+    # jobs and has nothing else to do. Without a block returns an Enumerator.
+    #
+    # It sleeps until the next turn comes, over the connection of the wake-ups, and asks by itself
+    # after at most 5 seconds. Each id comes once, to one process, and the job calls {#admit} or
+    # {#claim} within its claim timeout.
+    #
+    # `count`, from 1 to 100, is how many turns one question returns at most: a loop that runs each
+    # job itself before it takes the next turn asks for 1, since the others would wait for it. With
+    # a `wait_timeout` the loop ends when no turn has come for so long. Raises {InvalidError},
+    # argument `count` or `wait_timeout`, and the errors of a call.
+    #
+    #     workers.turns { |job| start(job) }
+    def turns(count = MAX_READY, wait_timeout: nil, key: nil, &block)
+      count = Value.whole("count", count)
+      seconds = wait_timeout.nil? ? nil : Value.wait_timeout(wait_timeout)
+      return to_enum(:turns, count, wait_timeout: wait_timeout, key: key) unless block
 
-    def call_ready(count)
+      for_key(key) { |one| Turns.new(one, count, seconds).each(&block) }
+    end
+
+    # @api private
+    # Returns the ids, and the seconds until a host with an id and a channel asks again.
+    def call_ready(count, host_id = "", channel = "")
       # The library refuses a higher count before it writes.
-      memory = FFI::MemoryPointer.new(:char, QUEUED_ID_SIZE * [count, MAX_READY].min.clamp(1..))
+      ids = QUEUED_ID_SIZE * [count, MAX_READY].min.clamp(1..)
+      memory = FFI::MemoryPointer.new(:char, ids + 8)
       buffer = CallBuffer.checkout
-      buffer.check(@functions.ready(@handle, count, memory, buffer.result, buffer.error))
+      host_id = "" if channel.empty?
+      buffer.check(@functions.ready_for(@handle, host_id, channel, count, memory, buffer.result,
+                                        memory + ids, buffer.error))
       found = buffer.result.get_uint64(0)
       buffer.checkin
-      Array.new(found) do |i|
-        at = i * QUEUED_ID_SIZE
-        length = memory.get_uint64(at + QUEUED_ID_LENGTH)
-        memory.get_bytes(at, length).force_encoding(Encoding::UTF_8)
-      end
+      [Array.new(found) { |i| queued_id(memory, i * QUEUED_ID_SIZE) },
+       memory.get_int64(ids) / 1_000_000.0]
     end
 
     private
+
+    def queued_id(memory, start)
+      length = memory.get_uint64(start + QUEUED_ID_LENGTH)
+      memory.get_bytes(start, length).force_encoding(Encoding::UTF_8)
+    end
 
     def on_limit_name(on_limit)
       Value.word("on_limit", on_limit.nil? ? @jobs_on_limit || :wait : on_limit)

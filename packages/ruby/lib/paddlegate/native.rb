@@ -162,7 +162,7 @@ module Paddlegate
       acquire_with_id: %i[pointer pointer string pointer pointer pointer],
       admit_within: %i[pointer string string int64 pointer pointer pointer],
       admit_all: %i[pointer pointer size_t string int32 pointer pointer],
-      ready: %i[pointer size_t pointer pointer pointer],
+      ready_for: %i[pointer string string size_t pointer pointer pointer pointer],
       invantive_gate_admit: %i[pointer pointer pointer pointer],
       debit: %i[pointer int64 pointer size_t pointer pointer],
       correct: %i[pointer string int64 pointer size_t pointer pointer],

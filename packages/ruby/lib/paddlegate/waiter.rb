@@ -5,6 +5,8 @@ module Paddlegate
   # so that whatever ends a sleep ends the wait: `Timeout`, `Thread#kill`, `Thread#raise`, a signal,
   # a fiber scheduler.
   class Waiter
+    include Sleeper
+
     # Arguments of {CallBuffer#wait}.
     DEFAULT_CLAIM_TIMEOUT = 0
     END_OF_QUEUE = 0
@@ -55,21 +57,7 @@ module Paddlegate
       Cleanup.cancel(@limiter, @id, wait: @error.nil?)
     end
 
-    # Schedules the next attempt in `delay` seconds, unless an earlier one is scheduled. Called by
-    # the {Hub}.
-    def wake(delay)
-      at = now + delay
-      @lock.synchronize do
-        @wake_at = at if @wake_at.nil? || at < @wake_at
-        @woken.signal
-      end
-    end
-
     private
-
-    def now
-      Process.clock_gettime(Process::CLOCK_MONOTONIC)
-    end
 
     def refuse(decision)
       # The store has nothing of a call that it has refused.
@@ -110,41 +98,6 @@ module Paddlegate
 
       max_wait_us, ticket = @state&.next(@sent_at, @channel)
       [max_wait_us || @max_wait_us, DEFAULT_CLAIM_TIMEOUT, @channel, ticket || END_OF_QUEUE]
-    end
-
-    # Registers the call at the hub of its limiter if the hub is open, or with `listen` in any case.
-    # Changes hubs when the notification node of the limiter has changed.
-    def listen_for_wakeups(listen:)
-      hub = listen ? @limiter.hubs.find_or_create(@limiter) : @limiter.hubs.find_open(@limiter)
-      return if hub.nil?
-
-      unless @lock
-        @lock = Mutex.new
-        @woken = ConditionVariable.new
-      end
-      @hub&.remove(self) unless @hub == hub
-      @hub = hub
-      hub.add(self, listen: listen)
-    rescue ThreadError
-      # A signal handler cannot lock, or no thread can be created: the call retries without
-      # wake-ups.
-      @hub = nil
-    end
-
-    def channel
-      @hub ? @hub.channel : ""
-    end
-
-    def sleep_until_due
-      return sleep([time_left, 0].max) unless @hub
-
-      @lock.lock
-      while (left = time_left).positive?
-        @woken.wait(@lock, left)
-      end
-    ensure
-      # In Ruby 3.1 the lock is not held after a fiber scheduler ended the wait with an error.
-      @lock.unlock if @lock&.owned?
     end
 
     # Returns the seconds until the next attempt is due.
