@@ -296,10 +296,15 @@ fn step(costs: Costs) -> BoxedStrategy<Step> {
             let extend = (caller(), asked(costs, 1..=3_u64), any::<bool>());
             let extend = extend.prop_map(|(caller, units, is_first_id)| Step::Extend { caller, units, is_first_id });
             let asks = if matches!(costs, Costs::Shares) { 3 } else { 1 };
-            let count = prop_oneof![3 => Just(100), 1 => 1..=3_u64];
-            let channel = prop_oneof![5 => Just(Channel::Subscribed), 1 => Just(Channel::Unsubscribed)];
-            let host = prop::option::weighted(0.7, (0..=9_u8, channel));
-            let ready = (count, host).prop_map(|(count, host)| Step::Ready { count, host });
+            let ready = prop_oneof![3 => Just(100), 1 => 1..=3_u64].prop_map(|which| {
+                let (count, host) = match which {
+                    1 => (1, Some((1, Channel::Subscribed))),
+                    2 => (100, Some((2, Channel::Subscribed))),
+                    3 => (3, Some((3, Channel::Unsubscribed))),
+                    count => (count, None),
+                };
+                Step::Ready { count, host }
+            });
             prop_oneof![40 => step, 1 => debit, 2 => extend, asks => ready].boxed()
         }
     }

@@ -254,7 +254,7 @@ class Limiter {
       key,
       signal,
     } = only(["count", "waitTimeoutMs", "key", "signal"], options);
-    const limiter = key === undefined || key === null ? this : this.#of(text("key", key));
+    const limiter = key === undefined || key === null ? this : this.withKey(key);
     const cost = numeric(count);
     const ask = (id, channel) => limiter.#start(READY, { cost, signal }, turns, { id, channel });
     const given = { waitTimeoutMs: waiting(waitTimeoutMs), signal: abortSignal(signal) };

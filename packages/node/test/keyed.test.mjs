@@ -106,6 +106,7 @@ const CALLS = [
   ["queue", ({ queue }, o) => queue.queue(o({ count: 0, offset: 1 }))],
   ["ready", ({ queue }, o) => queue.ready(undefined, o())],
   ["ready", ({ queue }, o) => queue.ready(1, o())],
+  ["turns", async ({ queue }, o) => queue.turns(o({ waitTimeoutMs: 0 })).next()],
   ["cancel", ({ queue }, o) => queue.cancel("three", o())],
   ["cancel", ({ queue }, o) => queue.cancel("three", o())],
   ["pause", ({ rate }, o) => rate.pause(o({ forMs: 1000 }))],

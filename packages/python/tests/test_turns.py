@@ -73,7 +73,8 @@ def test_a_loop_that_sleeps_is_told_of_a_turn(store, name, until):
         limiter.release(permit)
         assert turn.result() == "job"
         limiter.release(limiter.admit("job").permit)
-        # Others that wait are woken and not listed.
+        # Others that wait are woken and not listed, once their tickets name the channel.
+        until(lambda: turns._hub and turns._hub.channel)
         permit = limiter.enqueue("second").permit
         waiting = threading.Thread(target=lambda: limiter.acquire(wait_timeout=60).release())
         waiting.start()

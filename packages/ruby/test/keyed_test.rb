@@ -21,10 +21,12 @@ class KeyedTest < Minitest::Test
     learn_from_response: [{ "Retry-After" => "30" }]
   }.freeze
   # Those that need keywords.
-  WITH_KEYWORDS = { override: { limit: 1 }, report_budget: { remaining: 0 } }.freeze
+  WITH_KEYWORDS = { override: { limit: 1 }, report_budget: { remaining: 0 },
+                      turns: { wait_timeout: 0 } }.freeze
   # What is not of a key.
   KEYLESS = %i[stats with_key name group key handle wait_timeout on_limit keyed? hubs
-               notification_node over_limit decision_of listen acquire_with_id].freeze
+               notification_node over_limit decision_of listen acquire_with_id
+               call_ready].freeze
 
   def test_each_key_has_a_state_of_its_own
     on_clocked do |store|
