@@ -135,6 +135,7 @@ pub use model::request::{QueuePosition, Request, Wait};
 pub use model::share::Share;
 pub use model::statistics::{DEFAULT_STATISTICS_TTL, Statistics};
 pub use model::turns::{ReadyCalls, TurnsHost};
+pub use model::waits::Waits;
 pub use model::wakeup::Wakeup;
 pub use store::signal_handling::SignalHandling;
 #[cfg(feature = "providers")]

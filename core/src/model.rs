@@ -25,4 +25,5 @@ pub(crate) mod request;
 pub(crate) mod share;
 pub(crate) mod statistics;
 pub(crate) mod turns;
+pub(crate) mod waits;
 pub(crate) mod wakeup;

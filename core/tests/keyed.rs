@@ -2,12 +2,13 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use paddlegate::store::redis::Redis;
 use paddlegate::{
-    AdminCommand, Answer, Kind, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request, Result, Settlement,
-    Statistics, Status, Wait,
+    AdminCommand, Answer, Kind, Label, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request, Result,
+    Settlement, Statistics, Status, Wait, Waits,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -71,7 +72,18 @@ mod every_form_of_a_limiter_decides_alike {
         }
         if form == Form::Keyed {
             before_resets.push(plain.limiter.statistics().expect("statistics"));
-            let of_all = keyless(&other).statistics().expect("statistics").values();
+            let of_all = keyless(&other).statistics().expect("statistics");
+            let (mut refused_by, mut waits) = (BTreeMap::new(), [0; Waits::BUCKETS]);
+            for one in &before_resets {
+                for (label, count) in &one.refused_by {
+                    *refused_by.entry(label.to_string()).or_insert(0) += count;
+                }
+                waits.iter_mut().zip(one.waits.counts()).for_each(|(sum, count)| *sum += count);
+            }
+            let labels = of_all.refused_by.iter().map(|(label, count)| (label.to_string(), *count));
+            prop_assert_eq!(labels.collect::<BTreeMap<_, _>>(), refused_by);
+            prop_assert_eq!(of_all.waits.counts(), waits);
+            let of_all = of_all.values();
             for (i, value) in of_all.into_iter().enumerate().take(10) {
                 let sum: u64 = before_resets.iter().map(|statistics| statistics.values()[i]).sum();
                 prop_assert_eq!(sum, value, "{}", Statistics::FIELDS[i]);
@@ -107,8 +119,14 @@ mod keys {
             let plain = store.limiter(name, policy)?;
             assert_eq!(peek(&plain, Request::cost(1), NOW).remaining, Some(2), "the limiter without keys");
             assert_eq!(release(&alice()?, &permit, NOW + 7), Settlement::Released);
-            let expected =
-                Statistics { granted: 1, refused: 1, units: 2, held_time: Micros(7), ..Statistics::default() };
+            let expected = Statistics {
+                granted: 1,
+                refused: 1,
+                refused_by: vec![(Label::new("window")?, 1)],
+                units: 2,
+                held_time: Micros(7),
+                ..Statistics::default()
+            };
             assert_eq!(per_user.statistics()?, expected);
             assert_eq!(plain.statistics()?, Statistics::default());
             alice()?.reset()?;

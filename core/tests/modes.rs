@@ -17,7 +17,7 @@ use support::oracle::{Oracle, subject};
 use support::raw::Raw;
 use support::sequence::{Operation, Sequence, compare, composite, config, keep_only};
 use support::workload::{Runner, Workload, workload_with_modes};
-use support::{memory_with_clock, on_database, redis_with_clock, test_url, unique};
+use support::{memory_with_clock, on_database, redis_with_clock, set_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/modes.txt";
 const MINUTE: Duration = Duration::from_secs(60);
@@ -270,5 +270,28 @@ mod blocks {
         assert_eq!(acquire(&api, Request::cost(1), NOW).reason, Some(Reason::Blocked));
         block(AdminCommand::Resume);
         assert!(acquire(&api, Request::cost(1), NOW).allowed());
+    }
+}
+
+#[test]
+fn the_list_has_the_mode_that_was_used_last() {
+    for store in [memory_with_clock(), redis_with_clock()] {
+        set_clock(NOW);
+        let name = unique("listed");
+        let used = |mode, keyed, at| {
+            set_clock(at);
+            let limiter =
+                store.window(&name, 1, MINUTE).and_then(|limiter| limiter.with_mode(mode)).expect("a limiter");
+            let limiter =
+                if keyed { limiter.keyed().and_then(|all| all.with_key("a")).expect("a key") } else { limiter };
+            limiter.acquire(Request::cost(1)).expect("a decision");
+            let listed = store.limiters_with_prefix(&name).expect("a list");
+            listed.iter().map(|info| (info.keyed, info.mode)).collect::<Vec<_>>()
+        };
+        assert_eq!(used(Mode::Enforce, false, NOW), [(false, Mode::Enforce)]);
+        assert_eq!(used(Mode::Shadow, false, NOW + 90 * SECOND), [(false, Mode::Shadow)]);
+        assert_eq!(used(Mode::Shadow, true, NOW + 90 * SECOND), [(false, Mode::Shadow), (true, Mode::Shadow)]);
+        let last = used(Mode::Enforce, true, NOW + 180 * SECOND);
+        assert_eq!(last, [(false, Mode::Shadow), (true, Mode::Enforce)]);
     }
 }

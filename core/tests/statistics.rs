@@ -58,6 +58,8 @@ fn a_process_reads_all_that_it_has_counted() {
             let api = pg.limiter(&unique("own"), policy).expect("a limiter");
             burst(&api);
             assert_eq!(counts(&api), BURST, "{api:?}");
+            let refused_by = api.statistics().expect("statistics").refused_by;
+            assert_eq!(refused_by, [(api.policy().limits()[0].label().clone(), 3)]);
             assert!(!take(&api, 1));
             assert_eq!(counts(&api), (2, 4, 3), "{api:?}");
         }

@@ -270,6 +270,8 @@ export interface LimiterInfo {
   readonly group: string | null;
   /** Whether the limiter has a state for each key. */
   readonly keyed: boolean;
+  /** The mode as last used. An override of it is in the `runtimeState`. */
+  readonly mode: Mode;
   /** The limits of the last use. */
   readonly limits: readonly LimitInfo[];
   /** The time of the last use in seconds since 1970, to the minute; `null` in memory. */

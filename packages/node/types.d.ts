@@ -423,6 +423,16 @@ export interface Statistics {
   readonly tickets: number;
   /** Calls that only `mode: "shadow"` let pass; they count neither as granted nor as refused. */
   readonly shadowRefused: number;
+  /**
+   * How many of the refused calls each limit refused, by its label, such as `{ window: 3 }`. A pause, a block and the end of
+   * a wait refuse the others.
+   */
+  readonly refusedBy: Readonly<Record<string, number>>;
+  /**
+   * How many of the grants that waited have waited how long, in powers of two of a millisecond: below 1 ms, from 1 ms to below
+   * 2 ms, then to below 4 ms, and so on; the last, the 22nd, from 2^20 ms (17 minutes and a half) on.
+   */
+  readonly waits: readonly number[];
 }
 
 /** Options of the list of limiters. */

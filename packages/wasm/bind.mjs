@@ -93,7 +93,7 @@ export default function bind(module, more) {
       };
       return Object.freeze(Array.from({ length: texts.length / 2 }, (_, i) => limit(i)));
     },
-    listed: (name, group, keyed, labels, view, calendars) => {
+    listed: (name, group, keyed, mode, labels, view, calendars) => {
       // A copy: a WebAssembly call may move its memory and invalidate the view.
       const numbers = [...view];
       const texts = calendars.values();
@@ -112,6 +112,7 @@ export default function bind(module, more) {
         name,
         group: group ?? null,
         keyed,
+        mode,
         limits,
         lastUsed: null,
         ttl: numbers.at(-1) / 1e6,
@@ -132,6 +133,31 @@ export default function bind(module, more) {
         overrides: Object.freeze(Object.fromEntries(limits.slice(0, overrides))),
         expiresInMs: milliseconds(expiresInUs),
         learned: Object.freeze(Object.fromEntries(limits.slice(overrides))),
+      });
+    },
+    statistics: (view, labels) => {
+      const [granted, refused, waited, waitTimeUs, units, corrections, heldTimeUs, ...others] =
+        view;
+      const [overages, reclaimed, lapsed, leases, tickets, shadowRefused, ...more] = others;
+      const waits = more.slice(0, -labels.length || undefined);
+      const counts = more.slice(waits.length);
+      return Object.freeze({
+        granted,
+        refused,
+        waited,
+        immediate: granted - waited,
+        waitTimeMs: waitTimeUs / 1000,
+        units,
+        corrections,
+        heldTimeMs: heldTimeUs / 1000,
+        overages,
+        reclaimed,
+        lapsed,
+        leases,
+        tickets,
+        shadowRefused,
+        refusedBy: Object.freeze(Object.fromEntries(labels.map((label, i) => [label, counts[i]]))),
+        waits: Object.freeze(waits),
       });
     },
     inspection: (view, texts) => {

@@ -180,6 +180,8 @@ export interface LimiterInfo {
   readonly group: string | null;
   /** Whether the limiter has a state for each key. */
   readonly keyed: boolean;
+  /** The mode as last used. An override of it is in the `runtimeState`. */
+  readonly mode: Mode;
   /** The limits of the last use. */
   readonly limits: readonly LimitInfo[];
   /** Always `null`: memory does not record the time of the last use. */

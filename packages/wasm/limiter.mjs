@@ -20,7 +20,7 @@ import {
 import { abortable } from "./waiting.mjs";
 
 // `inside` gets the access of other files to private members.
-export default function limiters({ Waiter, statisticsNames }, host, inside) {
+export default function limiters({ Waiter }, host, inside) {
   class Limiter {
     #store;
     #inner;
@@ -160,16 +160,7 @@ export default function limiters({ Waiter, statisticsNames }, host, inside) {
 
     stats(options) {
       const { key } = only(KEY, options);
-      const counts = {};
-      const numbers = this.#of(key).statistics();
-      statisticsNames()
-        .split(",")
-        .forEach((name, i) => {
-          if (name.endsWith("_time")) counts[name.replace("_time", "TimeMs")] = numbers[i] / 1000;
-          else if (name === "shadow_refused") counts.shadowRefused = numbers[i];
-          else counts[name] = numbers[i];
-        });
-      return Object.freeze({ ...counts, immediate: counts.granted - counts.waited });
+      return this.#of(key).statistics();
     }
 
     reset(options) {

@@ -125,8 +125,48 @@ static void nobody_knows_when_a_pause_of_the_policy_ends(void)
     OK(pg_limiter_close(limiter, &error));
 }
 
+static void statistics_have_refusals_by_label_and_waits(void)
+{
+    const pg_limit limits[] = {
+        {.kind = PG_KIND_WINDOW, .amount = 2, .interval_us = 60000000, .label = "rpm"},
+        {.kind = PG_KIND_CONCURRENCY, .amount = 1, .interval_us = 30000000, .label = "workers"},
+    };
+    pg_limiter *limiter;
+    pg_admission run;
+    pg_statistics statistics;
+    pg_settlement settlement;
+
+    OK(pg_new_id(name, &error));
+    OK(pg_limiter_new(there, name, limits, 2, &limiter, &error));
+    memset(&statistics, 0x55, sizeof statistics);
+    at(NOW);
+    OK(pg_stats(limiter, &statistics, &error));
+    CHECK_INT(0, statistics.refused_by_count);
+    run = admit(limiter, "first", "wait", 0, PG_ACTION_RUN, -1);
+    admit(limiter, "second", "wait", 0, PG_ACTION_WAIT, 62500);
+    at(NOW + 3000);
+    OK(pg_release(limiter, run.decision.permit, &settlement, &error));
+    admit(limiter, "second", "wait", 3000, PG_ACTION_RUN, -1);
+    OK(pg_acquire(limiter, &(pg_request){.cost = 1}, &run.decision, &error));
+    CHECK_TEXT("rpm", run.decision.label);
+    OK(pg_stats(limiter, &statistics, &error));
+    CHECK_INT(1, statistics.refused);
+    CHECK_INT(1, statistics.refused_by_count);
+    CHECK_TEXT("rpm", statistics.refused_by[0].label);
+    CHECK_INT(1, statistics.refused_by[0].refused);
+    CHECK_TEXT("", statistics.refused_by[31].label);
+    CHECK_INT(1, statistics.waited);
+    CHECK_INT(3000, statistics.wait_time_us);
+    for (int i = 0; i < 22; i++) {
+        CHECK_INT(i == 2, statistics.waits[i]);
+    }
+    OK(pg_reset(limiter, &error));
+    OK(pg_limiter_close(limiter, &error));
+}
+
 int main(void)
 {
+    ON_EACH_STORE(statistics_have_refusals_by_label_and_waits);
     ON_EACH_STORE(cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing);
     ON_EACH_STORE(ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it);
     ON_EACH_STORE(ojs_t10_what_is_dropped_or_refused_takes_nothing);

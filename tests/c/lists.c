@@ -45,6 +45,7 @@ static int read_list(pg_list *list, char seen[MANY])
         CHECK(strcmp(before, listed.name) < 0);
         CHECK(strncmp(listed.name, prefix, strlen(prefix)) == 0);
         CHECK_INT(1, listed.count);
+        CHECK_TEXT("enforce", listed.mode);
         CHECK_INT(PG_KIND_WINDOW, listed.limits[0].kind);
         seen[atoi(listed.name + strlen(prefix)) % MANY] = 1;
         strcpy(before, listed.name);

@@ -303,7 +303,8 @@ static void statistics(void)
     };
     pg_statistics s;
     int64_t values[13];
-    char text[1024] = "{";
+    char text[4096] = "{";
+    size_t waits = 22;
     pg_error error;
 
     if (!answers(field[1], pg_stats(limiter, &s, &error), &error)) {
@@ -316,7 +317,20 @@ static void statistics(void)
         snprintf(text + used, sizeof text - used, "%s\"%s\":%" PRId64, i > 0 ? "," : "", names[i],
                  values[i]);
     }
-    strcat(text, "}");
+    for (size_t i = 0; i < s.refused_by_count; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s\"%s\":%" PRId64, i > 0 ? "," : ",\"refused_by\":{",
+                 s.refused_by[i].label, s.refused_by[i].refused);
+    }
+    strcat(text, s.refused_by_count > 0 ? "}" : "");
+    while (waits > 0 && s.waits[waits - 1] == 0) {
+        waits--;
+    }
+    for (size_t i = 0; i < waits; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%" PRId64, i > 0 ? "," : ",\"waits\":[", s.waits[i]);
+    }
+    strcat(text, waits > 0 ? "]}" : "}");
     expect(field[1], text);
 }
 

@@ -766,6 +766,20 @@ typedef struct pg_waiter {
 } pg_waiter;
 
 /**
+ * How many of the refused calls one limit refused.
+ */
+typedef struct RefusedBy {
+    /**
+     * The label of the limit.
+     */
+    char label[40];
+    /**
+     * The refused calls.
+     */
+    int64_t refused;
+} RefusedBy;
+
+/**
  * The counters of a limiter over all processes, and its current leases and tickets. Times are
  * sums.
  */
@@ -823,6 +837,21 @@ typedef struct pg_statistics {
      * as refused.
      */
     int64_t shadow_refused;
+    /**
+     * How many of the grants that waited have waited how long, in powers of two of a millisecond:
+     * below 1 ms, from 1 ms to below 2 ms, then to below 4 ms, and so on; the last from 2^20 ms (17
+     * minutes and a half) on.
+     */
+    int64_t waits[22];
+    /**
+     * The number of limits in refused_by.
+     */
+    size_t refused_by_count;
+    /**
+     * The refused calls by the limit that refused them, in the order of the labels; of a name that has
+     * had more than 32 labels, the first 32. A pause, a block and the end of a wait refuse the others.
+     */
+    struct RefusedBy refused_by[32];
 } pg_statistics;
 
 /**
@@ -1037,6 +1066,11 @@ typedef struct pg_limiter_info {
      * Whether it has a state for each key, see pg_limiter_keyed; all keys are one entry.
      */
     int32_t keyed;
+    /**
+     * The mode as it was last used, "enforce" or "shadow", see pg_limiter_with_mode; not an override of
+     * it.
+     */
+    char mode[16];
 } pg_limiter_info;
 
 /**

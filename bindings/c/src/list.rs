@@ -45,6 +45,9 @@ pub struct LimiterInfo {
     pub ttl_us: i64,
     /// Whether it has a state for each key, see pg_limiter_keyed; all keys are one entry.
     pub keyed: i32,
+    /// The mode as it was last used, "enforce" or "shadow", see pg_limiter_with_mode; not an override of
+    /// it.
+    pub mode: [c_char; 16],
 }
 
 impl LimiterInfo {
@@ -56,6 +59,7 @@ impl LimiterInfo {
         last_used_us: -1,
         ttl_us: 0,
         keyed: 0,
+        mode: [0; 16],
     };
 }
 
@@ -70,6 +74,7 @@ impl From<&CoreLimiterInfo> for LimiterInfo {
             last_used_us: number(Some(core.last_used.0).filter(|at| *at > 0)),
             ttl_us: number(Some(core.ttl.0)),
             keyed: i32::from(core.keyed),
+            mode: text::write(core.mode.name()),
         }
     }
 }

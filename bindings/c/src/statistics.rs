@@ -1,5 +1,6 @@
 //! `pg_statistics`: the counters of a limiter over all processes.
 
+use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use paddlegate_core::{Answer, Operation, Statistics as CoreStatistics};
@@ -9,10 +10,20 @@ use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limiter::LimiterHandle;
+use crate::text;
+
+/// How many of the refused calls one limit refused.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct RefusedBy {
+    /// The label of the limit.
+    pub label: [c_char; 40],
+    /// The refused calls.
+    pub refused: i64,
+}
 
 /// The counters of a limiter over all processes, and its current leases and tickets. Times are
 /// sums.
-#[derive(Default)]
 #[repr(C)]
 pub struct Statistics {
     /// Granted calls (leases, for a concurrency limit).
@@ -42,11 +53,45 @@ pub struct Statistics {
     /// Calls that only "shadow" let pass, see pg_limiter_with_mode; they count neither as granted nor
     /// as refused.
     pub shadow_refused: i64,
+    /// How many of the grants that waited have waited how long, in powers of two of a millisecond:
+    /// below 1 ms, from 1 ms to below 2 ms, then to below 4 ms, and so on; the last from 2^20 ms (17
+    /// minutes and a half) on.
+    pub waits: [i64; 22],
+    /// The number of limits in refused_by.
+    pub refused_by_count: usize,
+    /// The refused calls by the limit that refused them, in the order of the labels; of a name that has
+    /// had more than 32 labels, the first 32. A pause, a block and the end of a wait refuse the others.
+    pub refused_by: [RefusedBy; 32],
+}
+
+impl Statistics {
+    const NONE: Self = Self {
+        granted: 0,
+        refused: 0,
+        waited: 0,
+        wait_time_us: 0,
+        units: 0,
+        corrections: 0,
+        held_time_us: 0,
+        overages: 0,
+        reclaimed: 0,
+        lapsed: 0,
+        leases: 0,
+        tickets: 0,
+        shadow_refused: 0,
+        waits: [0; 22],
+        refused_by_count: 0,
+        refused_by: [RefusedBy { label: [0; 40], refused: 0 }; 32],
+    };
 }
 
 impl From<CoreStatistics> for Statistics {
     fn from(core: CoreStatistics) -> Self {
         let number = |value| number(Some(value));
+        let mut refused_by = Self::NONE.refused_by;
+        for (slot, (label, refused)) in refused_by.iter_mut().zip(&core.refused_by) {
+            *slot = RefusedBy { label: text::write(label), refused: number(*refused) };
+        }
         Self {
             granted: number(core.granted),
             refused: number(core.refused),
@@ -61,6 +106,9 @@ impl From<CoreStatistics> for Statistics {
             leases: number(core.leases),
             tickets: number(core.tickets),
             shadow_refused: number(core.shadow_refused),
+            waits: core.waits.counts().map(number),
+            refused_by_count: core.refused_by.len().min(refused_by.len()),
+            refused_by,
         }
     }
 }
@@ -75,8 +123,14 @@ pub extern "C" fn pg_stats(
     statistics: Option<&mut MaybeUninit<Statistics>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    guard_into("statistics", statistics, Statistics::default, error, || match run(limiter, Operation::Statistics)? {
-        Answer::Statistics(statistics) => Ok((*statistics).into()),
-        other => Err(unexpected(&other)),
-    })
+    guard_into(
+        "statistics",
+        statistics,
+        || Statistics::NONE,
+        error,
+        || match run(limiter, Operation::Statistics)? {
+            Answer::Statistics(statistics) => Ok((*statistics).into()),
+            other => Err(unexpected(&other)),
+        },
+    )
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use paddlegate::store::redis::{Address, Call, CallOutcome, Completion, ConnectionState, Next, Redis};
 use paddlegate::{
     Action, Admission, Answer, DecisionLimit, Error, Extension, Fallback, Inspection, LIMITERS_PER_PAGE, Learned,
-    LimiterInfo, Micros, MultiStep, OnLimit, Procedure, RuntimeState, Wakeup, WakeupListener,
+    LimiterInfo, Micros, MultiStep, OnLimit, Procedure, RuntimeState, Statistics, Wakeup, WakeupListener,
 };
 
 pub(crate) use begin::picked;
@@ -50,6 +50,8 @@ pub(crate) struct Calls {
     ready: HashMap<u64, Vec<String>>,
     /// Inspections, until JavaScript reads them.
     inspections: HashMap<u64, Box<Inspection>>,
+    /// Statistics, until JavaScript reads them.
+    statistics: HashMap<u64, Box<Statistics>>,
     decision_limits: HashMap<u64, Vec<DecisionLimit>>,
     /// Actions for jobs, until JavaScript reads them.
     admissions: HashMap<u64, (Action, Option<Micros>)>,
@@ -96,6 +98,7 @@ impl Calls {
             learned: HashMap::new(),
             ready: HashMap::new(),
             inspections: HashMap::new(),
+            statistics: HashMap::new(),
             decision_limits: HashMap::new(),
             admissions: HashMap::new(),
             started: None,
@@ -129,6 +132,10 @@ impl Calls {
 
     pub(crate) fn inspection(&mut self, ticket: u64) -> Option<Box<Inspection>> {
         self.inspections.remove(&ticket)
+    }
+
+    pub(crate) fn statistics(&mut self, ticket: u64) -> Option<Box<Statistics>> {
+        self.statistics.remove(&ticket)
     }
 
     /// Returns the action for the job of the last call, and the delay until the next attempt.
@@ -321,13 +328,14 @@ impl Calls {
             }
             Answer::RuntimeState(runtime_state) => self.runtime_states.extend([(ticket, runtime_state)]),
             Answer::Inspection(inspection) => self.inspections.extend([(ticket, inspection)]),
+            Answer::Statistics(statistics) => self.statistics.extend([(ticket, statistics)]),
             Answer::Ready(ready) => self.ready.extend([(ticket, ready.ids)]),
             Answer::Report(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Extension(extension) => match *extension {
                 Extension::Decided(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),
                 Extension::Closed(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
             },
-            Answer::Renewal(_) | Answer::Statistics(_) | Answer::Reset => {}
+            Answer::Renewal(_) | Answer::Reset => {}
         }
     }
 

@@ -185,6 +185,7 @@ pub struct ListedLimiter {
     pub name: String,
     pub group: Option<String>,
     pub keyed: bool,
+    pub mode: &'static str,
     pub limits: Vec<ListedLimit>,
     /// `None` in memory, which does not record it.
     pub last_used: Option<f64>,
@@ -224,6 +225,7 @@ impl From<LimiterInfo> for ListedLimiter {
             name: listed.name,
             group: listed.group,
             keyed: listed.keyed,
+            mode: listed.mode.name(),
         }
     }
 }

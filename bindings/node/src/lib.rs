@@ -14,13 +14,14 @@ mod inspection;
 mod link;
 mod multi_step;
 mod shared_buffer;
+mod statistics;
 mod store;
 mod subscription;
 mod test_clock;
 mod waiter;
 
 use napi_derive::napi;
-use paddlegate::{CostRules, JOB_CLAIM_TIMEOUT, Kind, Reason, Statistics, WAIT_TIMEOUT};
+use paddlegate::{CostRules, JOB_CLAIM_TIMEOUT, Kind, Reason, WAIT_TIMEOUT};
 
 use convert::{Code, thrown};
 
@@ -44,12 +45,6 @@ pub fn reasons() -> Vec<&'static str> {
 #[napi(catch_unwind)]
 pub fn label(code: u32) -> Option<String> {
     shared_buffer::label_of(code as usize)
-}
-
-/// Returns the names of the fields in a row of statistics.
-#[napi(catch_unwind)]
-pub fn statistics() -> Vec<&'static str> {
-    [&Statistics::FIELDS[..], &["shadow_refused"]].concat()
 }
 
 /// Sends what this process has counted to the statistics; blocks. For the end of a process or of a thread.

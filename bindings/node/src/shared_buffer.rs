@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use napi::bindgen_prelude::Buffer;
 use paddlegate::{
     Answer, CLAIM_TIMEOUT, Cost, Decision, Error, Extension, Label, MAX_SPAN, Micros, Operation, Page, QueuePosition,
-    Request, Statistics, TurnsHost, Wait,
+    Request, TurnsHost, Wait,
 };
 
 use crate::convert::{GivenUnits, Units, millis, number, whole};
@@ -100,7 +100,7 @@ pub(crate) enum Event {
     Unfinished = 4,
     /// The remaining lifetime of the lease is in the next field.
     Renewal = 5,
-    /// The values follow in the order of [`Statistics::FIELDS`], then `shadow_refused`.
+    /// The statistics are stored for `statistics`.
     Statistics = 6,
     /// The limiters are stored for `listed`; the field is the cursor of the next page.
     List = 7,
@@ -282,7 +282,7 @@ impl SharedBuffer {
             Answer::Decision(decision) => self.decision(row, ticket, decision),
             Answer::Settlement(_) => self.event(row, ticket, Event::Settlement),
             Answer::Renewal(lease) => self.row(row, ticket, Event::Renewal, [or_nan(lease.map(|lease| lease.0))]),
-            Answer::Statistics(counts) => self.statistics(row, ticket, counts),
+            Answer::Statistics(_) => self.event(row, ticket, Event::Statistics),
             Answer::List(page) => self.row(row, ticket, Event::List, [number(page.cursor)]),
             Answer::Page(_) => self.event(row, ticket, Event::Page),
             Answer::RuntimeState(_) => self.event(row, ticket, Event::RuntimeState),
@@ -323,12 +323,6 @@ impl SharedBuffer {
             micros(queued.and_then(|ticket| ticket.ready_after)),
         ];
         self.row(row, ticket, Event::Decision, fields);
-    }
-
-    fn statistics(&mut self, row: usize, ticket: u64, counts: &Statistics) {
-        let mut values = [counts.shadow_refused; Statistics::FIELDS.len() + 1];
-        values[..Statistics::FIELDS.len()].copy_from_slice(&counts.values());
-        self.row(row, ticket, Event::Statistics, values.map(number));
     }
 
     fn row<const FIELDS: usize>(&mut self, row: usize, ticket: u64, event: Event, fields: [f64; FIELDS]) {

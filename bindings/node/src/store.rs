@@ -22,6 +22,7 @@ use crate::gate::Gate;
 use crate::inspection::Inspection;
 use crate::multi_step::MultiStepCall;
 use crate::shared_buffer::SharedBuffer;
+use crate::statistics::Statistics;
 use crate::subscription::{Message, Subscription};
 use crate::test_clock::TestClock;
 
@@ -262,6 +263,12 @@ impl Store {
     #[napi(catch_unwind)]
     pub fn ready(&self, ticket: u32) -> Option<Vec<String>> {
         self.calls.borrow_mut().ready(ticket.into())
+    }
+
+    /// Returns the statistics in the answer to a call.
+    #[napi(catch_unwind)]
+    pub fn statistics(&self, ticket: u32) -> Option<Statistics> {
+        self.calls.borrow_mut().statistics(ticket.into()).map(|statistics| Statistics::from(&*statistics))
     }
 
     /// Returns the inspection in the answer to a call.

@@ -1,21 +1,26 @@
 //! Converts the core's answers to Python objects.
 
+use std::collections::BTreeMap;
+
 use paddlegate::{Answer, Error, Extension, Settlement};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::decision::{Decision, seconds};
 use crate::error::{Result, exception};
 use crate::inspection::inspection;
 use crate::{live, paddlegate as listed};
 
-/// The fields of `paddlegate::Statistics` in order, the last by itself; times in seconds.
-type Statistics = ((u64, u64, u64, f64, u64, u64, f64, u64, u64, u64, u64, u64), u64);
+/// The fields of `paddlegate::Statistics` in order, the last ones by themselves; times in seconds.
+type Statistics<'py> = (Counts, u64, BTreeMap<String, u64>, Bound<'py, PyTuple>);
+
+type Counts = (u64, u64, u64, f64, u64, u64, f64, u64, u64, u64, u64, u64);
 
 /// The decision or the settlement of an extension.
 type ExtensionFields = (Option<Decision>, Option<&'static str>);
 
-fn statistics(it: &paddlegate::Statistics) -> Statistics {
+fn statistics<'py>(py: Python<'py>, it: &paddlegate::Statistics) -> PyResult<Statistics<'py>> {
     let (wait_time, held_time) = (seconds(it.wait_time), seconds(it.held_time));
     let (granted, refused, waited, units, corrections) = (it.granted, it.refused, it.waited, it.units, it.corrections);
     let (overages, reclaimed, lapsed, leases, tickets) = (it.overages, it.reclaimed, it.lapsed, it.leases, it.tickets);
@@ -33,7 +38,8 @@ fn statistics(it: &paddlegate::Statistics) -> Statistics {
         leases,
         tickets,
     );
-    (all, it.shadow_refused)
+    let refused_by = it.refused_by.iter().map(|(label, count)| (label.to_string(), *count)).collect();
+    Ok((all, it.shadow_refused, refused_by, PyTuple::new(py, it.waits.counts())?))
 }
 
 fn extension(it: Extension) -> ExtensionFields {
@@ -53,7 +59,7 @@ pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>
         Answer::Renewal(renewal) => renewal.map(seconds).into_bound_py_any(py),
         Answer::Inspection(it) => inspection(*it).into_bound_py_any(py),
         Answer::Ready(ready) => (ready.ids, seconds(ready.after)).into_bound_py_any(py),
-        Answer::Statistics(it) => statistics(&it).into_bound_py_any(py),
+        Answer::Statistics(it) => statistics(py, &it)?.into_bound_py_any(py),
         Answer::RuntimeState(it) => live::runtime_state(&it).into_bound_py_any(py),
         Answer::List(page) => (listed::shown(page.listed), page.cursor).into_bound_py_any(py),
         Answer::Page(page) => (listed::shown(page.limiters), page.cursor).into_bound_py_any(py),

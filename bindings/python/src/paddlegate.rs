@@ -66,10 +66,10 @@ type ListedLimit = (String, &'static str, u64, u64, u64, Option<(&'static str, S
 
 #[pymethods]
 impl ListedLimiter {
-    /// Return name, limits, last use, time to live, group, and whether it is keyed.
+    /// Return name, limits, last use, time to live, group, whether it is keyed, and mode.
     ///
     /// Times are in microseconds.
-    fn fields(&self) -> (&str, Vec<ListedLimit>, u64, u64, Option<&str>, bool) {
+    fn fields(&self) -> (&str, Vec<ListedLimit>, u64, u64, Option<&str>, bool, &'static str) {
         let Self(it) = self;
         let calendar = |it: &Calendar| (it.per().name(), it.timezone().to_owned(), it.starts());
         let limit = |it: &Limit| {
@@ -77,7 +77,7 @@ impl ListedLimiter {
             (label, it.kind().name(), it.amount(), it.interval().0, it.offset().0, calendar)
         };
         let limits = it.limits.iter().map(limit).collect();
-        (&it.name, limits, it.last_used.0, it.ttl.0, it.group.as_deref(), it.keyed)
+        (&it.name, limits, it.last_used.0, it.ttl.0, it.group.as_deref(), it.keyed, it.mode.name())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use paddlegate::{
     Calendar, Decision, Error, ErrorKind, Inspection, Kind, Learned, Limit, LimiterInfo, Micros, Mode, Reason,
-    RuntimeState,
+    RuntimeState, Statistics,
 };
 use wasm_bindgen::prelude::*;
 
@@ -51,6 +51,7 @@ extern "C" {
         name: &str,
         group: Option<&str>,
         keyed: bool,
+        mode: &str,
         labels: Vec<String>,
         numbers: &[f64],
         calendars: Vec<String>,
@@ -72,6 +73,10 @@ extern "C" {
         labels: Vec<String>,
         numbers: &[f64],
     ) -> JsValue;
+
+    /// The numbers of the statistics, then the waits, then the refusals by label.
+    #[wasm_bindgen(method)]
+    fn statistics(this: &Host, numbers: &[f64], labels: Vec<String>) -> JsValue;
 
     /// `numbers` and `texts` in the order in which `bind.mjs` reads them; -1 stands for nothing.
     #[wasm_bindgen(method)]
@@ -146,7 +151,8 @@ impl Host {
         let calendars = listed.limits.iter().filter_map(Limit::calendar);
         let texts = |it: &Calendar| [it.per().name().to_owned(), it.timezone().to_owned(), it.starts()];
         let calendars = calendars.flat_map(texts).collect();
-        self.listed(&listed.name, listed.group.as_deref(), listed.keyed, labels, &numbers, calendars)
+        let (group, mode) = (listed.group.as_deref(), listed.mode.name());
+        self.listed(&listed.name, group, listed.keyed, mode, labels, &numbers, calendars)
     }
 
     pub(crate) fn in_force(&self, runtime_state: &RuntimeState) -> JsValue {
@@ -163,6 +169,14 @@ impl Host {
             labels,
             &numbers,
         )
+    }
+
+    pub(crate) fn counted(&self, it: &Statistics) -> JsValue {
+        let mut numbers = it.values().map(number).to_vec();
+        numbers.push(number(it.shadow_refused));
+        numbers.extend(it.waits.counts().map(number));
+        numbers.extend(it.refused_by.iter().map(|(_, count)| number(*count)));
+        self.statistics(&numbers, it.refused_by.iter().map(|(label, _)| label.to_string()).collect())
     }
 
     pub(crate) fn inspected(&self, it: Inspection) -> JsValue {

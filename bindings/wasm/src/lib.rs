@@ -28,7 +28,7 @@ pub use document::policies;
 pub use host::Host;
 #[cfg(feature = "full")]
 pub use learn::graphql_cost;
-pub use limiter::{Channel, Limiter, statistics_names};
+pub use limiter::{Channel, Limiter};
 #[cfg(feature = "full")]
 pub use simulation::{Simulation, column_names};
 pub use store::{Store, kinds};

@@ -65,13 +65,9 @@ impl Limiter {
         }
     }
 
-    fn counted(&self) -> Result<Vec<f64>> {
+    fn counted(&self) -> Result<Statistics> {
         match self.run(Operation::Statistics)? {
-            Answer::Statistics(counts) => {
-                let mut values = counts.values().map(number).to_vec();
-                values.push(number(counts.shadow_refused));
-                Ok(values)
-            }
+            Answer::Statistics(counts) => Ok(*counts),
             _ => Err(unexpected()),
         }
     }
@@ -268,9 +264,9 @@ impl Limiter {
         self.thrown(self.inspected(offset, count)).map(|inspection| self.host.inspected(inspection))
     }
 
-    /// Returns the statistics in the order of [`statistics_names`].
-    pub fn statistics(&self) -> Thrown<Vec<f64>> {
-        self.thrown(self.counted())
+    /// Returns the statistics.
+    pub fn statistics(&self) -> Thrown<JsValue> {
+        self.thrown(self.counted()).map(|counts| self.host.counted(&counts))
     }
 
     /// Returns the channel for the wake-ups of this store's waiters; nothing for a limiter without a state, for which no
@@ -309,10 +305,4 @@ impl Channel {
         let wakeups = self.0.receive().unwrap_or_default();
         wakeups.into_iter().map(|wakeup| format!("{} {}", wakeup.delay.0, wakeup.id)).collect()
     }
-}
-
-/// Returns the names of the statistics, with commas between them.
-#[wasm_bindgen(js_name = statisticsNames)]
-pub fn statistics_names() -> String {
-    Statistics::FIELDS.join(",") + ",shadow_refused"
 }

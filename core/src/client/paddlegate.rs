@@ -18,7 +18,7 @@ use crate::model::limiter_info::{LimiterInfo, LimiterPage, ListPage};
 use crate::model::operation::Answer;
 use crate::model::policy::Policy;
 use crate::model::statistics::DEFAULT_STATISTICS_TTL;
-use crate::store::memory::StateName;
+use crate::store::memory::{Listed, StateName};
 #[cfg(feature = "redis")]
 use crate::store::redis::Redis;
 #[cfg(feature = "redis")]
@@ -435,9 +435,9 @@ impl Paddlegate {
         match &self.store.backend {
             Backend::Memory(memory) => {
                 let named = memory.list().into_iter().filter(|(name, ..)| name.name.starts_with(prefix));
-                let listed = named.map(|(StateName { name, group, .. }, limits, keyed)| {
+                let listed = named.map(|(StateName { name, group, .. }, Listed { limits, mode }, keyed)| {
                     let (name, group) = (name.to_string(), group.map(|group| group.to_string()));
-                    LimiterInfo { name, group, keyed, limits, last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
+                    LimiterInfo { name, group, keyed, mode, limits, last_used: Micros(0), ttl: DEFAULT_STATISTICS_TTL }
                 });
                 let listed = listed.collect();
                 Prepared::Answered(Answer::List(ListPage { listed, cursor: 0 }))

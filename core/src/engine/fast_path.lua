@@ -157,7 +157,7 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') then
       call('SET', KEYS[1], state .. levels .. ' .', 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))
     elseif writes then
       if wait > 0 then
-        add_statistic('refused', 1)
+        add_statistic('refused', 1, index)
       end
       if skew_changed then
         -- Without this the clock of a full limiter would stand still until the server's catches up.

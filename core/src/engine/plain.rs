@@ -52,11 +52,13 @@ impl State {
             (self.last, self.skew) = (plain.at, plain.skew);
             if has_statistics {
                 self.statistics.granted += 1;
-                self.statistics.units += units;
+                self.statistics.charge(units.cast_signed());
             }
         } else {
             self.skew = plain.skew;
-            self.statistics.refused += u64::from(has_statistics);
+            if has_statistics {
+                self.statistics.refuse(Some(limit.label()));
+            }
         }
         Some(plain)
     }
@@ -197,14 +199,14 @@ mod tests {
             let (mut now, mut plain_decisions) = (10_000_000_u64, 0);
             for (passed, step) in steps {
                 now = now.saturating_add_signed(passed);
-                let (before, mut plain_state) = (state.statistics, state.clone());
+                let (before, mut plain_state) = (state.statistics.clone(), state.clone());
                 match step {
                     Step::Acquire(units) => {
                         let charge = Charge::All(units);
                         let plain = plain_state.acquire_plain(&limit, tags, now, units, has_statistics);
                         let whole = state.acquire(&policy, now, &charge, false);
                         if !has_statistics {
-                            state.statistics = before;
+                            state.statistics.clone_from(&before);
                         }
                         if let Some(plain) = plain {
                             plain_decisions += 1;

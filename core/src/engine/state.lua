@@ -70,7 +70,7 @@
 --       To inspect: time_us, remaining us of the pause and of the block, the overriding mode, leases, tickets, and three lists:
 --       per limit source (0 policy, 1 override, 2 learned), "a/b/c", taken, remaining, us until one more unit passes, reset_after_us;
 --       per lease id, us held, us that remain, fencing token (-1 unknown); per ticket id, priority, share, us waited, 1 when ready.
---       To renew: status and lease_us.  To ready: us until the host asks again, then ids.  To statistics: the fields in order, then leases, tickets and shadow_refused.
+--       To renew: status and lease_us.  To ready: us until the host asks again, then ids.  To statistics: leases, tickets, and a list of each field and its count.
 -- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range. PGLABELS: more than 32
 --       limits of the name are in use. PGTIME: the instants of a quota do not have the time that it says;
 --       nothing was written.
@@ -153,7 +153,11 @@ end
 
 -- Statistics decide nothing, so a damaged one stops nothing. The first may have created the hash, which then needs an expiry: a
 -- short one, since a process that keeps calling says within a minute how long it wants the statistics.
-local function add_statistic(field, by)
+-- A refusal by the limit with this index is counted under its tag; the reader adds up all refusals.
+local function add_statistic(field, by, index)
+  if index and index < limit_count then
+    field = 'r:' .. ARGV[4 * index + 2]
+  end
   if by ~= 0 and KEYS[2] ~= KEYS[1] and attempt('HINCRBY', KEYS[2], field, by) == by and attempt('PTTL', KEYS[2]) == -1 then
     attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)
   end

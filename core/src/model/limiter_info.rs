@@ -7,6 +7,7 @@ use crate::model::calendar::Calendar;
 use crate::model::kind::Kind;
 use crate::model::label::MAX_LABELS;
 use crate::model::limit::Limit;
+use crate::model::mode::Mode;
 #[cfg(feature = "redis")]
 use crate::model::policy::{Policy, parse_tag, tag};
 
@@ -41,6 +42,8 @@ pub struct LimiterInfo {
     pub group: Option<String>,
     /// Whether the limiter has a state for each key.
     pub keyed: bool,
+    /// The mode of the limiter, as last used. An override of the mode is in the [`RuntimeState`](crate::RuntimeState).
+    pub mode: Mode,
     /// The limits of all policies of the name, each as last used.
     pub limits: Vec<Limit>,
     /// The store's time of the last use, to the minute; zero in memory, which does not record it.
@@ -51,8 +54,8 @@ pub struct LimiterInfo {
 
 impl LimiterInfo {
     /// Formats an entry: `ttl|tag amount interval offset,...|name`, of a quota `tag amount period zone start`; with a group
-    /// `ttl,bytes of the group|tag amount interval offset,...|group name`, without a space between group and name. The ttl of a
-    /// keyed limiter ends with `k`.
+    /// `ttl,bytes of the group|tag amount interval offset,...|group name`, without a space between group and name. Letters
+    /// behind the ttl: `k` of a keyed limiter, `s` of one in shadow.
     #[cfg(feature = "redis")]
     pub(crate) fn entry(name: &str, group: Option<&str>, keyed: bool, policy: &Policy, ttl: Micros) -> String {
         let limit = |limit: &Limit| match limit.calendar() {
@@ -60,7 +63,8 @@ impl LimiterInfo {
             None => format!("{} {} {} {}", tag(limit), limit.amount(), limit.interval().0, limit.offset().0),
         };
         let limits: Vec<String> = policy.limits().iter().map(limit).collect();
-        let (ttl, limits) = (format!("{}{}", ttl.0, if keyed { "k" } else { "" }), limits.join(","));
+        let (keyed, shadow) = (if keyed { "k" } else { "" }, if policy.mode() == Mode::Shadow { "s" } else { "" });
+        let (ttl, limits) = (format!("{}{keyed}{shadow}", ttl.0), limits.join(","));
         match group {
             Some(group) => format!("{ttl},{}|{limits}|{group}{name}", group.len()),
             None => format!("{ttl}|{limits}|{name}"),
@@ -79,6 +83,7 @@ impl LimiterInfo {
             }
             None => (ttl, None, name),
         };
+        let (ttl, mode) = ttl.strip_suffix('s').map_or((ttl, Mode::Enforce), |ttl| (ttl, Mode::Shadow));
         let (ttl, keyed) = ttl.strip_suffix('k').map_or((ttl, false), |ttl| (ttl, true));
         let ttl = ttl.parse().ok()?;
         let limit = |words: &str| {
@@ -98,23 +103,26 @@ impl LimiterInfo {
             name: name.to_owned(),
             group,
             keyed,
+            mode,
             limits: limits.split(',').map(limit).collect::<Option<_>>()?,
             last_used: Micros(forgotten_at.checked_sub(ttl)?),
             ttl: Micros(ttl),
         })
     }
 
-    /// Sorts by name, group and whether it is keyed, and merges the entries that have these in common: one has every limit as last used.
+    /// Sorts by name, group and whether it is keyed, and merges the entries that have these in common: one has every limit
+    /// and the mode as last used.
     ///
     /// # Examples
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use paddlegate::{Limit, LimiterInfo, Micros};
+    /// # use paddlegate::{Limit, LimiterInfo, Micros, Mode};
     /// let info = |name: &str, limit: u64, last_used| LimiterInfo {
     ///     name: name.to_owned(),
     ///     group: None,
     ///     keyed: false,
+    ///     mode: Mode::Enforce,
     ///     limits: vec![Limit::window(limit, Duration::from_secs(1)).unwrap()],
     ///     last_used: Micros(last_used),
     ///     ttl: Micros(300_000_000),

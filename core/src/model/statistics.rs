@@ -1,12 +1,16 @@
 //! `Statistics`: the counters of a limiter since its statistics were last forgotten.
 
+use std::mem;
+
 use crate::base::micros::Micros;
+use crate::model::label::Label;
+use crate::model::waits::Waits;
 
 /// How long statistics are kept after the last use of a limiter by default: 90 days.
 pub const DEFAULT_STATISTICS_TTL: Micros = Micros(90 * 86_400 * 1_000_000);
 
 /// The counters of a limiter over all processes, and its current leases and tickets. Times are sums.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Granted calls (leases, for a concurrency limit).
     pub granted: u64,
@@ -37,10 +41,15 @@ pub struct Statistics {
     pub tickets: u64,
     /// Calls that only [`Mode::Shadow`](crate::Mode::Shadow) let pass; they count neither as granted nor as refused.
     pub shadow_refused: u64,
+    /// How many of the refused calls each limit refused, by its label, in the order of the labels. The others are those that a
+    /// pause, a block or a wait's end refused.
+    pub refused_by: Vec<(Label, u64)>,
+    /// How long the grants that waited have waited.
+    pub waits: Waits,
 }
 
 impl Statistics {
-    /// The names of the fields, in their order, but for `shadow_refused`.
+    /// The names of the numbers, in their order, but for `shadow_refused`.
     pub const FIELDS: [&'static str; 12] = [
         "granted",
         "refused",
@@ -82,18 +91,59 @@ impl Statistics {
         ]
     }
 
-    /// Returns the sums of both; a difference may have wrapped round.
-    pub(crate) fn plus(&self, other: &Self) -> Self {
-        let (mut sums, others) = (self.all(), other.all());
-        sums.iter_mut().zip(others).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
-        Self::from_all(sums)
+    /// Counts a call that a limit with this label refused, or something else.
+    #[inline]
+    pub(crate) fn refuse(&mut self, label: Option<&Label>) {
+        self.refused += 1;
+        if let Some(label) = label {
+            self.refuse_by(label, 1);
+        }
     }
 
-    /// Returns the difference from earlier statistics, for [`plus`](Self::plus).
-    pub(crate) fn minus(&self, earlier: &Self) -> Self {
-        let (mut differences, others) = (self.all(), earlier.all());
-        differences.iter_mut().zip(others).for_each(|(it, other)| *it = it.wrapping_sub(other));
-        Self::from_all(differences)
+    /// Counts refusals by a limit, which are among the refused calls already.
+    pub(crate) fn refuse_by(&mut self, label: &Label, count: u64) {
+        match self.refused_by.iter_mut().find(|(other, _)| other == label) {
+            Some((_, sum)) => *sum = sum.saturating_add(count),
+            None if count > 0 => {
+                let at = self.refused_by.partition_point(|(other, _)| **other < **label);
+                self.refused_by.insert(at, (label.clone(), count));
+            }
+            None => {}
+        }
+    }
+
+    /// Counts charged units, or with a negative number units that were given back: of a permit from where nothing is counted, more
+    /// than were charged here.
+    #[inline]
+    pub(crate) fn charge(&mut self, units: i64) {
+        self.units = self.units.wrapping_add_signed(units);
+    }
+
+    /// Counts a grant that has waited.
+    pub(crate) fn wait(&mut self, wait: u64) {
+        self.waited += 1;
+        self.wait_time.0 += wait;
+        self.waits.add(Waits::bucket(wait), 1);
+    }
+
+    /// Adds the counters of another state of the limiter.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let mut sums = self.all();
+        sums.iter_mut().zip(other.all()).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
+        let (refused_by, waits) = (mem::take(&mut self.refused_by), mem::take(&mut self.waits));
+        *self = Self { refused_by, waits, ..Self::from_all(sums) };
+        for (label, count) in &other.refused_by {
+            self.refuse_by(label, *count);
+        }
+        self.waits += &other.waits;
+    }
+
+    /// Returns the statistics for a reader, without units below zero.
+    pub(crate) fn shown(mut self) -> Self {
+        if self.units > i64::MAX as u64 {
+            self.units = 0;
+        }
+        self
     }
 
     /// Returns the values in the order of [`FIELDS`](Self::FIELDS), then `shadow_refused`.
@@ -106,7 +156,7 @@ impl Statistics {
     }
 
     /// Creates statistics from values in the order of [`all`](Self::all).
-    pub(crate) const fn from_all(values: [u64; 13]) -> Self {
+    pub(crate) fn from_all(values: [u64; 13]) -> Self {
         let [
             granted,
             refused,
@@ -136,6 +186,7 @@ impl Statistics {
             leases,
             tickets,
             shadow_refused,
+            ..Self::default()
         }
     }
 }

@@ -10,8 +10,10 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::engine::state::State;
 use crate::engine::transaction::Publish;
+use crate::model::label::Label;
 use crate::model::limit::Limit;
 use crate::model::limiter_info::merged;
+use crate::model::mode::Mode;
 use crate::model::policy::Policy;
 use crate::model::statistics::Statistics;
 use crate::model::wakeup::Wakeup;
@@ -86,6 +88,13 @@ impl Publish for Memory {
     }
 }
 
+/// What the list of limiters has of a name.
+#[derive(Clone, Debug)]
+pub(crate) struct Listed {
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) mode: Mode,
+}
+
 /// What all keys of a keyed limiter have in common.
 #[derive(Debug)]
 pub(crate) struct OfAllKeys(ForkSafe<CommonPart>);
@@ -93,30 +102,30 @@ pub(crate) struct OfAllKeys(ForkSafe<CommonPart>);
 #[derive(Clone, Debug, Default)]
 struct CommonPart {
     statistics: Statistics,
-    /// The limits that the list shows; `None` when the limiter is not in it.
-    listed: Option<Vec<Limit>>,
+    /// `None` when the limiter is not in the list.
+    listed: Option<Listed>,
 }
 
 impl OfAllKeys {
-    pub(crate) fn count(&self, difference: &Statistics) {
+    pub(crate) fn count(&self, counted: &Statistics) {
         let mut common = self.0.lock(CommonPart::default);
-        common.statistics = common.statistics.plus(difference);
+        common.statistics.add(counted);
     }
 
-    /// Counts a call of one key on so many units.
-    pub(crate) fn count_call(&self, is_granted: bool, units: u64) {
+    /// Counts a call of one key on so many units, which a limit refused or none.
+    pub(crate) fn count_call(&self, refused_by: Option<&Label>, units: u64) {
         let statistics = &mut self.0.lock(CommonPart::default).statistics;
-        if is_granted {
+        if refused_by.is_none() {
             statistics.granted += 1;
-            statistics.units += units;
+            statistics.charge(units.cast_signed());
         } else {
-            statistics.refused += 1;
+            statistics.refuse(refused_by);
         }
     }
 
     /// Returns the counters of all keys; their leases and tickets are not counted.
     pub(crate) fn statistics(&self) -> Statistics {
-        self.0.lock(CommonPart::default).statistics
+        self.0.lock(CommonPart::default).statistics.clone().shown()
     }
 }
 
@@ -138,8 +147,8 @@ pub(crate) type Cell = Arc<ForkSafe<State>>;
 #[derive(Debug)]
 struct Entry {
     cell: Cell,
-    /// The limits that the list shows; `None` when the name is not in it.
-    listed: Option<Vec<Limit>>,
+    /// `None` when the name is not in the list.
+    listed: Option<Listed>,
 }
 
 impl Memory {
@@ -154,8 +163,8 @@ impl Memory {
         Ok(inbox)
     }
 
-    /// Returns the names and limits of the limiters in the list, and whether they are keyed.
-    pub(crate) fn list(&self) -> Vec<(StateName, Vec<Limit>, bool)> {
+    /// Returns the limiters in the list, and whether they are keyed.
+    pub(crate) fn list(&self) -> Vec<(StateName, Listed, bool)> {
         let entries = self.entries.lock(Entries::default);
         let names = entries.by_name.iter().filter_map(|(name, entry)| {
             let listed = entry.listed.clone()?;
@@ -186,18 +195,18 @@ impl Memory {
         let common = || Arc::new(OfAllKeys(ForkSafe::new(CommonPart::default())));
         let all = entries.of_all_keys.entry(name).or_insert_with(common).clone();
         if is_listed {
-            list_limits(&mut all.0.lock(CommonPart::default).listed, policy.limits());
+            list_policy(&mut all.0.lock(CommonPart::default).listed, policy);
         }
         all
     }
 
-    /// Returns the state of a name, creating it if needed. `listed` has the limits for the list of limiters. `now` decides which
+    /// Returns the state of a name, creating it if needed. `listed` is for the list of limiters. `now` decides which
     /// other states are idle.
-    pub(crate) fn cell(&self, name: &StateName, listed: Option<&[Limit]>, now: u64) -> Result<Cell> {
+    pub(crate) fn cell(&self, name: &StateName, listed: Option<&Policy>, now: u64) -> Result<Cell> {
         let mut entries = self.entries.lock(Entries::default);
         if let Some(entry) = entries.by_name.get_mut(name) {
-            if let Some(limits) = listed {
-                list_limits(&mut entry.listed, limits);
+            if let Some(policy) = listed {
+                list_policy(&mut entry.listed, policy);
             }
             return Ok(entry.cell.clone());
         }
@@ -210,14 +219,18 @@ impl Memory {
             )));
         }
         let cell = Arc::new(ForkSafe::new(State::default()));
-        let listed = listed.map(<[Limit]>::to_vec);
-        entries.by_name.insert(name.clone(), Entry { cell: cell.clone(), listed });
+        let mut entry = Entry { cell: cell.clone(), listed: None };
+        if let Some(policy) = listed {
+            list_policy(&mut entry.listed, policy);
+        }
+        entries.by_name.insert(name.clone(), entry);
         Ok(cell)
     }
 }
 
-fn list_limits(listed: &mut Option<Vec<Limit>>, limits: &[Limit]) {
-    *listed = Some(merged(limits, listed.as_deref().unwrap_or_default()));
+fn list_policy(listed: &mut Option<Listed>, policy: &Policy) {
+    let older = listed.take().map(|listed| listed.limits).unwrap_or_default();
+    *listed = Some(Listed { limits: merged(policy.limits(), &older), mode: policy.mode() });
 }
 
 impl Entries {
@@ -253,10 +266,10 @@ mod tests {
     fn idle_states_are_forgotten_and_busy_or_held_ones_stay() {
         let (memory, policy) = (Memory::default(), policy());
         let now = 1_000_000;
-        let busy = memory.cell(&named("busy"), Some(policy.limits()), now).unwrap();
+        let busy = memory.cell(&named("busy"), Some(&policy), now).unwrap();
         busy.lock(State::default).acquire(&policy, now, &Charge::All(1), false).unwrap();
         drop(busy);
-        let held = memory.cell(&named("held"), Some(policy.limits()), now).unwrap();
+        let held = memory.cell(&named("held"), Some(&policy), now).unwrap();
         for i in 0..10_000 {
             memory.cell(&named(&format!("idle {i}")), None, now).unwrap();
         }
@@ -278,20 +291,20 @@ mod tests {
         let long = Policy::new([bucket(86_400).labelled("day").unwrap()]).unwrap();
         let now = 1_000_000;
         memory
-            .cell(&named("name"), Some(long.limits()), now)
+            .cell(&named("name"), Some(&long), now)
             .unwrap()
             .lock(State::default)
             .acquire(&long, now, &Charge::All(1), false)
             .unwrap();
         memory
-            .cell(&named("name"), Some(short.limits()), now)
+            .cell(&named("name"), Some(&short), now)
             .unwrap()
             .lock(State::default)
             .acquire(&short, now, &Charge::All(1), false)
             .unwrap();
         memory.entries.lock(Entries::default).forget_idle(now + 10_000_000);
         assert!(memory.find(&named("name")).is_some());
-        let labels: Vec<String> = memory.list()[0].1.iter().map(|limit| limit.label().to_string()).collect();
+        let labels: Vec<String> = memory.list()[0].1.limits.iter().map(|limit| limit.label().to_string()).collect();
         assert_eq!(labels, ["bucket", "day"]);
         memory.entries.lock(Entries::default).forget_idle(now + 86_400_000_000);
         assert!(memory.find(&named("name")).is_none());

@@ -9,6 +9,7 @@ mod command;
 mod config;
 #[cfg(feature = "redis-rs")]
 pub(crate) mod connection_like;
+mod counted;
 mod inspection;
 mod keys;
 mod limiter_list;

@@ -24,7 +24,7 @@ pub const MODE_SEEDS: &[u64] =
     &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 87, 47, 179, 31, 38, 116, 17, 15, 203, 77, 123, 23, 42, 40];
 
 /// The same of workloads with several policies.
-pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47, 97, 42];
+pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47, 97, 42, 234];
 
 /// The same of workloads with priorities and shares.
 pub const SHARE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 232, 79, 45, 95, 77, 213, 53, 65];

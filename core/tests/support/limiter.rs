@@ -112,9 +112,16 @@ impl Subject for Named {
             let unit = if name.ends_with("_time") { "_us" } else { "" };
             format!("\"{name}{unit}\":{value}")
         });
+        let mut fields: Vec<String> = fields.collect();
         let shadow_refused = statistics.shadow_refused;
-        let more = if shadow_refused > 0 { format!(r#","shadow_refused":{shadow_refused}"#) } else { String::new() };
-        Ok(format!("{{{}{more}}}", fields.collect::<Vec<_>>().join(",")))
+        fields.extend((shadow_refused > 0).then(|| format!(r#""shadow_refused":{shadow_refused}"#)));
+        let refused_by = statistics.refused_by.iter().map(|(label, count)| format!(r#""{label}":{count}"#));
+        let refused_by = refused_by.collect::<Vec<_>>().join(",");
+        fields.extend((!refused_by.is_empty()).then(|| format!(r#""refused_by":{{{refused_by}}}"#)));
+        let waits = statistics.waits.counts().map(|count| count.to_string());
+        let last = waits.iter().rposition(|count| count != "0");
+        fields.extend(last.map(|last| format!(r#""waits":[{}]"#, waits[..=last].join(","))));
+        Ok(format!("{{{}}}", fields.join(",")))
     }
 
     fn admin(&mut self, step: &Value, at: u64) -> Result<String, String> {

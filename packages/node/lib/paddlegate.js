@@ -264,10 +264,11 @@ const prefixOf = ({ prefix }) => ((prefix ?? null) === null ? "" : text("prefix"
 
 /** Returns the limiters in the answers to these calls. */
 const listed = (store, tickets) =>
-  store.listed(tickets).map(({ name, group, keyed, limits, lastUsed, ttl }) => ({
+  store.listed(tickets).map(({ name, group, keyed, mode, limits, lastUsed, ttl }) => ({
     name,
     group: group ?? null,
     keyed,
+    mode,
     limits,
     lastUsed: lastUsed ?? null,
     ttl,

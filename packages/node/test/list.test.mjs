@@ -65,6 +65,7 @@ for (const store of ["URL", "CLUSTER_URL"]) {
       name: names[0],
       group: null,
       keyed: false,
+      mode: "enforce",
       limits: [{ label: "window", kind: "window", amount: 5, interval: 60, offset: 0 }],
       ttl: 90 * 86_400,
     });

@@ -28,6 +28,20 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.deepEqual([count, refused, shadowRefused], [1, 0, 4]);
   });
 
+  test(`${store}: the list has the mode`, async () => {
+    const name = unique();
+    for (const mode of ["enforce", "shadow"]) {
+      await pg.window(name + mode, 1, 60, { mode, keyed: true }).allow({ key: "a" });
+      await pg.window(`${name}${mode}-one`, 1, 60, { mode }).allow();
+    }
+    const modes = (await pg.limiters({ prefix: name })).map(({ keyed, mode }) => [keyed, mode]);
+    const expected = ["enforce", "shadow"].flatMap((mode) => [
+      [true, mode],
+      [false, mode],
+    ]);
+    assert.deepEqual(modes, expected);
+  });
+
   test(`${store}: permits of shadow are settled without effect`, async () => {
     const workers = pg.limiter(unique(), { concurrency: 1, points: [10, 60] }, { mode: "shadow" });
     const asked = { estimate: { points: 10 } };

@@ -1,8 +1,8 @@
-// What a process counts itself is sent when it ends.
+// Statistics by label and by time, and that all is counted when a process ends.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Paddlegate } from "../index.mjs";
-import { entry, required, run, unique } from "./support.mjs";
+import { concurrency, Paddlegate, TestClock, window } from "../index.mjs";
+import { entry, required, run, unique, withClock } from "./support.mjs";
 
 const url = required("PADDLEGATE_TEST_URL");
 
@@ -31,5 +31,29 @@ for (const [what, end] of Object.entries(ends)) {
     await run(`${thread}\n${end}`);
     const stats = await new Paddlegate(url, { timeoutMs: 20_000 }).bucket(name, 3, "day").stats();
     assert.deepEqual([stats.granted, stats.refused, stats.units], [3, 2, 3]);
+  });
+}
+
+for (const store of ["memory", "redis", "cluster"]) {
+  test(`refusals by label and the histogram of waits, ${store}`, async () => {
+    const clock = new TestClock(1_700_000_000_000_000);
+    const policy = { rpm: window(2, 60), workers: concurrency(1) };
+    const limiter = withClock(store, clock).limiter(unique(), policy);
+    const none = await limiter.stats();
+    assert.deepEqual([none.refusedBy, none.waits], [{}, Array(22).fill(0)]);
+    const first = await limiter.admit("first");
+    assert.equal((await limiter.admit("second")).action, "wait");
+    clock.advance(0.003);
+    await first.permit.release();
+    assert.equal((await limiter.admit("second")).action, "run");
+    assert.equal((await limiter.tryAcquire()).label, "rpm");
+    await limiter.pause({ forMs: 60_000 });
+    assert.equal((await limiter.tryAcquire()).reason, "paused");
+    const stats = await limiter.stats();
+    assert.deepEqual([stats.refused, stats.refusedBy], [2, { rpm: 1 }]);
+    assert.deepEqual([stats.waited, stats.immediate, stats.waitTimeMs], [1, 1, 3]);
+    assert.deepEqual(stats.waits, [0, 0, 1, ...Array(19).fill(0)]);
+    for (const part of [stats, stats.refusedBy, stats.waits]) assert.ok(Object.isFrozen(part));
+    await limiter.reset();
   });
 }

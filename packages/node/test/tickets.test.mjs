@@ -97,6 +97,8 @@ for (const [store, pg] of Object.entries(stores)) {
       tickets: 0,
       shadowRefused: 0,
       immediate: 0,
+      refusedBy: {},
+      waits: Array(22).fill(0),
     });
     assert.ok(Object.isFrozen(untouched));
     const permit = await shop.acquire({ estimate: 600 });
@@ -134,6 +136,7 @@ test("memory: the limiters of this store", async () => {
       name: "a",
       group: null,
       keyed: false,
+      mode: "enforce",
       limits: [
         { label: "concurrency", kind: "concurrency", amount: 2, interval: 10, offset: 0 },
         { label: "throttle", kind: "throttle", amount: 1, interval: 0.1, offset: 0 },
@@ -145,6 +148,7 @@ test("memory: the limiters of this store", async () => {
       name: "b",
       group: null,
       keyed: false,
+      mode: "enforce",
       limits: [{ label: "bucket", kind: "bucket", amount: 5, interval: 86_400, offset: 7200 }],
       lastUsed: null,
       ttl: 90 * 86_400,
@@ -190,6 +194,7 @@ test("redis: the limiters of all processes, with their last use", async (t) => {
     name: "erp",
     group: null,
     keyed: false,
+    mode: "enforce",
     limits: [{ label: "concurrency", kind: "concurrency", amount: 5, interval: 30, offset: 0 }],
     ttl: 90 * 86_400,
   });

@@ -412,7 +412,8 @@ const ticketOf = ({ id, priority, share, waitedMs, ready }) => ({
 
 function counted({ immediate, waitTimeMs, heldTimeMs, ...counts }) {
   assert.equal(immediate, counts.granted - counts.waited);
-  const { granted, refused, waited, units, corrections, shadowRefused, ...others } = counts;
+  const { granted, refused, waited, units, corrections, shadowRefused, ...more } = counts;
+  const { refusedBy, waits, ...others } = more;
   return JSON.stringify({
     granted,
     refused,
@@ -423,6 +424,10 @@ function counted({ immediate, waitTimeMs, heldTimeMs, ...counts }) {
     held_time_us: micros(heldTimeMs),
     ...others,
     ...(shadowRefused > 0 && { shadow_refused: shadowRefused }),
+    ...(Object.keys(refusedBy).length > 0 && { refused_by: refusedBy }),
+    ...(counts.waited > 0 && {
+      waits: waits.slice(0, waits.findLastIndex((count) => count > 0) + 1),
+    }),
   });
 }
 

@@ -107,7 +107,10 @@ _InspectionFields: TypeAlias = tuple[
     int,
 ]
 _StatisticsFields: TypeAlias = tuple[
-    tuple[int, int, int, float, int, int, float, int, int, int, int, int], int
+    tuple[int, int, int, float, int, int, float, int, int, int, int, int],
+    int,
+    dict[str, int],
+    tuple[int, ...],
 ]
 
 __version__: str
@@ -243,8 +246,8 @@ def new_id() -> str:
 class ListedLimiter:
     """An entry of the list of limiters."""
 
-    def fields(self) -> tuple[str, list[_ListedLimit], int, int, str | None, bool]:
-        """Return name, limits, last use, time to live, group, and whether it is keyed.
+    def fields(self) -> tuple[str, list[_ListedLimit], int, int, str | None, bool, str]:
+        """Return name, limits, last use, time to live, group, whether it is keyed, and mode.
 
         Times are in microseconds.
         """

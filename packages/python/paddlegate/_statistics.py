@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from paddlegate._native import ListedLimiter, _Period, _StatisticsFields
 
 
@@ -39,6 +41,13 @@ class Statistics:
     """Current tickets in the queue."""
     shadow_refused: int = 0
     """Calls that only the mode "shadow" let pass; they count neither as granted nor as refused."""
+    refused_by: Mapping[str, int] = field(default_factory=dict)
+    """How many of the refused calls each limit refused, by label, such as {"window": 3}. A pause,
+    a block and the end of a wait refuse the others."""
+    waits: tuple[int, ...] = (0,) * 22
+    """How many of the grants that waited have waited how long, in powers of two of a millisecond:
+    below 1 ms, from 1 ms to below 2 ms, then to below 4 ms, and so on; the last, the 22nd, from
+    2**20 ms (17 minutes and a half) on."""
 
     @property
     def immediate(self) -> int:
@@ -48,8 +57,8 @@ class Statistics:
 
 def to_statistics(fields: _StatisticsFields) -> Statistics:
     """Convert the native result."""
-    counted, shadow_refused = fields
-    return Statistics(*counted, shadow_refused)
+    counted, shadow_refused, refused_by, waits = fields
+    return Statistics(*counted, shadow_refused, refused_by, waits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +93,13 @@ class LimiterInfo:
     """The group of the limiter; None without one."""
     keyed: bool = False
     """Whether the limiter has a state for each key. All keys have one entry."""
+    mode: str = "enforce"
+    """The mode as last used, "enforce" or "shadow". `runtime_state` has an override of it."""
 
 
 def to_limiter_info(entry: ListedLimiter) -> LimiterInfo:
     """Convert an entry of the native list."""
-    name, limits, last_used, ttl, group, keyed = entry.fields()
+    name, limits, last_used, ttl, group, keyed, mode = entry.fields()
     return LimiterInfo(
         name,
         tuple(
@@ -99,6 +110,7 @@ def to_limiter_info(entry: ListedLimiter) -> LimiterInfo:
         ttl / 1e6,
         group,
         keyed,
+        mode,
     )
 
 

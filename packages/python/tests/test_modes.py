@@ -174,3 +174,10 @@ def test_the_run_of_a_workflow_may_be_in_shadow(store):
         definition, {"input": {"shop": "a"}}, mode="shadow", block_after=(5, 60, 60)
     )
     assert (limiter.mode, limiter.block_after) == ("shadow", (5, 60.0, 60.0))
+
+
+@pytest.mark.parametrize("mode", ["enforce", "shadow"])
+def test_the_list_has_the_mode(store, name, mode):
+    store.window(name, 1, 60, mode=mode, keyed=True).allow(key="a")
+    store.window(f"{name}-one", 1, 60, mode=mode).allow()
+    assert [(it.keyed, it.mode) for it in store.limiters(name)] == [(True, mode), (False, mode)]

@@ -1,7 +1,9 @@
-"""What a process counts itself is sent when it ends, however it ends."""
+"""Statistics by label and by time, and that all is counted, however a process ends."""
+
+import pickle
 
 import pytest
-from paddlegate import Paddlegate
+from paddlegate import Concurrency, Paddlegate, Window
 
 BURST = """
 import sys
@@ -57,3 +59,22 @@ def test_a_fork_does_not_count_the_calls_of_its_parent(script, url, name):
     script(BURST + "burst()" + ENDS["fork"].replace("burst()", "api.allow()"), url, name)
     stats = Paddlegate(url, timeout=20).bucket(name, 3, "day").stats()
     assert (stats.granted, stats.refused, stats.units) == (3, 3, 3)
+
+
+def test_refusals_by_label_and_the_histogram_of_waits(clocked, clock, name):
+    limiter = clocked.limiter(name, rpm=Window(2, 60), workers=Concurrency(1))
+    assert (limiter.stats().refused_by, limiter.stats().waits) == ({}, (0,) * 22)
+    first = limiter.admit("first").permit
+    assert limiter.admit("second").action == "wait"
+    clock.advance(0.003)
+    limiter.release(first)
+    assert limiter.admit("second").action == "run"
+    assert limiter.try_acquire().label == "rpm"
+    limiter.pause(60)
+    assert limiter.try_acquire().reason == "paused"
+    stats = limiter.stats()
+    assert (stats.refused, stats.refused_by) == (2, {"rpm": 1})
+    assert (stats.waited, stats.wait_time) == (1, 0.003)
+    assert stats.waits == (0, 0, 1, *[0] * 19)
+    assert pickle.loads(pickle.dumps(stats)) == stats
+    limiter.reset()

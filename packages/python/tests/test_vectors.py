@@ -287,8 +287,13 @@ def told(learned):
 
 def counted(statistics):
     fields = dataclasses.asdict(statistics)
-    if statistics.shadow_refused == 0:
-        del fields["shadow_refused"]
+    waits = list(statistics.waits)
+    while waits and waits[-1] == 0:
+        waits.pop()
+    fields["waits"] = waits
+    for field in ("shadow_refused", "refused_by", "waits"):
+        if not fields[field]:
+            del fields[field]
     return {
         f"{field}_us" if field.endswith("_time") else field: micros(value)
         if field.endswith("_time")

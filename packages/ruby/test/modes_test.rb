@@ -37,6 +37,18 @@ class ModesTest < Minitest::Test
     end
   end
 
+  def test_the_list_has_the_mode
+    on_clocked do |store|
+      name = unique
+      %i[enforce shadow].each do |mode|
+        store.window("#{name}#{mode}", 1, :minute, mode: mode, keyed: true).allow?(key: "a")
+        store.window("#{name}#{mode}-one", 1, :minute, mode: mode).allow?
+      end
+      modes = store.limiters(prefix: name).map { |it| [it.keyed, it.mode] }
+      assert_equal [[true, :enforce], [false, :enforce], [true, :shadow], [false, :shadow]], modes
+    end
+  end
+
   def test_a_key_is_blocked
     on_clocked do |store|
       login = store.window(unique, 2, :minute, keyed: true)

@@ -2,7 +2,7 @@
 
 require_relative "helper"
 
-# What a process counts itself is sent when it ends.
+# Statistics by label and by time, and that all is counted when a process ends.
 class StatisticsTest < Minitest::Test
   include Helper
 
@@ -29,5 +29,34 @@ class StatisticsTest < Minitest::Test
       stats = redis.bucket(name, 3, "day").stats
       assert_equal [3, 2, 3], [stats.granted, stats.refused, stats.units], what
     end
+  end
+
+  def test_refusals_by_label_and_the_histogram_of_waits
+    on_clocked do |store|
+      at(0)
+      limit = Paddlegate::Limit
+      limiter = store.limiter(unique, rpm: limit.window(2, 60), workers: limit.concurrency(1))
+      assert_equal [{}, [0] * 22], limiter.stats.to_h.values_at(:refused_by, :waits)
+      wait_for_second(limiter)
+      assert_equal :rpm, limiter.try_acquire.label
+      limiter.pause(60)
+      assert_equal :paused, limiter.try_acquire.reason
+      stats = limiter.stats
+      assert_equal [2, { "rpm" => 1 }], [stats.refused, stats.refused_by]
+      assert_equal [1, 0.003, [0, 0, 1, *[0] * 19]], [stats.waited, stats.wait_time, stats.waits]
+      assert [stats, stats.refused_by, stats.waits].all?(&:frozen?)
+      limiter.reset
+    end
+  end
+
+  private
+
+  # The second job waits for 3 ms.
+  def wait_for_second(limiter)
+    first = limiter.admit("first")
+    assert_equal :wait, limiter.admit("second").action
+    at(3_000)
+    first.permit.release
+    assert_equal :run, limiter.admit("second").action
   end
 end

@@ -252,7 +252,10 @@ class VectorsTest < Minitest::Test
 
     def do_statistics(_step)
       statistics = @limiter.stats.to_h
-      statistics.delete(:shadow_refused) if statistics[:shadow_refused].zero?
+      statistics[:waits] = statistics[:waits].reverse.drop_while(&:zero?).reverse
+      %i[shadow_refused refused_by waits].each do |name|
+        statistics.delete(name) if [0, {}, []].include?(statistics[name])
+      end
       JSON.generate(statistics.to_h do |name, value|
         name.end_with?("_time") ? ["#{name}_us", micros(value)] : [name, value]
       end)

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as paddlegate from "paddlegate-wasm";
 
-const { InvalidError, Paddlegate, PaddlegateError, TestClock } = paddlegate;
+const { concurrency, InvalidError, Paddlegate, PaddlegateError, TestClock, window } = paddlegate;
 const invalid = (argument) => ({ name: "InvalidError", code: "INVALID", argument });
 
 test("without a test's clock that of the host counts", () => {
@@ -279,4 +279,24 @@ test("the list of limiters has a prefix, and one page", () => {
   assert.deepEqual([names(limiters), cursor], [["mail"], null]);
   assert.throws(() => pg.limiterPage({ cursor: "1.0" }), invalid("cursor"));
   assert.throws(() => pg.limiters({ prefix: 5 }), invalid("prefix"));
+});
+
+test("statistics have refusals by label and a histogram of waits", async () => {
+  const clock = new TestClock(1_700_000_000_000_000);
+  const pg = new Paddlegate("memory://", { clock });
+  const limiter = pg.limiter("counted", { rpm: window(2, 60), workers: concurrency(1) });
+  assert.deepEqual([limiter.stats().refusedBy, limiter.stats().waits], [{}, Array(22).fill(0)]);
+  const first = await limiter.acquire({ id: "first" });
+  const second = limiter.acquire({ id: "second" });
+  clock.advance(0.003);
+  first.release();
+  await second;
+  assert.equal(limiter.tryAcquire().label, "rpm");
+  limiter.pause({ forMs: 60_000 });
+  assert.equal(limiter.tryAcquire().reason, "paused");
+  const stats = limiter.stats();
+  assert.deepEqual([stats.refused, stats.refusedBy], [2, { rpm: 1 }]);
+  assert.deepEqual([stats.waited, stats.immediate, stats.waitTimeMs], [1, 1, 3]);
+  assert.deepEqual(stats.waits, [0, 0, 1, ...Array(19).fill(0)]);
+  for (const part of [stats, stats.refusedBy, stats.waits]) assert.ok(Object.isFrozen(part));
 });

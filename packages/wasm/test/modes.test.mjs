@@ -108,3 +108,16 @@ test("wrong modes and blocks are errors that name their argument", () => {
   const { version, mode, blockedForMs } = api.runtimeState();
   assert.deepEqual([version, mode, blockedForMs], [0, null, null]);
 });
+
+test("the list has the mode", () => {
+  const pg = new Paddlegate();
+  pg.window("a", 1, 60, { mode: "shadow", keyed: true }).allow({ key: "a" });
+  pg.window("b", 1, 60, { mode: "shadow" }).allow();
+  pg.window("c", 1, 60).allow();
+  const modes = pg.limiters().map(({ keyed, mode }) => [keyed, mode]);
+  assert.deepEqual(modes, [
+    [true, "shadow"],
+    [false, "shadow"],
+    [false, "enforce"],
+  ]);
+});

@@ -428,7 +428,8 @@ const ticketOf = ({ id, priority, share, waitedMs, ready }) => ({
 });
 
 function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
-  const { granted, refused, waited, units, corrections, shadowRefused, ...others } = counts;
+  const { granted, refused, waited, units, corrections, shadowRefused, ...more } = counts;
+  const { refusedBy, waits, ...others } = more;
   return JSON.stringify({
     granted,
     refused,
@@ -439,6 +440,8 @@ function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
     held_time_us: micros(heldTimeMs),
     ...others,
     ...(shadowRefused > 0 && { shadow_refused: shadowRefused }),
+    ...(Object.keys(refusedBy).length > 0 && { refused_by: refusedBy }),
+    ...(waited > 0 && { waits: waits.slice(0, waits.findLastIndex((count) => count > 0) + 1) }),
   });
 }
 

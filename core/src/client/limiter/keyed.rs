@@ -1,5 +1,6 @@
 //! Keyed limiters: one policy, and a state for each key.
 
+use std::mem;
 use std::sync::Arc;
 #[cfg(feature = "redis")]
 use std::sync::atomic::AtomicU64;
@@ -134,22 +135,28 @@ impl Limiter {
     /// Runs a change of a state in memory, and adds what it counted to the statistics of all keys.
     #[inline]
     pub(super) fn counted<T>(&self, state: &mut State, run: impl FnOnce(&mut State) -> T) -> T {
-        if !self.is_keyed() && self.has_statistics() {
-            return run(state);
-        }
-        let before = state.statistics;
+        let before = self.set_counters_aside(state);
         let result = run(state);
-        self.count_since(state, &before);
+        self.count_elsewhere(state, before);
         result
     }
 
-    /// Adds what a state in memory has counted since `before` to the statistics of all keys; without statistics it counts
-    /// nothing.
-    pub(super) fn count_since(&self, state: &mut State, before: &Statistics) {
-        if !self.has_statistics() {
-            state.statistics = *before;
-        } else if let Some(all) = self.inner.keys.as_ref().and_then(|keys| keys.in_memory.get()) {
-            all.count(&state.statistics.minus(before));
+    /// Takes the counters out of a state in memory that does not keep those of this limiter: with a key they belong to all
+    /// keys, and without statistics nothing counts.
+    #[inline]
+    pub(super) fn set_counters_aside(&self, state: &mut State) -> Option<Statistics> {
+        (self.is_keyed() || !self.has_statistics()).then(|| mem::take(&mut state.statistics))
+    }
+
+    /// Puts them back, and adds what was counted since to the statistics of all keys.
+    #[inline]
+    pub(super) fn count_elsewhere(&self, state: &mut State, before: Option<Statistics>) {
+        let Some(before) = before else { return };
+        let counted = mem::replace(&mut state.statistics, before);
+        if let Some(all) = self.inner.keys.as_ref().and_then(|keys| keys.in_memory.get())
+            && self.has_statistics()
+        {
+            all.count(&counted);
         }
     }
 

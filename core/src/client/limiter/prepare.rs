@@ -572,9 +572,9 @@ impl Limiter {
         if let Some(cell) = cell.get() {
             return Ok(cell);
         }
-        let limits = self.inner.policy.limits();
-        let is_listed = self.all_keys_in_memory().is_none() && self.has_statistics() && !limits.is_empty();
-        let created = store.cell(name, is_listed.then_some(limits), now)?;
+        let policy = &self.inner.policy;
+        let is_listed = self.all_keys_in_memory().is_none() && self.has_statistics() && !policy.limits().is_empty();
+        let created = store.cell(name, is_listed.then_some(policy), now)?;
         let cell = cell.get_or_init(|| Box::new(created));
         if let Some(plain) = &self.inner.plain {
             plain.cell.get_or_init(|| Box::new(cell.clone()));

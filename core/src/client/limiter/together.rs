@@ -302,7 +302,8 @@ impl Limiter {
                 });
             }
         }
-        let before: Vec<Statistics> = members.iter().map(|member| member.state.statistics).collect();
+        let before: Vec<Option<Statistics>> =
+            members.iter_mut().map(|member| limiters[member.place].set_counters_aside(member.state)).collect();
         let mut result = run(&mut members);
         if let (Ok(replies), true) = (&mut result, parts.describes) {
             for (member, reply) in members.iter().zip(replies) {
@@ -310,7 +311,7 @@ impl Limiter {
             }
         }
         for (member, before) in members.iter_mut().zip(before) {
-            limiters[member.place].count_since(member.state, &before);
+            limiters[member.place].count_elsewhere(member.state, before);
         }
         result
     }

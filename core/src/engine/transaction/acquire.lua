@@ -53,7 +53,7 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
       write_state(ctx.longest_reset)
     else
       if wait > 0 then
-        add_statistic(status == 6 and 'shadow_refused' or 'refused', 1)
+        add_statistic(status == 6 and 'shadow_refused' or 'refused', 1, status == 0 and index)
       end
       if wait > 0 and in_mode and count_refusal(index) then
         write_overrides()

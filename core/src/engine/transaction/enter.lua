@@ -179,7 +179,7 @@ if verb == 'acquire' then
         remove_ticket(ticket)
         advance_queue()
       end
-      add_statistic(status == 6 and 'shadow_refused' or 'refused', 1)
+      add_statistic(status == 6 and 'shadow_refused' or 'refused', 1, status == 0 and index)
       if in_mode and count_refusal(index) or ctx.queue_changed then
         write_queue_summary()
       else
@@ -300,8 +300,12 @@ if verb == 'acquire' then
       count_turn(ticket)
       if ticket then
         remove_ticket(ticket)
-        add_statistic('waited', 1)
-        add_statistic('wait', now - ticket.queued_at)
+        local wait, bucket = now - ticket.queued_at, 0
+        while bucket < 21 and wait >= 1000 * 2 ^ bucket do
+          bucket = bucket + 1
+        end
+        add_statistic('h' .. bucket, 1)
+        add_statistic('wait', wait)
       end
       advance_queue()
     end

@@ -311,8 +311,7 @@ impl Transaction<'_> {
         if let Some(ticket) = ticket {
             self.remove_ticket(&ticket);
             lease_and_ticket.number = ticket.number;
-            self.state.statistics.waited += 1;
-            self.state.statistics.wait_time.0 += now - ticket.queued_at;
+            self.state.statistics.wait(now - ticket.queued_at);
         }
         self.advance();
         self.keep_queue_summary();

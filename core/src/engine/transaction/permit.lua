@@ -1,7 +1,7 @@
 -- Leases, and the verbs of a permit: statistics, release, renew and cancel. Twin of permit.rs.
 --
 -- REQUIRES: MAX DAMAGED call attempt format find min max limit_count verb_at verb id raw skew now overrides LATE_RELEASE
--- REQUIRES: unpack ctx handlers key_count evaluate add_statistic expiry load_list write_state LEASE records_key
+-- REQUIRES: ctx handlers key_count evaluate add_statistic expiry load_list write_state LEASE records_key
 -- REQUIRES: caller_ticket remove_ticket advance_queue
 -- PROVIDES: PERMIT_TIMEOUT to_text adopt_levels write_queue_summary find_lease remove_lease
 
@@ -76,18 +76,10 @@ end
 
 if verb == 'statistics' then
   function handlers.statistics()
-    local fields = {'granted', 'refused', 'waited', 'wait', 'units', 'corrections', 'held', 'overages', 'reclaimed', 'lapsed'}
-    fields[#fields + 1] = 'shadow_refused'
-    local stored, counts = attempt('HMGET', KEYS[2], unpack(fields)), {}
-    for i = 1, #fields do
-      counts[i] = max(tonumber(stored[i] or nil) or 0, 0)
-    end
-    -- Granted units are stored as what exceeds one for each grant.
-    counts[5] = max((tonumber(stored[5] or nil) or 0) + counts[1], 0)
+    local counts = attempt('HGETALL', KEYS[2])
     local leases = KEYS[key_count + 4]
     local live = ctx.lease_limit and ctx.lease_limit.live or leases and call('ZCOUNT', leases, format('(%.0f', now), '+inf')
-    counts[11], counts[12], counts[13] = live or 0, ctx.tickets, counts[11]
-    return counts
+    return {live or 0, ctx.tickets, counts.err and {} or counts}
   end
 end
 

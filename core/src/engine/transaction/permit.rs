@@ -89,7 +89,9 @@ impl Transaction<'_> {
         if let Some(ticket) = &ticket {
             self.remove_ticket(ticket);
         }
-        self.state.statistics.refused += u64::from(gave_up);
+        if gave_up {
+            self.state.statistics.refuse(None);
+        }
         self.advance();
         if self.queue_changed {
             self.write_queue_summary();
@@ -119,7 +121,7 @@ impl Transaction<'_> {
         self.state.permits.keep(key, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
         self.state.statistics.corrections += 1;
         let change = actual.most().cast_signed() - charged.most().cast_signed();
-        self.state.statistics.units = self.state.statistics.units.saturating_add_signed(change);
+        self.state.statistics.charge(change);
         self.state.settle(&self.policy, &evaluation.levels, now, self.skew);
         Settlement::Settled
     }

@@ -4,6 +4,7 @@ use crate::base::charge::Charge;
 use crate::base::micros::MAX_TIME;
 use crate::engine::overrides::Overrides;
 use crate::engine::state::{Evaluation, State};
+use crate::model::limit::Limit;
 use crate::model::mode::Mode;
 use crate::model::policy::Policy;
 
@@ -52,7 +53,7 @@ impl State {
         if would_refuse {
             self.statistics.shadow_refused += 1;
         } else {
-            self.statistics.refused += 1;
+            self.statistics.refuse(own.limits().get(evaluation.index).map(Limit::label));
         }
         let Some(rule) = own.block_after().filter(|_| charge.most() > 0 && evaluation.index < own.limits().len())
         else {

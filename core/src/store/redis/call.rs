@@ -5,6 +5,7 @@ use std::{fmt, mem};
 
 use super::command::Command;
 use super::config::Address;
+use super::counted;
 use super::inspection::inspection;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
@@ -551,8 +552,11 @@ impl Call {
             (Expects::Renewal, Value::Array(items)) => renewal(items).map(Answer::Renewal),
             (Expects::Ready, Value::Array(items)) => ready_calls(items).map(Answer::Ready),
             (Expects::Statistics, Value::Array(items)) => {
-                let values = parse_u64s(items).try_into().map_err(|_| garbled())?;
-                Ok(Answer::Statistics(Box::new(Statistics::from_all(values))))
+                let [Value::Integer(leases), Value::Integer(tickets), Value::Array(fields)] = items.as_slice() else {
+                    return Err(garbled());
+                };
+                let [leases, tickets] = [leases, tickets].map(|count| u64::try_from(*count).unwrap_or(0));
+                Ok(Answer::Statistics(Box::new(Statistics { leases, tickets, ..counted::statistics(fields) })))
             }
             (Expects::List(prefix), Value::Array(items)) => page(items, prefix).map(Answer::List),
             (Expects::RuntimeState, Value::Array(items)) => {

@@ -231,7 +231,9 @@ impl PlainCall {
             let charged = self.policy.in_tag_order(&self.charge);
             decision.permit = Some(Permit { id: &entry.id, granted_at: decision.at.0, charged }.to_string());
         }
-        self.keys.count(&decision, self.charge.most());
+        let label = decision.label.as_ref().filter(|_| !decision.allowed());
+        let refused_by = label.and_then(|label| self.policy.limits().iter().position(|limit| limit.label() == label));
+        self.keys.count(refused_by.map(|i| self.policy.tag(i)), self.charge.most());
         Ok(Some(decision))
     }
 }

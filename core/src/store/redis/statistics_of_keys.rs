@@ -2,25 +2,11 @@
 
 use std::sync::Arc;
 
+use super::counted::statistics;
 use super::keys::statistics_of_all_keys;
 use super::tally::Tallies;
 use super::wire::{Value, command};
 use crate::model::statistics::Statistics;
-
-/// The fields of the hash, as the script writes them.
-const FIELDS: [&str; 11] = [
-    "granted",
-    "refused",
-    "waited",
-    "wait",
-    "units",
-    "corrections",
-    "held",
-    "overages",
-    "reclaimed",
-    "lapsed",
-    "shadow_refused",
-];
 
 /// What was read so far, and the slots and keys that are still to be read.
 #[derive(Clone, Debug)]
@@ -51,30 +37,15 @@ impl StatisticsOfKeys {
     pub(super) fn next(&self) -> (u16, Vec<u8>) {
         let mut bytes = Vec::with_capacity(256);
         let Some((slot, key)) = self.rest.last() else { return (0, bytes) };
-        let mut words = vec![b"HMGET".as_slice(), key.as_bytes()];
-        words.extend(FIELDS.iter().map(|field| field.as_bytes()));
-        command(&mut bytes, &words);
+        command(&mut bytes, &[b"HGETALL".as_slice(), key.as_bytes()]);
         (*slot, bytes)
     }
 
-    /// Adds the reply to that call.
+    /// Adds the reply to that call. Leases and tickets of keys are not added up.
     pub(super) fn add(&self, items: &[Value]) -> Added {
-        let number = |item: &Value| match item {
-            Value::Text(text) => std::str::from_utf8(text).ok()?.parse::<i64>().ok(),
-            _ => None,
-        };
-        let mut numbers = items.iter().map(|item| number(item).unwrap_or(0));
-        // Leases and tickets of keys are not added up.
-        let mut values = [0; 13];
-        for i in (0..10).chain([12]) {
-            values[i] = numbers.next().unwrap_or(0);
-        }
-        // Units are stored as what exceeds one for each grant.
-        values[4] += values[0];
-        let one = Statistics::from_all(values.map(|value| u64::try_from(value).unwrap_or(0)));
         let mut further = self.clone();
         further.rest.pop();
-        further.total = self.total.plus(&one);
+        further.total.add(&statistics(items));
         if further.rest.is_empty() { Added::All(further.total) } else { Added::Further(further) }
     }
 }

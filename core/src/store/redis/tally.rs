@@ -34,12 +34,13 @@ pub(crate) struct Tally {
     all: Arc<Tallies>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     /// The process that counted: a fork inherits what its parent sends.
     pid: u32,
     granted: u64,
-    refused: u64,
+    /// By the tag of the limit that refused.
+    refused: Vec<(Box<str>, u64)>,
     units: u64,
     used_at: Option<Instant>,
 }
@@ -79,21 +80,32 @@ impl Tally {
         counts.used_at.replace(now).is_some_and(|before| now.duration_since(before) < PERIOD)
     }
 
-    /// Counts a decision on so many units.
-    pub(super) fn count(self: &Arc<Self>, is_granted: bool, units: u64) {
-        self.add(&if is_granted {
-            Counts { granted: 1, units, ..Counts::default() }
-        } else {
-            Counts { refused: 1, ..Counts::default() }
+    /// Counts a decision on so many units, which the limit with a tag refused or none.
+    pub(super) fn count(self: &Arc<Self>, refused_by: Option<&str>, units: u64) {
+        self.change(|counts| {
+            if let Some(tag) = refused_by {
+                counts.refuse(tag, 1);
+            } else {
+                counts.granted += 1;
+                counts.units += units;
+            }
         });
     }
 
     fn add(self: &Arc<Self>, more: &Counts) {
+        self.change(|counts| {
+            counts.granted += more.granted;
+            counts.units += more.units;
+            for (tag, refused) in &more.refused {
+                counts.refuse(tag, *refused);
+            }
+        });
+    }
+
+    fn change(self: &Arc<Self>, change: impl FnOnce(&mut Counts)) {
         let mut counts = self.locked();
         let was_empty = counts.is_empty();
-        counts.granted += more.granted;
-        counts.refused += more.refused;
-        counts.units += more.units;
+        change(&mut counts);
         drop(counts);
         if was_empty {
             self.all.push(self.clone());
@@ -110,8 +122,15 @@ impl Tally {
 }
 
 impl Counts {
-    const fn is_empty(&self) -> bool {
-        self.granted == 0 && self.refused == 0
+    fn is_empty(&self) -> bool {
+        self.granted == 0 && self.refused.is_empty()
+    }
+
+    fn refuse(&mut self, tag: &str, count: u64) {
+        match self.refused.iter_mut().find(|(other, _)| **other == *tag) {
+            Some((_, sum)) => *sum += count,
+            None => self.refused.push((tag.into(), count)),
+        }
     }
 }
 
@@ -199,7 +218,7 @@ impl Tallies {
 impl Report {
     fn new(tally: Arc<Tally>) -> Self {
         let mut counts = tally.locked();
-        let none = Counts { granted: 0, refused: 0, units: 0, ..*counts };
+        let none = Counts { pid: counts.pid, used_at: counts.used_at, ..Counts::default() };
         let taken = mem::replace(&mut *counts, none);
         drop(counts);
         Self { tally, counts: taken, is_sent: false }
@@ -211,11 +230,12 @@ impl Report {
 
     /// Returns the command that adds the counts to the statistics.
     pub(super) fn command(&self) -> Vec<u8> {
-        let Counts { granted, refused, units, .. } = self.counts;
+        let Counts { granted, refused, units, .. } = &self.counts;
         // Units are stored as what exceeds one for each grant.
-        let excess = i128::from(units) - i128::from(granted);
-        let fields = [("granted", i128::from(granted)), ("units", excess), ("refused", i128::from(refused))];
-        let fields: Vec<_> = fields.into_iter().filter(|(_, number)| *number != 0).collect();
+        let excess = i128::from(*units) - i128::from(*granted);
+        let mut fields = vec![("granted".to_owned(), i128::from(*granted)), ("units".to_owned(), excess)];
+        fields.extend(refused.iter().map(|(tag, count)| (format!("r:{tag}"), i128::from(*count))));
+        fields.retain(|(_, number)| *number != 0);
         let mut bytes = Vec::with_capacity(SCRIPT.len() + self.tally.key.len() + 160);
         header(&mut bytes, 5 + 2 * fields.len());
         for text in ["EVAL", SCRIPT, "1", &self.tally.key, EXPIRY] {
@@ -253,7 +273,8 @@ mod tests {
     use super::*;
 
     fn counted(reports: &[Report]) -> Vec<(u64, u64, u64)> {
-        reports.iter().map(|Report { counts, .. }| (counts.granted, counts.refused, counts.units)).collect()
+        let refused = |counts: &Counts| counts.refused.iter().map(|(_, count)| count).sum();
+        reports.iter().map(|Report { counts, .. }| (counts.granted, refused(counts), counts.units)).collect()
     }
 
     fn tally(slot: u16, all: &Arc<Tallies>) -> Arc<Tally> {
@@ -264,12 +285,12 @@ mod tests {
     fn counts_that_did_not_arrive_are_sent_again_and_others_are_not() {
         let all = Arc::default();
         let tally = tally(1, &all);
-        tally.count(true, 5);
-        tally.count(false, 7);
+        tally.count(None, 5);
+        tally.count(Some("w"), 7);
         assert!(all.due(1).is_empty(), "a second has not passed");
         let reports = all.all(None);
         assert_eq!(counted(&reports), [(1, 1, 5)]);
-        tally.count(true, 2);
+        tally.count(None, 2);
         drop(reports);
         let mut reports = all.all(None);
         assert_eq!(counted(&reports), [(2, 1, 7)]);
@@ -282,12 +303,12 @@ mod tests {
     fn a_fork_does_not_send_what_its_parent_has_counted() {
         let all: Arc<Tallies> = Arc::default();
         let tally = tally(1, &all);
-        tally.count(true, 5);
+        tally.count(None, 5);
         // As in a child: what the parent left has another process id.
         tally.counts.lock(Counts::default).pid = u32::MAX;
         all.waiting.lock(Waiting::default).pid = u32::MAX;
         assert!(all.all(None).is_empty());
-        tally.count(false, 1);
+        tally.count(Some("w"), 1);
         assert_eq!(counted(&all.all(None)), [(0, 1, 0)]);
     }
 
@@ -295,8 +316,8 @@ mod tests {
     fn in_a_cluster_a_call_takes_along_what_belongs_to_its_slot() {
         let all = Arc::default();
         let (one, other) = (tally(1, &all), tally(2, &all));
-        one.count(true, 1);
-        other.count(true, 2);
+        one.count(None, 1);
+        other.count(None, 2);
         Report::new(tally(3, &all)).was_moved();
         assert_eq!(counted(&all.all(Some(2))), [(1, 0, 2)]);
         assert_eq!(all.all(None).len(), 2, "also those that were dropped");
@@ -307,7 +328,7 @@ mod tests {
         let all = Arc::default();
         let tallies: Vec<_> = (0..200).map(|slot| tally(slot, &all)).collect();
         for tally in &tallies {
-            tally.count(true, 1);
+            tally.count(None, 1);
         }
         all.waiting.lock(Waiting::default).sent_at = None;
         let mut taken = 0;

@@ -56,8 +56,18 @@ pub const ENTER: &[Mutant] = &[
     ("statistics: units of a call with an id are not counted", "add_statistic('units', units - 1)", ""),
     (
         "statistics: refusals with an id are not counted",
-        "      add_statistic(status == 6 and 'shadow_refused' or 'refused', 1)\n",
+        "      add_statistic(status == 6 and 'shadow_refused' or 'refused', 1, status == 0 and index)\n",
         "",
+    ),
+    (
+        "statistics: refusals with an id are not counted by label",
+        "add_statistic(status == 6 and 'shadow_refused' or 'refused', 1, status == 0 and index)",
+        "add_statistic(status == 6 and 'shadow_refused' or 'refused', 1)",
+    ),
+    (
+        "statistics: what shadow let pass is a refusal by label",
+        "add_statistic(status == 6 and 'shadow_refused' or 'refused', 1, status == 0 and index)",
+        "add_statistic(status == 6 and 'shadow_refused' or 'refused', 1, index)",
     ),
     (
         "block: a call with an id does not write the count",
@@ -70,8 +80,14 @@ pub const ENTER: &[Mutant] = &[
         "return reply(status, index, remaining, wait, reset)\n    end\n\n    if ticket",
         "return reply(1, index, remaining, wait, reset)\n    end\n\n    if ticket",
     ),
-    ("statistics: waits are not counted", "add_statistic('waited', 1)", ""),
-    ("statistics: the time waited is not counted", "add_statistic('wait', now - ticket.queued_at)", ""),
+    ("statistics: waits are not counted", "add_statistic('h' .. bucket, 1)", ""),
+    ("statistics: the time waited is not counted", "add_statistic('wait', wait)", ""),
+    (
+        "statistics: a wait of a power of two is among the shorter ones",
+        "wait >= 1000 * 2 ^ bucket",
+        "wait > 1000 * 2 ^ bucket",
+    ),
+    ("statistics: waits are counted by seconds", "wait >= 1000 * 2 ^ bucket", "wait >= 1000000 * 2 ^ bucket"),
     ("statistics: reclaimed leases are not counted", "add_statistic('reclaimed', math.floor(#ended / 2))", ""),
     ("enter: a caller that holds a lease gets another one", "if lease_end and lease_end > now then", "if false then"),
     (
@@ -246,7 +262,7 @@ pub const ENTER: &[Mutant] = &[
         "call('PEXPIRE', leases_key, expiry(lifetime + LATE_RELEASE))",
         "call('PEXPIRE', leases_key, expiry(lifetime))",
     ),
-    ("grant: the ticket is kept", "remove_ticket(ticket)\n        add_statistic('waited'", "add_statistic('waited'"),
+    ("grant: the ticket is kept", "remove_ticket(ticket)\n        local wait,", "local wait,"),
     (
         "grant: no waiter is woken",
         "      advance_queue()\n    end\n    write_state(lifetime)",

@@ -174,7 +174,12 @@ pub const FAST_PATH: &[Mutant] = &[
     ),
     ("statistics: grants are not counted", "      add_statistic('granted', 1)\n", ""),
     ("statistics: units are not counted", "      add_statistic('units', units - 1)\n", ""),
-    ("statistics: refusals are not counted", "        add_statistic('refused', 1)\n", ""),
+    ("statistics: refusals are not counted", "        add_statistic('refused', 1, index)\n", ""),
+    (
+        "statistics: refusals are not counted by label",
+        "        add_statistic('refused', 1, index)\n",
+        "        add_statistic('refused', 1)\n",
+    ),
     (
         "statistics: grants are counted as refusals",
         "      if wait > 0 then\n        add_statistic",

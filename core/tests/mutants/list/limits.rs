@@ -353,9 +353,11 @@ pub const WITHOUT_ID: &[Mutant] = &[
     ("statistics: units beside other policies are not counted", "      add_statistic('units', units - 1)\n", ""),
     (
         "statistics: refusals beside other policies are not counted",
-        "        add_statistic(status == 6 and 'shadow_refused' or 'refused', 1)\n",
+        "        add_statistic(status == 6 and 'shadow_refused' or 'refused', 1, status == 0 and index)\n",
         "",
     ),
+    ("statistics: refusals beside other policies are not counted by label", "status == 0 and index)", "nil)"),
+    ("statistics: what shadow let pass beside other policies is by label", "status == 0 and index)", "index)"),
     ("shadow: it counts as refused", "status == 6 and 'shadow_refused' or 'refused'", "'refused'"),
     ("shadow: a refusal counts as one in shadow", "status == 6 and 'shadow_refused' or 'refused'", "'shadow_refused'"),
     ("shadow: it is none without an id", "  if in_mode then\n", "  if false then\n"),

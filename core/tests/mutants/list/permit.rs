@@ -44,11 +44,6 @@ pub const PERMIT: &[Mutant] = &[
     ("cancel: a reclaimed lease is cancelled", "lease_end < 0 and verb ~= 'release'\n    or ", ""),
     ("statistics: late releases are not counted", "add_statistic('overages',", "local _ = ("),
     (
-        "statistics: one unit of each grant is not counted",
-        "(tonumber(stored[5] or nil) or 0) + counts[1]",
-        "(tonumber(stored[5] or nil) or 0)",
-    ),
-    (
         "statistics: the number of leases is missing",
         "ctx.lease_limit and ctx.lease_limit.live or leases and call",
         "leases and call",
@@ -203,10 +198,5 @@ pub const PERMIT: &[Mutant] = &[
         "check: a damaged lease or ticket is cancelled",
         "find_lease()\n    if ctx.damaged then",
         "find_lease()\n    if false then",
-    ),
-    (
-        "statistics: calls in shadow are not read",
-        "fields[#fields + 1] = 'shadow_refused'",
-        "fields[#fields + 1] = 'shadow'",
     ),
 ];

@@ -65,6 +65,16 @@ pub const STATE: &[Mutant] = &[
         "attempt('HINCRBY', KEYS[2], field, by)",
         "call('HINCRBY', KEYS[2], field, by)",
     ),
+    (
+        "statistics: refusals by a pause are counted by a label",
+        "if index and index < limit_count then",
+        "if index then",
+    ),
+    (
+        "statistics: refusals count for the limit before",
+        "'r:' .. ARGV[4 * index + 2]",
+        "'r:' .. ARGV[max(4 * index - 2, 2)]",
+    ),
     ("statistics: only limiters without statistics have them", "KEYS[2] ~= KEYS[1]", "KEYS[2] == KEYS[1]"),
     ("reset: the windows of other policies are kept", "type(text) == 'string' and text or ''", "''"),
     ("reset: the windows before those of the last call are kept", "' (w[:%l%d_-]*)'", "' (w[^ ]*)'"),

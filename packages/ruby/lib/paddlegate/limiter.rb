@@ -313,9 +313,9 @@ module Paddlegate
     # {Statistics}. Those of a keyed limiter are of all its keys, and have no leases and tickets.
     def stats
       buffer = CallBuffer.checkout
-      numbers = buffer.decision
-      buffer.check(@functions.stats(@handle, numbers, buffer.error))
-      statistics = Statistics.of(numbers.get_array_of_int64(0, Statistics.members.size))
+      memory = FFI::MemoryPointer.new(Statistics::SIZE)
+      buffer.check(@functions.stats(@handle, memory, buffer.error))
+      statistics = Statistics.of(memory)
       buffer.checkin
       statistics
     end

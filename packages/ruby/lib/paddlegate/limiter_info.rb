@@ -9,8 +9,9 @@ module Paddlegate
   # its `interval` is that of its longest period. `last_used`: seconds since 1970, to the minute;
   # `nil` in memory, which does not record it. `ttl`: seconds for which the limiter is listed and
   # its statistics are kept after that. `keyed`: whether it has a state for each key; all keys are
-  # one entry.
-  LimiterInfo = Struct.new(:name, :group, :limits, :last_used, :ttl, :keyed) do
+  # one entry. `mode`: `:enforce` or `:shadow`, as last used; {Limiter#runtime_state} has an
+  # override of it.
+  LimiterInfo = Struct.new(:name, :group, :limits, :last_used, :ttl, :keyed, :mode) do
     # @api private
     # Reads a `pg_limiter_info`; `nil` for the one that marks the end of the list.
     def self.read(memory)
@@ -23,7 +24,8 @@ module Paddlegate
       last_used, ttl = memory.get_bytes(self::COUNT + 8, 16).unpack("q2")
       last_used = last_used == -1 ? nil : last_used / 1_000_000.0
       new(name.force_encoding("UTF-8").freeze, group.empty? ? nil : group, limits, last_used,
-          ttl / 1_000_000.0, memory.get_int32(self::KEYED) == 1).freeze
+          ttl / 1_000_000.0, memory.get_int32(self::KEYED) == 1,
+          memory.get_string(self::MODE).to_sym).freeze
     end
   end
 
@@ -32,5 +34,6 @@ module Paddlegate
   LimiterInfo::LIMITS = 1040
   LimiterInfo::COUNT = 6416
   LimiterInfo::KEYED = 6440
-  LimiterInfo::SIZE = 6448
+  LimiterInfo::MODE = LimiterInfo::KEYED + 4
+  LimiterInfo::SIZE = 6464
 end

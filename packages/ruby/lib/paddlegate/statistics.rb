@@ -16,20 +16,45 @@ module Paddlegate
   # - `leases`, `tickets`: current leases, and current tickets in the queue
   # - `shadow_refused`: calls that only `mode: :shadow` let pass; they count neither as granted nor
   #   as refused
+  # - `refused_by`: how many of the refused calls each limit refused, by its label, such as
+  #   `{ "window" => 3 }`; a pause, a block and the end of a wait refuse the others
+  # - `waits`: how many of the grants that waited have waited how long, 22 counts in powers of two
+  #   of a millisecond: below 1 ms, from 1 ms to below 2 ms, then to below 4 ms, and so on; the last
+  #   from 2^20 ms (17 minutes and a half) on
   Statistics = Struct.new(:granted, :refused, :waited, :wait_time, :units, :corrections, :held_time,
-                          :overages, :reclaimed, :lapsed, :leases, :tickets, :shadow_refused) do
+                          :overages, :reclaimed, :lapsed, :leases, :tickets, :shadow_refused,
+                          :refused_by, :waits) do
     # @api private
-    # Creates statistics from the numbers of a `pg_statistics`.
-    def self.of(numbers)
-      statistics = new(*numbers)
+    # Reads a `pg_statistics`.
+    def self.of(memory)
+      numbers = memory.get_array_of_int64(0, self::NUMBERS)
+      waits = memory.get_array_of_int64(8 * self::NUMBERS, self::WAITS)
+      statistics = new(*numbers, refused_by(memory).freeze, waits.freeze)
       statistics.wait_time /= 1_000_000.0
       statistics.held_time /= 1_000_000.0
       statistics.freeze
     end
+
+    # Reads the `pg_refused_by` of a `pg_statistics`.
+    def self.refused_by(memory)
+      start = 8 * (self::NUMBERS + self::WAITS)
+      Array.new(memory.get_int64(start)) do |i|
+        at = start + 8 + (i * self::REFUSED_BY)
+        [memory.get_string(at).force_encoding(Encoding::UTF_8), memory.get_int64(at + 40)]
+      end.to_h
+    end
+    private_class_method :refused_by
 
     # Returns the number of grants without a wait.
     def immediate
       granted - waited
     end
   end
+
+  # The parts of a `pg_statistics`: 13 numbers, the waits, a count and as many `pg_refused_by`.
+  Statistics::NUMBERS = 13
+  Statistics::WAITS = 22
+  Statistics::REFUSED_BY = 48
+  Statistics::SIZE =
+    (8 * (Statistics::NUMBERS + Statistics::WAITS + 1)) + (32 * Statistics::REFUSED_BY)
 end
