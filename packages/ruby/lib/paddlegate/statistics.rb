@@ -25,6 +25,13 @@ module Paddlegate
                           :overages, :reclaimed, :lapsed, :leases, :tickets, :shadow_refused,
                           :refused_by, :waits) do
     # @api private
+    # The statistics of a limiter that was never used.
+    def self.none
+      numbers = members.to_h { |name| [name, name.end_with?("_time") ? 0.0 : 0] }
+      new(*numbers.merge(refused_by: {}.freeze, waits: ([0] * self::WAITS).freeze).values).freeze
+    end
+
+    # @api private
     # Reads a `pg_statistics`.
     def self.of(memory)
       numbers = memory.get_array_of_int64(0, self::NUMBERS)

@@ -16,7 +16,7 @@ module Paddlegate
         end
 
         HANDLE = Handle.new.freeze
-        EMPTY_STATISTICS = Statistics.of(FFI::MemoryPointer.new(Statistics::SIZE))
+        EMPTY_STATISTICS = Statistics.none
         private_constant :HANDLE, :EMPTY_STATISTICS
 
         # @api private
