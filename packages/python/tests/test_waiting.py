@@ -248,7 +248,10 @@ def test_waiting_costs_no_more_than_it_must(server, name, crowd, until):
         def listeners():
             return len(asking.client_list(_type="pubsub"))
 
-        limiter.acquire().release()
+        # The server gets each script by a further call: that of a limiter's first calls, and
+        # those of calls in quick succession.
+        for _ in range(2):
+            limiter.acquire().release()
         before = calls()
         holder = limiter.acquire()
         assert calls() - before == 1
