@@ -49,6 +49,27 @@ def script_times() -> None:
         for _ in range(ROUNDS):
             emit("script", case, "us", script_time(reference), script_time(ours))
         assert run(ours, 1)[0][0] == case.endswith("granted")
+    lease_times(granted)
+
+
+def lease_times(reference: Command) -> None:
+    leases = pg.concurrent("erp", 100_000, lock_timeout=3_600)
+    # Each grant has an id of its own, the last word, and each release also the time of the grant.
+    *acquire, _ = sent_by(leases.try_acquire)
+    held = [leases.try_acquire() for _ in range(3)]
+    *release, _, _ = sent_by(lambda: leases.release(held.pop()))
+    ids = [f"{i:032}" for i in range(calls())]
+    for _ in range(ROUNDS):
+        leases.reset()
+        before = script_time(reference)
+        client.config_resetstat()
+        replies = send([[*acquire, id_] for id_ in ids])
+        emit("script", "lease granted", "us", before, used())
+        assert all(reply[0] == 1 for reply in replies)
+        client.config_resetstat()
+        replies = send([[*release, id_, reply[5]] for id_, reply in zip(ids, replies, strict=True)])
+        emit("script", "lease released", "us", before, used())
+        assert all(reply[0] == 1 for reply in replies)
 
 
 def sent_by(call: Callable[[], object]) -> Command:
@@ -64,20 +85,33 @@ def sent_by(call: Callable[[], object]) -> Command:
         return words
 
 
+def calls() -> int:
+    return max(BATCH, int(SECONDS * 20_000))
+
+
 def script_time(command: Command) -> float:
     client.config_resetstat()
-    run(command, max(BATCH, int(SECONDS * 20_000)))
+    run(command, calls())
+    return used()
+
+
+def used() -> float:
     return client.info("commandstats")["cmdstat_evalsha"]["usec_per_call"]
 
 
-def run(command: Command, calls: int) -> list[list[int]]:
-    """Send a command so many times, in batches, so that little but the script is at work."""
+def run(command: Command, times: int) -> list[list[int]]:
+    return send([command] * times)
+
+
+def send(commands: list[Command]) -> list[list[int]]:
+    """Send commands in batches, so that little but the script is at work."""
     connection = client.connection
-    size = min(BATCH, calls)
-    batch = [b"".join(connection.pack_command(*command)) * size]
-    for _ in range(calls // size):
-        connection.send_packed_command(batch)
-        replies = [connection.read_response() for _ in range(size)]
+    replies = []
+    for first in range(0, len(commands), BATCH):
+        batch = commands[first : first + BATCH]
+        packed = [b"".join(connection.pack_command(*command)) for command in batch]
+        connection.send_packed_command([b"".join(packed)])
+        replies += [connection.read_response() for _ in batch]
     return replies
 
 

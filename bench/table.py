@@ -60,6 +60,8 @@ ROWS: list[tuple[str, str, tuple[str, str], tuple[str, ...], Aim | None]] = [
     # These do more than any minimal script.
     ("script, points with permit", SCRIPT, ("script", "points granted"), SERVER, at_most(2.60)),
     ("script, three limits", SCRIPT, ("script", "policy granted"), SERVER, at_most(2.20)),
+    ("script, lease granted", SCRIPT, ("script", "lease granted"), SERVER, None),
+    ("script, lease released", SCRIPT, ("script", "lease released"), SERVER, None),
     ("bytes, leaky key", SCRIPT, ("bytes", "leaky"), SERVER, at_most_bytes(100)),
     ("bytes, one of 10,000 keys", SCRIPT, ("bytes", "keyed"), SERVER, at_most_bytes(100)),
     ("bytes, window event", "limits", ("bytes", "event in list"), SERVER, at_most_bytes(12)),

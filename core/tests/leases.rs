@@ -681,6 +681,56 @@ fn a_cancelled_ticket_cannot_be_claimed(test_store: &TestStore) {
     assert_eq!(status(&limiter, "waiter", NOW + 7), Status::NoTicket, "the ticket is already claimed");
 }
 
+/// A call that has to queue goes at once to the script that can queue it: a plain look in vain would cost a round trip.
+#[test]
+fn a_call_that_has_to_queue_asks_once_whichever_script_decided_before() {
+    set_clock(NOW);
+    let name = unique("room");
+    // Without statistics every call may be plain, however long the test takes.
+    let limiter = |name: &str| {
+        let limiter = redis_with_clock().concurrent(name, 2, HOUR).expect("a limiter");
+        limiter.without_statistics().expect("a limiter")
+    };
+    // Only the whole script describes the limits.
+    let enter = |limiter: &Limiter, id: &str, limits: bool, wait| {
+        let request = Request { limits, ..Request::cost(1) };
+        match run(limiter, Operation::AcquireWithId { request, id, wait }, NOW) {
+            Answer::Decision(decision) => decision,
+            other => panic!("not a decision: {other:?}"),
+        }
+    };
+    let is_plain = |limiter: &Limiter, wait| {
+        let operation = Operation::AcquireWithId { request: Request::cost(1), id: "next", wait };
+        let Ok(Prepared::Call(call)) = limiter.prepare(operation) else { panic!("not on redis") };
+        // Only the whole script has verbs.
+        !call.bytes().windows(11).any(|bytes| bytes == b"\r\nacquire\r\n")
+    };
+    let may_queue = || Some(longest_wait());
+    for described in [false, true] {
+        let erp = limiter(&name);
+        let first = enter(&erp, "first", described, None).permit.expect("a permit");
+        assert!(is_plain(&erp, may_queue()), "one more fits: {described}");
+        let second = enter(&erp, "second", described, None).permit.expect("a permit");
+        assert!(!is_plain(&erp, may_queue()), "none fits: {described}");
+        assert!(is_plain(&erp, None), "nor does it queue: {described}");
+        // Who finds no room knows it, too, and so does who is queued.
+        let other = limiter(&name);
+        assert!(is_plain(&other, may_queue()));
+        assert_eq!(enter(&other, "third", described, None).status, Status::Refused);
+        assert!(!is_plain(&other, may_queue()), "it was refused: {described}");
+        let other = limiter(&name);
+        assert_eq!(enter(&other, "third", true, may_queue()).status, Status::Queued);
+        assert!(!is_plain(&other, may_queue()), "it was queued");
+        assert_eq!(cancel(&other, "third", NOW), Settlement::Cancelled);
+        let other = limiter(&name);
+        assert_eq!(enter(&other, "third", true, Some(existing_only())).status, Status::NoTicket);
+        assert!(is_plain(&other, may_queue()), "it learned nothing");
+        assert_eq!(release(&erp, &second, NOW), Settlement::Released);
+        assert!(is_plain(&erp, may_queue()), "one more fits again: {described}");
+        assert_eq!(release(&erp, &first, NOW), Settlement::Released);
+    }
+}
+
 fn the_fencing_token_rises_with_every_lease(test_store: &TestStore) {
     let name = unique("fencing token");
     let mut last = None;

@@ -27,15 +27,18 @@ fn the_scripts_of_plain_calls_do_so_too() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine/plain");
     let piece = |file: &str| (file.to_owned(), fs::read_to_string(folder.join(file)).expect("a piece"));
     let constants = "-- REQUIRES: nothing\n\
-        -- PROVIDES: units server_time is_single permit charge settle_within permits\n\
+        -- PROVIDES: units server_time is_single permit charge settle_within permits id granted_at\n\
         local units, server_time, is_single = ARGV[5], ARGV[6], false\n\
-        local permit, charge, settle_within, permits = ARGV[6], ARGV[7], ARGV[8] + 0, KEYS[2]\n";
+        local permit, charge, settle_within, permits = ARGV[6], ARGV[7], ARGV[8] + 0, KEYS[2]\n\
+        local id, granted_at = ARGV[5], ARGV[6]\n";
     let of_one = |files: &[&'static str]| [&["state.lua"], files].concat();
     for files in [
         of_one(&["leaky.lua", "level.lua"]),
         of_one(&["bucket.lua"]),
         of_one(&["window.lua"]),
         of_one(&["leaky.lua", "permit.lua", "level.lua"]),
+        of_one(&["lease.lua"]),
+        of_one(&["release.lua"]),
         vec!["several.lua", "levels.lua"],
         vec!["several.lua", "permit.lua", "levels.lua"],
     ] {

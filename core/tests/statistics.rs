@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use paddlegate::store::redis::send_counts;
-use paddlegate::{Limit, Limiter, Paddlegate, Request};
-use support::{open, redis, unique};
+use paddlegate::{Limit, Limiter, Micros, Paddlegate, Request, Settlement};
+use support::{clock, open, redis, set_clock, unique};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -63,6 +63,27 @@ fn a_process_reads_all_that_it_has_counted() {
             assert!(!take(&api, 1));
             assert_eq!(counts(&api), (2, 4, 3), "{api:?}");
         }
+    }
+}
+
+#[test]
+fn other_processes_read_how_long_leases_were_held() {
+    const NOW: u64 = 1_700_000_000_000_000;
+    for url in ["PADDLEGATE_TEST_URL", "PADDLEGATE_TEST_CLUSTER_URL"] {
+        let store = || open(&std::env::var(url).expect("the url of a server"), Some(&clock()));
+        let name = unique("held");
+        let leases = |pg: &Paddlegate| pg.concurrent(&name, 2, HOUR).expect("a limiter");
+        let pg = store();
+        let erp = leases(&pg);
+        for call in 0..20 {
+            set_clock(NOW + 1_000 * call);
+            let lease = erp.acquire(Request::default()).expect("a decision").permit.expect("a permit");
+            set_clock(NOW + 1_000 * call + 7);
+            assert_eq!(erp.release(&lease).expect("a release"), Settlement::Released);
+        }
+        drop((erp, pg));
+        let statistics = leases(&store()).statistics().expect("statistics");
+        assert_eq!((statistics.granted, statistics.held_time, statistics.leases), (20, Micros(140), 0), "{url}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The Lua scripts of plain calls, one for each kind of limit; see `plain/state.lua`.
+//! The Lua scripts of plain calls, one for each kind of limit, and of a release; see `plain/state.lua`.
 
 /// A script begins with what differs between the kinds.
 macro_rules! plain {
@@ -21,11 +21,15 @@ pub(crate) enum PlainKind {
     Several,
     /// The same, with a permit.
     SeveralPermit,
+    /// A lease of a concurrency limit.
+    Lease,
+    /// The release of a lease.
+    Release,
 }
 
 impl PlainKind {
     /// All kinds.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Meter,
         Self::Throttle,
         Self::Bucket,
@@ -33,6 +37,8 @@ impl PlainKind {
         Self::MeterPermit,
         Self::Several,
         Self::SeveralPermit,
+        Self::Lease,
+        Self::Release,
     ];
 
     pub(crate) const fn text(self) -> &'static str {
@@ -74,12 +80,20 @@ impl PlainKind {
                 "plain/permit.lua",
                 "plain/levels.lua"
             ),
+            Self::Lease => {
+                plain!("local units, id, server_time = ARGV[5], ARGV[6], ARGV[7]", "plain/state.lua", "plain/lease.lua")
+            }
+            Self::Release => plain!(
+                "local id, granted_at, server_time = ARGV[5], ARGV[6], ARGV[7]",
+                "plain/state.lua",
+                "plain/release.lua"
+            ),
         }
     }
 }
 
-/// Returns the texts that `EVAL` sends for plain calls: of a meter, a throttle, a bucket, a window, a meter with a permit, and of
-/// several limits without a permit and with one.
-pub fn plain_scripts() -> [&'static str; 7] {
+/// Returns the texts that `EVAL` sends for plain calls: of a meter, a throttle, a bucket, a window, a meter with a permit, of
+/// several limits without a permit and with one, of a lease and of its release.
+pub fn plain_scripts() -> [&'static str; 9] {
     PlainKind::ALL.map(PlainKind::text)
 }

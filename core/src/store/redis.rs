@@ -15,6 +15,7 @@ mod keys;
 mod limiter_list;
 mod listener;
 mod plain;
+mod plain_release;
 mod reply;
 mod route;
 mod session;

@@ -10,6 +10,7 @@ mod hosts;
 mod list;
 mod orders;
 mod plain;
+mod plain_leases;
 mod policies;
 mod scenario;
 mod script;

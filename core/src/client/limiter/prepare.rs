@@ -356,7 +356,11 @@ impl Limiter {
                 settled(self.transact(permit.id, |transaction| transaction.release(&permit))?)
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::release(keys, &permit, self.test_time()))),
+            StateLocation::Redis { keys, store } => {
+                let (at, may_be_plain) = (self.test_time(), self.counts_here(keys) && !store.is_whole());
+                let plain = may_be_plain.then(|| Call::plain_release(keys, &permit, at)).flatten();
+                Ok(Prepared::Call(plain.unwrap_or_else(|| Call::release(keys, &permit, at))))
+            }
         }
     }
 

@@ -1,18 +1,21 @@
--- The plain scripts decide an acquire without an id by one limit, on a state that has the record of that limit alone. This piece
--- is the beginning of each; the piece of the kind follows. They decide as the whole script does, in a third of its time: no
+-- The plain scripts decide an acquire by one limit, on a state that has the record of that limit alone, or release a lease. This
+-- piece is the beginning of each; the piece of the kind follows. They decide as the whole script does, in a third of its time: no
 -- function is made, the numbers of the limit are compared as a part of the state, and the caller computes the times of the
 -- decision from the level. On any other state (a queue, overrides, other limits, a clock that ran backwards, damage) they change
 -- nothing, and the caller sends the call to the whole script.
 --
--- KEYS  1  the state, as in engine/state.lua     2  of a window its log, with a permit the permits
+-- KEYS  1  the state, as in engine/state.lua     2  of a window its log, with a permit the permits, of leases these
+--       3  the records of leases
 -- ARGV  1  the pattern of a state of this limit: it captures last, skew and the level
 --       2  the format that writes it from these
---       3  of a meter its leak; else the limit     4  of a meter its capacity times its scale; else the interval
+--       3  of a meter its leak; else the limit     4  of a meter its capacity times its scale; else the interval or lock timeout
 --       5  of a bucket its offset
 --       then the units to take, of a meter times its scale; with a permit its tags and id, its charge, and how long it can be
---          corrected in us; and only for tests the time
+--          corrected in us; of a lease its id; and only for tests the time
+--       to release instead of the units the id and when the lease was granted
 -- REPLY 0: not plain. Else 1 (granted) or 0, the level (a window's entries) that the decision left, and the time;
---       of a window that refuses, also the time of the entry that must expire and of the newest
+--       of a window that refuses, also the time of the entry that must expire and of the newest.
+--       To a lease as to acquire with an id, see engine/state.lua; to a release 1 and the time
 -- The units fit the limit, and are not zero.
 --
 -- REQUIRES: server_time

@@ -10,6 +10,7 @@ use super::inspection::inspection;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
 use super::plain::PlainCall;
+use super::plain_release::PlainRelease;
 use super::reply::{
     decision, extension, garbled, parse_u64s, ready_calls, reply_error, report_outcome, runtime_state, settlement,
 };
@@ -79,6 +80,8 @@ pub struct Call {
 pub(super) enum Expects {
     /// A plain call; when it was not, the whole script decides.
     Plain(PlainCall),
+    /// The release of a lease; when the state was not plain, the whole script decides.
+    PlainRelease(Box<PlainRelease>),
     Decision {
         policy: Arc<Policy>,
         /// The id of a call whose grant returns a permit.
@@ -89,6 +92,8 @@ pub(super) enum Expects {
         charge: Box<Charge>,
         /// Whether the charge is an estimate, for the message that it exceeds a limit's capacity.
         estimate: bool,
+        /// The keys of a call that takes a lease: they keep whether there is room for another.
+        leases: Option<Arc<Keys>>,
     },
     Settlement,
     Extension {
@@ -156,14 +161,21 @@ impl Call {
         Self::new(
             keys,
             bytes,
-            Expects::Decision { policy, permit: None, retry_with_id, charge: charge.into(), estimate: false },
+            Expects::Decision {
+                policy,
+                permit: None,
+                retry_with_id,
+                charge: charge.into(),
+                estimate: false,
+                leases: None,
+            },
         )
     }
 
     /// Creates a call with an id.
     pub(crate) fn enter(
         policy: &Arc<Policy>,
-        keys: &Keys,
+        keys: &Arc<Keys>,
         entry: &Entry<'_>,
         at: Option<Micros>,
         listed: Option<(Micros, String)>,
@@ -175,7 +187,8 @@ impl Call {
         let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
         let permit = keeps.then(|| entry.id.to_owned());
         let (policy, charge, estimate) = (policy.clone(), entry.charge.into(), entry.permit.is_some());
-        Self::new(keys, bytes, Expects::Decision { policy, permit, retry_with_id: None, charge, estimate })
+        let leases = keys.grants_leases().then(|| keys.clone());
+        Self::new(keys, bytes, Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, leases })
     }
 
     pub(crate) fn peek(
@@ -190,7 +203,14 @@ impl Call {
         Self::new(
             keys,
             bytes,
-            Expects::Decision { policy, permit: None, retry_with_id: None, charge: charge.into(), estimate },
+            Expects::Decision {
+                policy,
+                permit: None,
+                retry_with_id: None,
+                charge: charge.into(),
+                estimate,
+                leases: None,
+            },
         )
     }
 
@@ -208,6 +228,7 @@ impl Call {
             retry_with_id: None,
             charge: charge.into(),
             estimate: false,
+            leases: None,
         };
         Self::new(keys, bytes, expects)
     }
@@ -371,6 +392,16 @@ impl Call {
         Self { script, ..Self::with_slot(slot, command, Expects::Plain(plain)) }
     }
 
+    /// Creates a release that a script of plain calls decides.
+    pub(super) fn of_plain_release(
+        script: &'static Script,
+        slot: u16,
+        command: Command,
+        release: PlainRelease,
+    ) -> Self {
+        Self { script, ..Self::with_slot(slot, command, Expects::PlainRelease(Box::new(release))) }
+    }
+
     pub(super) fn with_slot(slot: u16, command: Command, expects: Expects) -> Self {
         let script = Script::of_one();
         let (with_leases, asking, ahead) = (None, None, Vec::new());
@@ -461,6 +492,12 @@ impl Call {
                         None => Step::Again(Self { asking: self.asking, ..plain.whole() }),
                     };
                 }
+                (Expects::PlainRelease(release), reply) => {
+                    return match release.answer(reply) {
+                        Some(answer) => Step::Done(CallOutcome::Answered(answer.map(Answer::Settlement))),
+                        None => Step::Again(Self { asking: self.asking, ..release.whole() }),
+                    };
+                }
                 (Expects::Decision { policy, retry_with_id: Some(repeat), charge, .. }, Value::Array(items))
                     if items.first() == Some(&Value::Integer(NEEDS_ID)) =>
                 {
@@ -518,10 +555,15 @@ impl Call {
                 Some(address) => CallOutcome::Asked(Self { asking: Some(address), ..self }),
                 None => failed(&error),
             }),
-            "TRYAGAIN" => match self.with_leases.take() {
-                Some(command) => Step::Again(Self { command: *command, ..self }),
-                None => Step::Done(CallOutcome::RetryAfter(Self { asking: None, ..self }, PAUSE)),
-            },
+            "TRYAGAIN" => {
+                if let Expects::PlainRelease(release) = &self.expects {
+                    return Step::Again(Self { asking: self.asking, ..release.whole() });
+                }
+                match self.with_leases.take() {
+                    Some(command) => Step::Again(Self { command: *command, ..self }),
+                    None => Step::Done(CallOutcome::RetryAfter(Self { asking: None, ..self }, PAUSE)),
+                }
+            }
             _ => Step::Done(failed(&error)),
         }
     }
@@ -570,8 +612,11 @@ impl Call {
             {
                 Err(exceeded(items, if *estimate { "estimate" } else { "cost" }, policy, charge))
             }
-            (Expects::Decision { policy, charge, permit, .. }, Value::Array(items)) => {
+            (Expects::Decision { policy, charge, permit, leases, .. }, Value::Array(items)) => {
                 let reply = decision(items, policy)?;
+                if let Some(keys) = leases {
+                    keys.note_decision(reply.status, reply.remaining);
+                }
                 Ok(Answer::Decision(reply.decision(policy, charge, permit.as_deref())))
             }
             _ => Err(garbled()),

@@ -3,7 +3,7 @@
 use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use once_cell::race::OnceBox;
 
@@ -17,7 +17,7 @@ use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::model::calendar::INSTANTS;
-use crate::model::decision::Decision;
+use crate::model::decision::{Decision, Status};
 use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::mode::Mode;
 use crate::model::overrides::Deadline;
@@ -64,6 +64,8 @@ pub(crate) struct Keys {
     plain_with_permit: OnceBox<FixedArguments>,
     /// How many calls the whole script decides before a plain one is tried again.
     whole_calls: AtomicU32,
+    /// Whether the last decision on a lease left no room for another.
+    is_full: AtomicBool,
     /// Where this process counts plain calls; `None` without statistics.
     tally: Option<Arc<Tally>>,
 }
@@ -142,6 +144,7 @@ impl Keys {
             plain: OnceBox::new(),
             plain_with_permit: OnceBox::new(),
             whole_calls: AtomicU32::new(0),
+            is_full: AtomicBool::new(false),
             tally: None,
         }
     }
@@ -208,7 +211,7 @@ impl Keys {
             return None;
         }
         let arguments = if has_permit { &self.plain_with_permit } else { &self.plain };
-        Some((arguments.get_or_init(|| self.plain_arguments(limits, has_permit.then_some("p")).into()), limits))
+        Some((arguments.get_or_init(|| self.plain_arguments(limits, limits.more_role(has_permit)).into()), limits))
     }
 
     fn plain_arguments(&self, limits: &PlainPolicy, more: Option<&str>) -> FixedArguments {
@@ -228,6 +231,38 @@ impl Keys {
     /// Returns the decision that the reply to a plain call says.
     pub(super) fn plain_decision(&self, reply: &[Value], policy: &Policy, charge: &Charge) -> Result<Decision> {
         self.roles.plain.as_ref().ok_or_else(garbled)?.decision(reply, policy, charge)
+    }
+
+    /// Returns whether plain calls grant leases.
+    pub(super) fn grants_leases(&self) -> bool {
+        self.roles.plain.as_ref().is_some_and(PlainPolicy::grants_leases)
+    }
+
+    /// Counts the time for which a released lease was held.
+    pub(super) fn count_held(&self, held: u64) {
+        if let Some(tally) = &self.tally {
+            tally.count_held(held);
+        }
+    }
+
+    /// Notes whether a decision on a lease left no room for another.
+    pub(super) fn note_decision(&self, status: Status, remaining: u64) {
+        match status {
+            Status::Granted => self.is_full.store(remaining == 0, Ordering::Relaxed),
+            Status::Refused | Status::Queued => self.is_full.store(true, Ordering::Relaxed),
+            // A call without a ticket learns nothing of the leases.
+            Status::NoTicket => {}
+        }
+    }
+
+    /// Notes that a released lease has made room.
+    pub(super) fn note_room(&self) {
+        self.is_full.store(false, Ordering::Relaxed);
+    }
+
+    /// Returns whether a lease has to wait, as far as this process knows.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed)
     }
 
     /// Leaves the next calls to the whole script, since the state was not that of a plain call.

@@ -49,9 +49,12 @@ impl PlainPolicy {
                 Rule::Leaky(_) => (if a == 1 { 't' } else { 'm' }, Some(format!(" {a} {c}")), [b, a * c, c]),
                 Rule::Bucket(_) => ('b', Some(format!(" {a}")), [a, b, c]),
                 Rule::Window(_) => ('w', None, [a, b, 0]),
+                Rule::Concurrency(_) if limits.len() == 1 && a > 0 => ('c', Some(String::new()), [a, b, 0]),
                 _ => return None,
             };
-            let (tag, level) = (policy.tag(i), if held.is_some() { (" (%d+)", " %.0f") } else { ("", "") });
+            // Leases are of the name, whatever the label of the limit.
+            let tag = if kind == 'c' { "c" } else { policy.tag(i) };
+            let level = if held.is_some() { (" (%d+)", " %.0f") } else { ("", "") };
             let held = held.unwrap_or_default();
             pattern.extend([" ", &tag.replace('-', "%-"), level.0, &held]);
             format.extend([" ", tag, level.1, &held]);
@@ -63,6 +66,7 @@ impl PlainPolicy {
             "t" => PlainKind::Throttle,
             "b" => PlainKind::Bucket,
             "w" => PlainKind::Window,
+            "c" => PlainKind::Lease,
             _ => PlainKind::Several,
         };
         let mut words = vec![pattern + " %.$", format + " ."];
@@ -81,6 +85,16 @@ impl PlainPolicy {
 
     pub(super) fn script(&self) -> &'static Script {
         Script::of_plain(self.kind)
+    }
+
+    /// Returns the role of the key that only some calls have.
+    pub(super) fn more_role(&self, has_permit: bool) -> Option<&'static str> {
+        if self.kind == PlainKind::Lease { Some("t") } else { has_permit.then_some("p") }
+    }
+
+    /// Returns whether its calls grant leases.
+    pub(super) fn grants_leases(&self) -> bool {
+        self.kind == PlainKind::Lease
     }
 
     /// Returns the script of calls with a permit; `None` when the whole script must decide on them.
@@ -124,7 +138,7 @@ impl PlainPolicy {
     /// Returns the decision that the reply says, without a permit.
     pub(super) fn decision(&self, reply: &[Value], policy: &Policy, charge: &Charge) -> Result<Decision> {
         match &*self.limits {
-            [limit] => decision_of(limit, reply, charge.of(0)).ok_or_else(garbled),
+            [limit] if !self.grants_leases() => decision_of(limit, reply, charge.of(0)).ok_or_else(garbled),
             _ => Ok(decision(reply, policy)?.decision(policy, charge, None)),
         }
     }
@@ -178,7 +192,7 @@ pub(super) struct KeptEntry {
 impl Call {
     /// Creates a call without an id that a script of plain calls decides; `None` for one that needs the whole script.
     pub(crate) fn plain(policy: &Arc<Policy>, keys: &Arc<Keys>, charge: &Charge, at: Option<Micros>) -> Option<Self> {
-        let (arguments, limits) = keys.plain(false)?;
+        let (arguments, limits) = keys.plain(false).filter(|(_, limits)| !limits.grants_leases())?;
         let command = invocation(limits, limits.script(), arguments, charge, &[], at)?;
         let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(*charge));
         Some(Self::of_plain(limits.script(), command, PlainCall { policy, keys, charge, at, entry: None }))
@@ -195,13 +209,18 @@ impl Call {
         if entry.queue.is_some_and(|queue| queue.position != QueuePosition::End) {
             return None;
         }
+        if entry.queue.is_some() && keys.is_full() {
+            // It has to queue, which only the whole script can.
+            return None;
+        }
         let (arguments, limits) = keys.plain(entry.permit.is_some())?;
         let (script, command) = if let Some(settle_within) = entry.permit {
             let (script, charge) = (limits.script_of_permits()?, policy.in_tag_order(&entry.charge));
             let words = [limits.permit_of(entry.id), charge.to_string(), settle_within.0.to_string()];
             (script, invocation(limits, script, arguments, &entry.charge, &words, at)?)
         } else {
-            (limits.script(), invocation(limits, limits.script(), arguments, &entry.charge, &[], at)?)
+            let lease: &[String] = if limits.grants_leases() { &[entry.id.to_owned()] } else { &[] };
+            (limits.script(), invocation(limits, limits.script(), arguments, &entry.charge, lease, at)?)
         };
         let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(entry.charge));
         let entry = Some(Box::new(KeptEntry::new(entry)));
@@ -224,10 +243,16 @@ impl PlainCall {
     /// Returns the answer to a call that was plain; `None` for one that must queue.
     pub(super) fn answer(&self, reply: &[Value]) -> Result<Option<Decision>> {
         let mut decision = self.keys.plain_decision(reply, &self.policy, &self.charge)?;
+        if self.keys.grants_leases() {
+            self.keys.note_decision(decision.status, decision.remaining.unwrap_or_default());
+        }
         if !decision.allowed() && self.entry.as_ref().is_some_and(|entry| entry.queue.is_some()) {
+            // The next calls find its ticket.
+            self.keys.was_not_plain();
             return Ok(None);
         }
-        if let Some(entry) = self.entry.as_ref().filter(|entry| entry.permit.is_some() && decision.allowed()) {
+        let keeps = |entry: &KeptEntry| entry.permit.is_some() || self.policy.concurrency().is_some();
+        if let Some(entry) = self.entry.as_ref().filter(|entry| decision.allowed() && keeps(entry)) {
             let charged = self.policy.in_tag_order(&self.charge);
             decision.permit = Some(Permit { id: &entry.id, granted_at: decision.at.0, charged }.to_string());
         }

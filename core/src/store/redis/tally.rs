@@ -42,6 +42,8 @@ struct Counts {
     /// By the tag of the limit that refused.
     refused: Vec<(Box<str>, u64)>,
     units: u64,
+    /// For how long released leases were held.
+    held: u64,
     used_at: Option<Instant>,
 }
 
@@ -92,10 +94,18 @@ impl Tally {
         });
     }
 
+    /// Counts for how long a released lease was held.
+    pub(super) fn count_held(self: &Arc<Self>, held: u64) {
+        if held > 0 {
+            self.change(|counts| counts.held += held);
+        }
+    }
+
     fn add(self: &Arc<Self>, more: &Counts) {
         self.change(|counts| {
             counts.granted += more.granted;
             counts.units += more.units;
+            counts.held += more.held;
             for (tag, refused) in &more.refused {
                 counts.refuse(tag, *refused);
             }
@@ -123,7 +133,7 @@ impl Tally {
 
 impl Counts {
     fn is_empty(&self) -> bool {
-        self.granted == 0 && self.refused.is_empty()
+        self.granted == 0 && self.refused.is_empty() && self.held == 0
     }
 
     fn refuse(&mut self, tag: &str, count: u64) {
@@ -230,10 +240,11 @@ impl Report {
 
     /// Returns the command that adds the counts to the statistics.
     pub(super) fn command(&self) -> Vec<u8> {
-        let Counts { granted, refused, units, .. } = &self.counts;
+        let Counts { granted, refused, units, held, .. } = &self.counts;
         // Units are stored as what exceeds one for each grant.
         let excess = i128::from(*units) - i128::from(*granted);
-        let mut fields = vec![("granted".to_owned(), i128::from(*granted)), ("units".to_owned(), excess)];
+        let counts = [("granted", i128::from(*granted)), ("units", excess), ("held", i128::from(*held))];
+        let mut fields: Vec<_> = counts.map(|(field, number)| (field.to_owned(), number)).into();
         fields.extend(refused.iter().map(|(tag, count)| (format!("r:{tag}"), i128::from(*count))));
         fields.retain(|(_, number)| *number != 0);
         let mut bytes = Vec::with_capacity(SCRIPT.len() + self.tally.key.len() + 160);

@@ -9,6 +9,7 @@ mod fast_path;
 mod hosts;
 mod inspect;
 mod join;
+pub mod leases;
 mod limits;
 mod log;
 mod permit;

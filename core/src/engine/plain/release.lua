@@ -1,0 +1,14 @@
+-- Ends a lease for whose room nobody waits. See transaction/permit.lua.
+--
+-- REQUIRES: MAX call now level id granted_at
+-- PROVIDES: leases records ends
+
+local leases, records = KEYS[2], KEYS[3]
+local ends = tonumber(call('ZSCORE', leases, id) or nil)
+if level > MAX or not (ends and ends > now and ends <= 2 * MAX and ends % 1 == 0)
+  or string.match(call('HGET', records, '\31' .. id) or '', '^%d+') ~= granted_at then
+  return 0
+end
+call('ZREM', leases, id)
+call('HDEL', records, '\31' .. id)
+return {1, now}
