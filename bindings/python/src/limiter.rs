@@ -679,3 +679,10 @@ pub(crate) fn send_counts(py: Python<'_>) {
 pub(crate) fn new_id() -> Result<String> {
     Ok(paddlegate::new_id()?)
 }
+
+/// Sends what a dropped store has counted, while other threads run; at the end of the interpreter there are none.
+pub(crate) fn without_gil(send: &mut (dyn FnMut() + Send)) {
+    if Python::try_attach(|py| py.detach(&mut *send)).is_none() {
+        send();
+    }
+}

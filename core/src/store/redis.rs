@@ -91,6 +91,24 @@ pub fn send_counts() {
     }
 }
 
+/// How a dropped store sends its counts: with a host's lock released, see [`around_send`].
+static AROUND_SEND: OnceBox<AroundSend> = OnceBox::new();
+
+/// A function that runs what it gets, once.
+pub type AroundSend = fn(&mut (dyn FnMut() + Send));
+
+/// Sets what a dropped store calls to send its counts, which takes half a second at most. For hosts whose lock must not be held
+/// meanwhile. Only the first counts.
+///
+/// # Examples
+///
+/// ```
+/// paddlegate::store::redis::around_send(|send| send());
+/// ```
+pub fn around_send(around: AroundSend) {
+    let _ = AROUND_SEND.set(Box::new(around));
+}
+
 /// A Redis server or cluster, and this process's connections to it.
 pub struct Redis {
     location: RedisConfig,
@@ -247,8 +265,11 @@ impl Redis {
 
 impl Drop for Redis {
     fn drop(&mut self) {
-        if !self.is_closed() {
-            self.send_counts();
+        if !self.is_closed() && self.tallies.has_some() {
+            match AROUND_SEND.get() {
+                Some(around) => around(&mut || self.send_counts()),
+                None => self.send_counts(),
+            }
         }
     }
 }

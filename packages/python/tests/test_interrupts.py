@@ -267,6 +267,15 @@ def test_a_call_without_an_answer_does_not_wait_for_its_cancellation(silent, mon
     waiting.set()
 
 
+def test_a_dropped_store_sends_its_counts_while_other_threads_run(proxy, redis, name):
+    """The proxy is a thread of this process."""
+    limiter = Paddlegate(proxy.url, timeout=20).bucket(name, 3, "day")
+    assert [limiter.allow() for _ in range(4)] == [True] * 3 + [False]
+    del limiter
+    stats = redis.bucket(name, 3, "day").stats()
+    assert (stats.granted, stats.refused) == (3, 1)
+
+
 def test_a_process_that_ends_has_cancelled_before(proxy, redis, name, when, until):
     stats = redis.concurrent(name, 2).stats
     with subprocess.Popen(

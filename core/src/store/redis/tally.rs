@@ -189,6 +189,11 @@ impl Tallies {
         }
     }
 
+    /// Returns whether anything is counted and not yet sent.
+    pub(super) fn has_some(&self) -> bool {
+        self.has_some.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn is_cluster(&self) -> bool {
         self.is_cluster.load(Ordering::Relaxed)
     }
