@@ -71,7 +71,10 @@ check extractor-server refuses 'write redis://localhost' '```ruby\n"redis://loca
 wheel() {
     python3 -m venv venv &&
         venv/bin/pip install --quiet --disable-pip-version-check --no-index \
-            "$root"/target/wheels/paddlegate-*.whl
+            "$root"/target/wheels/paddlegate-*.whl &&
+        # What it integrates with comes from the work tree, and behind it in the path.
+        echo "$root"/.venv/lib/python3.*/site-packages >venv/hosts.pth &&
+        mv venv/hosts.pth venv/lib/python3.*/site-packages/
 }
 tarballs() {
     mkdir tarballs project && echo '{ "private": true }' >project/package.json &&

@@ -1,0 +1,190 @@
+# mypy: allow-untyped-calls
+"""Celery tasks within limits, in real workers over a real broker. See celery_app.py."""
+
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from celery.exceptions import SoftTimeLimitExceeded  # type: ignore[import-untyped]
+from paddlegate import SKIPPED, InvalidError, OverLimit, Paddlegate
+from paddlegate.celery import limited
+
+HERE = Path(__file__).parent
+PATIENT = 50
+JOBS = 100
+
+
+def worker(app, *options):
+    """Start a worker of an app of the module."""
+    words = [sys.executable, "-m", "celery", "-A", f"celery_app:{app}", "worker", "-l", "WARNING"]
+    words += ["--without-gossip", "--without-mingle", "--without-heartbeat", *options]
+    return subprocess.Popen(words, cwd=HERE)
+
+
+@pytest.fixture(scope="module")
+def tasks(url):
+    """The module, with workers of both its apps."""
+    os.environ["TASKS_URL"], os.environ["TASKS_NAME"] = url, f"tasks-{uuid.uuid4().hex}"
+    sys.path.insert(0, str(HERE))
+    module = importlib.import_module("celery_app")
+    workers = [worker("app", "-c", "8"), worker("by_name", "-c", "2", "-P", "threads")]
+    yield module
+    for process in workers:
+        process.terminate()
+    for process in workers:
+        process.wait(PATIENT)
+
+
+def at_once(notes):
+    """The most bodies that ran at once, by what an outside log says."""
+    running = most = 0
+    for _, kind, _ in sorted(notes, key=lambda note: int(note[0])):
+        running += 1 if kind == "begin" else -1
+        most = max(most, running)
+    return most
+
+
+def ended(notes):
+    return sorted(int(number) for _, kind, number in notes if kind == "end")
+
+
+def test_a_hundred_tasks_with_a_killed_worker(tasks):
+    began = time.monotonic()
+    results = [tasks.job.delay(number) for number in range(JOBS)]
+    assert [result.get(PATIENT) for result in results] == [0] * JOBS, "no task is a retry"
+    assert time.monotonic() - began >= 4, "twenty a second"
+    notes = tasks.notes("jobs")
+    assert tasks.counted("kills") == 2, "the killed task ran again"
+    assert ended(notes) == list(range(JOBS)), "none is lost, none runs twice"
+    assert at_once(notes) <= 3
+    stats = tasks.jobs.stats()
+    assert (stats.granted, stats.refused, stats.leases, stats.tickets) == (JOBS, 0, 0, 0)
+
+
+def test_each_key_has_its_limit(tasks):
+    results = [tasks.of_tenant.delay(tenant, i) for i in range(10) for tenant in ("a", "b")]
+    for result in results:
+        result.get(PATIENT)
+    for tenant in ("a", "b"):
+        notes = tasks.notes(tenant)
+        assert (ended(notes), at_once(notes)) == (list(range(10)), 1)
+
+
+def test_a_task_gets_its_permit_and_corrects_its_estimate(tasks):
+    assert tasks.spend.delay(40).get(PATIENT) == 60
+    assert tasks.budget.stats().units == 39
+
+
+@pytest.mark.parametrize(("kind", "runs"), [("ValueError", 3), ("KeyError", 1)])
+def test_a_task_that_fails_releases_its_lease(tasks, kind, runs):
+    with pytest.raises({"ValueError": ValueError, "KeyError": KeyError}[kind]):
+        tasks.fails.delay(kind).get(PATIENT)
+    assert tasks.counted(kind) == runs, "its retries are those that it asks for"
+    assert tasks.errors.stats().leases == 0
+
+
+def test_a_time_limit_releases_the_lease(tasks):
+    with pytest.raises(SoftTimeLimitExceeded):
+        tasks.too_long.delay().get(PATIENT)
+    assert tasks.errors.stats().leases == 0
+
+
+@pytest.mark.parametrize(
+    ("task", "arguments", "error"),
+    [
+        ("wrong_key", (), ZeroDivisionError),
+        ("not_keyed", (), InvalidError),
+        ("too_large", (11,), InvalidError),
+    ],
+)
+def test_bad_input_fails_the_task(tasks, task, arguments, error):
+    with pytest.raises(error):
+        getattr(tasks, task).delay(*arguments).get(PATIENT)
+
+
+def test_a_cost_above_a_lowered_limit_fails_the_task(tasks):
+    small = tasks.pg.points(f"{tasks.NAME}-small", 10, 10)
+    small.override(5)
+    with pytest.raises(OverLimit):
+        tasks.too_large.delay(9).get(PATIENT)
+    small.restore()
+
+
+def test_no_message_waits_for_longer_than_the_broker_allows(tasks):
+    """The third turn comes after 6 seconds, and the broker delivers again what waits for 2."""
+    results = [tasks.seldom.delay() for _ in range(3)]
+    assert sorted(result.get(PATIENT) for result in results) == [1, 2, 3]
+    assert tasks.counted("seldom") == 3
+    assert tasks.counted("asked") >= 9, "1 + 3 + 6 seconds, at most 1 between two calls"
+
+
+def test_a_task_comes_back_when_the_server_does(tasks):
+    assert tasks.unreachable.delay().get(PATIENT) == 2
+
+
+def test_a_task_comes_back_when_no_time_is_known(tasks):
+    assert tasks.when_opened.delay().get(PATIENT) == 1
+    assert tasks.counted("asked-opened") == 3
+
+
+def test_a_task_waits_for_the_end_of_a_pause(tasks, until):
+    tasks.opened.pause(600)
+    result = tasks.when_opened.delay()
+    until(lambda: result.state == "RETRY")
+    assert isinstance(result.info, OverLimit)
+    tasks.opened.resume()
+    assert result.get(PATIENT) == 2
+
+
+def test_tasks_are_limited_by_their_names(tasks):
+    with pytest.raises(InvalidError):
+        tasks.export.delay(10).get(PATIENT)
+    assert tasks.export.delay(4).get(PATIENT) == 4
+    assert tasks.send.delay(10).get(PATIENT) == 10
+    assert tasks.pg.window(f"{tasks.NAME}-shop", 9, 60).stats().units == 4
+
+
+def test_outside_a_worker_the_function_waits(tasks):
+    memory = Paddlegate("memory://")
+    limiter = memory.window("direct", 2, 0.2)
+
+    @tasks.app.task
+    @limited(limiter)
+    def task(number):
+        return number
+
+    assert [task(1), task.run(2), task.apply((3,)).get()] == [1, 2, 3]
+    assert limiter.stats().waited == 1
+    assert memory.window("skipped", 1, 60, on_limit="ignore").allow()
+    skipped = memory.window("skipped", 1, 60, wait_timeout=0, on_limit="ignore")
+    skipping = limited(skipped)(lambda: None)
+    assert skipping() is SKIPPED
+
+
+def test_a_function_that_a_task_calls_waits(tasks):
+    """It cannot put the task back, which has begun."""
+    assert tasks.outer.delay().get(PATIENT) == [1, 2]
+
+
+def test_the_signature_is_that_of_the_function_without_the_permit():
+    @limited(Paddlegate("memory://").window("signature", 1, 60))
+    def body(units, *, permit):
+        """Spend."""
+
+    assert (str(inspect.signature(body)), body.__doc__) == (
+        "(units)",
+        "Spend.",
+    )
+
+
+@pytest.mark.parametrize("patience", [-1, float("nan"), "1", None])
+def test_a_wrong_patience_is_named(patience):
+    with pytest.raises(InvalidError) as caught:
+        limited(Paddlegate("memory://").window("patience", 1, 60), patience=patience)
+    assert caught.value.argument == "patience"
