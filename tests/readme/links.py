@@ -19,7 +19,7 @@ CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]*)\)|\bsrc=\"([^\"]*)\"")
 HEADING = re.compile(r"^#+ (.*)", re.MULTILINE)
 # Machines of ours and places where the project is not.
-FOREIGN = re.compile(r"https?://[^/]*(?:paddlegate|localhost)|github\.com/[^/]*/paddlegate")
+FOREIGN = re.compile(r"https?://[^/\s]*(?:paddlegate|localhost)|github\.com/[^/\s]*/paddlegate")
 
 
 def main(names):
