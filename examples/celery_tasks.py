@@ -22,7 +22,7 @@ tenants = pg.concurrent("tenants", 1, lock_timeout=60, keyed=True)
 both = {name: pg.together(api, tenants.with_key(name)) for name in ("acme", "globex")}
 
 
-@app.task
+@app.task(name="sync")
 @limited(lambda tenant, number: both[tenant])
 def sync(tenant, number):
     time.sleep(0.05)  # the work
@@ -30,8 +30,9 @@ def sync(tenant, number):
 
 
 if __name__ == "__main__":
-    words = ["celery", "-A", "celery_tasks", "worker", "-c", "4", "-l", "ERROR", "--without-mingle"]
-    worker = subprocess.Popen([sys.executable, "-m", *words], cwd=Path(__file__).parent)
+    here = Path(__file__)
+    words = ["celery", "-A", here.stem, "worker", "-c", "4", "-l", "ERROR", "--without-mingle"]
+    worker = subprocess.Popen([sys.executable, "-m", *words], cwd=here.parent)
     results = [sync.delay(tenant, i) for i in range(10) for tenant in ("acme", "globex")]
     ends = sorted(result.get(50) for result in results)
     print(f"{len(ends)} tasks in {ends[-1] - ends[0]:.1f} s")
