@@ -18,9 +18,9 @@ module Paddlegate
         # A Hash with `url`, as in {Store#initialize}, and `timeout` (or `network_timeout`): seconds
         # within which every call returns or fails; default 1. `size` is accepted without effect.
         #
-        # The default `url` is that in the environment variable `PADDLEGATE_URL`, otherwise in the
-        # variable that `REDIS_PROVIDER` names, otherwise in `REDIS_URL`, otherwise
-        # `redis://localhost:6379/0`.
+        # The default `url` is that in the environment variable `PADDLEGATE_URL`, otherwise that of
+        # Sidekiq's own Redis where Sidekiq is loaded, otherwise in the variable that
+        # `REDIS_PROVIDER` names, otherwise in `REDIS_URL`, otherwise `redis://localhost:6379/0`.
         attr_reader :redis
 
         # Returns how often a job is rescheduled by default before it fails; 20 unless set. 0 never
@@ -92,11 +92,17 @@ module Paddlegate
           @errors = other.errors.dup
         end
 
-        # Sidekiq's order of variables, after the variable that all languages of Paddlegate share.
+        # The variable that all languages of Paddlegate share, Sidekiq's Redis, and then Sidekiq's
+        # order of variables.
         def default_url
-          urls = ["PADDLEGATE_URL", ENV.fetch("REDIS_PROVIDER", nil), "REDIS_URL"]
-          urls = urls.compact.map { |name| ENV.fetch(name, nil) }
-          urls.find { |url| url && !url.empty? } || "redis://localhost:6379/0"
+          variable("PADDLEGATE_URL") || OwnRedis.url ||
+            variable(ENV.fetch("REDIS_PROVIDER", nil)) || variable("REDIS_URL") ||
+            "redis://localhost:6379/0"
+        end
+
+        def variable(name)
+          url = name && ENV.fetch(name, nil)
+          url unless url.nil? || url.empty?
         end
       end
     end

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+module Paddlegate
+  module Sidekiq
+    # The server middleware of Sidekiq 6 to 8: a job over its limit runs again later, which is none
+    # of its retries. Installed by `require "paddlegate/sidekiq"` after Sidekiq, as the outermost:
+    # others see that the job did not end.
+    class Middleware
+      include ::Sidekiq::ServerMiddleware if defined?(::Sidekiq::ServerMiddleware)
+
+      # The sorted set of Sidekiq's scheduled jobs.
+      SCHEDULE = "schedule"
+      private_constant :SCHEDULE
+
+      # Runs a job. Over the limit, and for an error of {Limiter::Configuration#errors}, it is put
+      # away for as long as {Limiter.next_reschedule} says. The error is raised when that is `nil`.
+      def call(_instance, job, _queue)
+        yield
+      rescue *Limiter.config.errors => e
+        limiter = e.respond_to?(:limiter) ? e.limiter : nil
+        delay = Limiter.next_reschedule(limiter, job, e) or raise
+        put_away(job, delay)
+        ::Sidekiq.logger.info do
+          "#{limiter || e.class} over rate limit, rescheduling for later"
+        end
+      end
+
+      private
+
+      # As Sidekiq's retries do, without its client: the job is the same one, with the same id.
+      def put_away(job, delay)
+        job = job.merge("overrated" => (job["overrated"] || 0) + 1)
+        ::Sidekiq.redis do |connection|
+          connection.zadd(SCHEDULE, (Time.now.to_f + delay).to_s, ::Sidekiq.dump_json(job))
+        end
+      end
+    end
+  end
+end

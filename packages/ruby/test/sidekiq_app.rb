@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+# The jobs of sidekiq_process_test.rb, for real Sidekiq processes.
+
+require "sidekiq"
+require "paddlegate/sidekiq"
+
+# Otherwise the gem warns of what this Sidekiq does.
+Redis.sadd_returns_boolean = false
+
+# An error of another library.
+class SlowDown < StandardError; end
+
+Sidekiq.configure_server do |config|
+  options = config.respond_to?(:options) ? config.options : config
+  # The name of the setting in Sidekiq 6, and in 7 and 8.
+  options[:poll_interval_average] = 0.1
+  options[:average_scheduled_poll_interval] = 1
+end
+
+Sidekiq::Limiter.configure do |config|
+  config.errors << SlowDown
+  config.backoff = ->(_limiter, _job, _exception) { 0.2 }
+end
+
+# Writes what a job does into a list.
+module Notes
+  def note(*words)
+    now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    Sidekiq.redis { |connection| connection.rpush("notes-#{self.class}", [now, *words].join(" ")) }
+  end
+end
+
+# Three at once, and no retries.
+class Limited
+  include Sidekiq::Worker
+  include Notes
+
+  sidekiq_options retry: false, queue: "limited"
+  LIMIT = Sidekiq::Limiter.concurrent("limited", 3, wait_timeout: 0, reschedule: 1000)
+
+  def perform(number)
+    LIMIT.within_limit do
+      note("begin", number, jid)
+      sleep(0.02)
+      note("end", number, jid)
+    end
+  end
+end
+
+# Never passes; is rescheduled twice.
+class Hopeless
+  include Sidekiq::Worker
+  include Notes
+
+  sidekiq_options queue: "limited"
+  LIMIT = Sidekiq::Limiter.window("hopeless", 1, 3600, wait_timeout: 0, reschedule: 2)
+
+  def perform
+    note("asks")
+    LIMIT.within_limit(used: 1) { nil }
+    LIMIT.within_limit(used: 1) { nil }
+  end
+end
+
+# Raises the error of another library, once.
+class Foreign
+  include Sidekiq::Worker
+  include Notes
+
+  sidekiq_options retry: false, queue: "limited"
+
+  def perform(kind)
+    times = Sidekiq.redis { |connection| connection.incr("times-#{kind}") }
+    note(kind, times)
+    raise SlowDown if kind == "slow" && times == 1
+    raise ArgumentError, kind if kind == "wrong"
+  end
+end

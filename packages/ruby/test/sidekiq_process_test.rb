@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+require "sidekiq"
+require "sidekiq/api"
+require "helper"
+
+ENV["REDIS_URL"] = Helper::URL
+ENV.delete("PADDLEGATE_URL")
+require "sidekiq_app"
+
+# Real Sidekiq processes, with nothing but `require "paddlegate/sidekiq"`.
+class SidekiqProcessTest < Minitest::Test
+  include Helper
+
+  JOBS = 120
+
+  def setup
+    Sidekiq.redis(&:flushdb)
+    @log = Tempfile.new("sidekiq")
+    @processes = []
+  end
+
+  def teardown
+    @processes.each { |pid| stop(pid) }
+    puts File.read(@log.path) unless passed?
+    @log.close!
+  end
+
+  def test_jobs_over_the_limit_run_later_each_once
+    ids = Array.new(JOBS) { |number| Limited.perform_async(number) }
+    first = start
+    start
+    eventually("a third has run") { ended.size > JOBS / 3 }
+    stop(first)
+    start
+    eventually("all have run") { ended.size >= JOBS }
+    assert_equal (0...JOBS).to_a, ended.map(&:first).sort, "none is lost, none runs twice"
+    assert_equal ids.sort, ended.map(&:last).sort, "each with its id"
+    assert_operator at_once, :<=, 3
+    assert_equal [0, 0, 0], sizes
+    assert_includes File.read(@log.path), "limited over rate limit, rescheduling for later"
+  end
+
+  def test_a_job_that_gives_up_is_retried_by_sidekiq
+    start
+    id = Hopeless.perform_async
+    eventually("it gave up") { Sidekiq::RetrySet.new.size == 1 }
+    retried = Sidekiq::RetrySet.new.first
+    assert_equal [id, 2, 0], [retried.jid, retried["overrated"], retried["retry_count"]]
+    assert_equal "Paddlegate::Sidekiq::Limiter::OverLimit", retried["error_class"]
+    assert_equal 3, notes(Hopeless).size
+  end
+
+  def test_an_error_of_another_library_and_one_that_is_no_limit
+    start
+    Foreign.perform_async("slow")
+    Foreign.perform_async("wrong")
+    eventually { notes(Foreign).size == 3 }
+    eventually { sizes == [0, 0, 0] }
+    assert_equal [%w[slow 1], %w[slow 2], %w[wrong 1]], notes(Foreign).map { _1.last(2) }.sort
+    assert_includes File.read(@log.path), "SlowDown over rate limit, rescheduling for later"
+    assert_includes File.read(@log.path), "ArgumentError: wrong"
+  end
+
+  def test_a_backoff_that_is_no_time_fails_the_job
+    Sidekiq::Limiter.configure { |config| config.backoff = ->(*) { "soon" } }
+    job = { "class" => "Limited", "jid" => "1", "args" => [] }
+    assert_raises(Paddlegate::InvalidError) do
+      Paddlegate::Sidekiq::Middleware.new.call(nil, job, "limited") { raise SlowDown }
+    end
+    assert_equal 0, Sidekiq::ScheduledSet.new.size
+  ensure
+    Sidekiq::Limiter.configure { |config| config.backoff = ->(*) { 0.2 } }
+  end
+
+  def test_the_limits_are_in_the_redis_of_sidekiq
+    address = URI(URL)
+    {
+      { url: "#{URL.chomp("/")}/3" } => 3,
+      { host: address.host, port: address.port, db: 4 } => 4
+    }.each do |options, database|
+      name = unique("own")
+      program = <<~RUBY
+        require "sidekiq"
+        require "paddlegate/sidekiq"
+        Sidekiq.configure_client { |config| config.redis = #{options.inspect} }
+        Sidekiq::Limiter.bucket("#{name}", 5, :day).within_limit { print "ran" }
+      RUBY
+      environment = { "REDIS_URL" => "redis://127.0.0.1:1", "PADDLEGATE_URL" => nil }
+      assert_equal "ran", ruby(program.prepend("$VERBOSE = nil\n"), environment)
+      store = Paddlegate::Store.new("#{URL.chomp("/")}/#{database}", timeout: 10)
+      assert_equal 1, store.bucket(name, 5, :day).stats.granted
+    end
+  end
+
+  def test_a_password_of_sidekiq_is_in_the_url
+    program = <<~RUBY
+      $VERBOSE = nil
+      require "sidekiq"
+      require "paddlegate/sidekiq"
+      {
+        { url: "redis://:se%20c%2Fret@localhost:7000/2" } => "redis://:se%20c%2Fret@localhost:7000/2",
+        { url: "rediss://me:secret@[::1]:7000" } => "rediss://me:secret@[::1]:7000/0",
+        { url: "unix:///tmp/redis.sock", db: 5 } => "unix:///tmp/redis.sock?db=5"
+      }.each do |options, url|
+        Sidekiq.redis = options
+        found = Paddlegate::Sidekiq.module_eval { const_get(:OwnRedis) }.url
+        puts [url, found].inspect unless url == found
+      end
+    RUBY
+    assert_equal "", ruby(program)
+  end
+
+  private
+
+  def start
+    @processes << Process.spawn(
+      RbConfig.ruby, "-I#{ROOT}/lib", "-I#{__dir__}", "-S", "sidekiq",
+      "-r", "#{__dir__}/sidekiq_app.rb", "-q", "limited", "-c", "5", %i[out err] => [@log.path, "a"]
+    )
+    @processes.last
+  end
+
+  def stop(pid)
+    return unless @processes.delete(pid)
+
+    Process.kill("TERM", pid)
+    Process.wait(pid)
+  end
+
+  def notes(job)
+    Sidekiq.redis { |connection| connection.lrange("notes-#{job}", 0, -1) }.map(&:split)
+  end
+
+  # The number and the id of each job that has ended.
+  def ended
+    notes(Limited).select { |_, what,| what == "end" }.map { |_, _, number, id| [number.to_i, id] }
+  end
+
+  # How many ran at once, by what they noted.
+  def at_once
+    running = 0
+    notes(Limited).sort_by { |at,| at.to_i }.map do |_, what,|
+      running += what == "begin" ? 1 : -1
+    end.max
+  end
+
+  # How many jobs are scheduled, to be retried and dead.
+  def sizes
+    [Sidekiq::ScheduledSet, Sidekiq::RetrySet, Sidekiq::DeadSet].map { |set| set.new.size }
+  end
+end
