@@ -80,7 +80,9 @@ tarballs() {
     mkdir tarballs project && echo '{ "private": true }' >project/package.json &&
         npm pack --silent --pack-destination tarballs \
             "$root"/packages/node "$root"/packages/node/npm/*/ "$root"/packages/wasm &&
-        (cd project && npm install --offline --no-audit --no-fund ../tarballs/*.tgz)
+        (cd project && npm install --offline --no-audit --no-fund ../tarballs/*.tgz) &&
+        # What it integrates with comes from the work tree.
+        ln -s "$root/node_modules/bullmq" project/node_modules/
 }
 gem_built() {
     (cd "$root/packages/ruby" && rake gem) &&

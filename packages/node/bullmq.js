@@ -1,0 +1,97 @@
+"use strict";
+
+const { createHash } = require("node:crypto");
+const { DelayedError } = require("bullmq");
+const {
+  InvalidError,
+  OverLimitError,
+  PaddlegateError,
+  UnavailableError,
+} = require("./lib/errors.js");
+const { only } = require("./lib/request.js");
+
+/** The longest id of a job on a limiter, in bytes. */
+const MAX_ID = 64;
+/** How long a job waits in its worker at most, when its turn comes later than it seemed. */
+const LONGEST_WAIT_MS = 30_000;
+/** When a job comes back for which no time is known. */
+const UNKNOWN_MS = 5_000;
+
+const REQUEST = ["key", "cost", "estimate", "settleWithinMs", "priority", "share", "weight"];
+const OPTIONS = ["limiter", ...REQUEST, "claimTimeoutMs", "patienceMs"];
+
+function limited(processor, options) {
+  if (typeof processor !== "function") {
+    throw new InvalidError("processor", "must be a function; a file cannot be limited");
+  }
+  const { limiter: of, claimTimeoutMs, patienceMs = 1_000, ...asked } = only(OPTIONS, options);
+  if (!(typeof of === "function" || typeof of?.admit === "function")) {
+    throw new InvalidError(
+      "limiter",
+      "must be a limiter, or a function that returns one for a job",
+    );
+  }
+  if (!(patienceMs >= 0)) {
+    throw new InvalidError(
+      "patienceMs",
+      `must be at least 0 milliseconds: patienceMs=${patienceMs}`,
+    );
+  }
+
+  return async (job, token, signal) => {
+    const value = (it) => (typeof it === "function" ? it(job) : it);
+    const limiter = value(of);
+    const request = Object.fromEntries(REQUEST.map((name) => [name, value(asked[name])]));
+    const permit = await admitted(limiter, idOf(job), request, {
+      claimTimeoutMs,
+      patienceMs,
+    }).catch((error) => putBack(job, token, error));
+    const renewal = renewing(permit);
+    try {
+      return await processor(job, token, signal, permit);
+    } finally {
+      clearInterval(renewal);
+      await permit.release().catch(ignored);
+    }
+  };
+}
+
+/** Returns the permit of a job whose turn has come, or fails with the refusal. */
+async function admitted(limiter, id, request, { claimTimeoutMs, patienceMs }) {
+  const asked = { ...request, claimTimeoutMs, onLimit: "reschedule" };
+  const { action, afterMs, decision, permit } = await limiter.admit(id, asked);
+  if (action === "run") return permit;
+  if (action !== "refuse" && afterMs !== null && afterMs <= patienceMs) {
+    // It has a ticket, with which it waits here until it is woken.
+    return limiter.acquire({ ...request, id, waitTimeoutMs: LONGEST_WAIT_MS });
+  }
+  throw new OverLimitError(limiter.name, decision);
+}
+
+/** Puts a job away until its turn; fails with the error of one that can never pass. */
+async function putBack(job, token, error) {
+  const isOver = error instanceof OverLimitError && error.reason !== "too_large";
+  if (!(isOver || error instanceof UnavailableError)) throw error;
+  await job.moveToDelayed(Date.now() + (error.retryAfterMs ?? UNKNOWN_MS), token);
+  throw new DelayedError(error.message);
+}
+
+/** The ids of two queues differ, and a long one is shortened. */
+function idOf({ queueName, id }) {
+  const text = `${queueName}:${id}`;
+  return Buffer.byteLength(text) > MAX_ID ? createHash("sha256").update(text).digest("hex") : text;
+}
+
+/** Renews a lease, as BullMQ renews the lock of a job, while this process runs. */
+function renewing(permit) {
+  const { expiresInMs } = permit;
+  if (expiresInMs === null) return undefined;
+  return setInterval(() => permit.renew().catch(ignored), expiresInMs / 2).unref();
+}
+
+/** The lease ends by itself. */
+function ignored(error) {
+  if (!(error instanceof PaddlegateError)) throw error;
+}
+
+module.exports = { limited };

@@ -1,0 +1,201 @@
+// BullMQ's processors within limits, in real workers over a real Redis.
+import assert from "node:assert/strict";
+import { fork } from "node:child_process";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+import { Queue, QueueEvents, Worker } from "bullmq";
+import { limited } from "../bullmq.mjs";
+import { Paddlegate } from "../index.mjs";
+import { required, unique, until } from "./support.mjs";
+
+const url = required("PADDLEGATE_TEST_URL");
+const { hostname, port } = new URL(url);
+const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null };
+const pg = new Paddlegate(url, { timeoutMs: 20_000 });
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A queue with a worker of this process, which both end with the test. */
+function queued(t, processor, options, given = {}) {
+  const name = unique("bullmq");
+  const queue = new Queue(name, { connection });
+  const events = new QueueEvents(name, { connection });
+  const worker = new Worker(name, limited(processor, options), {
+    connection,
+    concurrency: 8,
+    ...given,
+  });
+  worker.on("error", () => {});
+  for (const it of [queue, events]) it.setMaxListeners(0);
+  t.after(() => Promise.all([worker.close(), events.close(), queue.close()]));
+  const finished = async (jobs) => {
+    await events.waitUntilReady();
+    return Promise.all(jobs.map((job) => job.waitUntilFinished(events, 60_000)));
+  };
+  const again = (job) => queue.getJob(job.id);
+  return { queue, finished, again };
+}
+
+test("120 jobs on three workers, of which one is killed", { timeout: 120_000 }, async (t) => {
+  const name = unique("bullmq-jobs");
+  const queue = new Queue(name, { connection });
+  const events = new QueueEvents(name, { connection });
+  await events.waitUntilReady();
+  for (const it of [queue, events]) it.setMaxListeners(0);
+  const notes = [];
+  const start = () => {
+    const child = fork(fileURLToPath(new URL("./bullmq-worker.mjs", import.meta.url)), [url, name]);
+    t.after(() => child.kill("SIGKILL"));
+    child.on("message", (note) => notes.push(note));
+    return child;
+  };
+  t.after(() => Promise.all([events.close(), queue.close()]));
+  const [first] = [start(), start()];
+  await until(() => notes.filter(({ ready }) => ready).length === 2);
+  const jobs = await queue.addBulk(
+    Array.from({ length: 120 }, (_, data) => ({ name: "job", data })),
+  );
+  await until(() => notes.filter(({ end }) => end !== undefined).length > 30);
+  first.kill("SIGKILL");
+  start();
+  const results = await Promise.all(jobs.map((job) => job.waitUntilFinished(events, 90_000)));
+  assert.deepEqual(results, [...Array(120).keys()]);
+  const { completed, failed, delayed, waiting } = await queue.getJobCounts();
+  assert.deepEqual([completed, failed, delayed, waiting], [120, 0, 0, 0]);
+  const kept = await Promise.all(jobs.map(({ id }) => queue.getJob(id)));
+  assert.ok(
+    kept.every(({ attemptsMade }) => attemptsMade === 1),
+    "a delay is no attempt",
+  );
+  // Those of the killed worker ran for a second time, at most its eight.
+  const ended = notes.filter(({ end }) => end !== undefined).map(({ end }) => end);
+  assert.equal(new Set(ended).size, 120);
+  const stats = await pg.limiter(name, { concurrency: [3, 5], window: [50, 1] }).stats();
+  assert.equal(stats.leases, 0);
+});
+
+test("no more at once than the limit, of each key", async (t) => {
+  const limiter = pg.concurrent(unique(), 2, { keyed: true });
+  const running = { a: 0, b: 0 };
+  let most = 0;
+  const work = async ({ data: { tenant } }) => {
+    running[tenant] += 1;
+    most = Math.max(most, running[tenant]);
+    await sleep(10);
+    running[tenant] -= 1;
+  };
+  const { queue, finished } = queued(t, work, { limiter, key: ({ data }) => data.tenant });
+  const jobs = await queue.addBulk(
+    Array.from({ length: 40 }, (_, i) => ({ name: "job", data: { tenant: "ab"[i % 2] } })),
+  );
+  await finished(jobs);
+  assert.equal(most, 2);
+});
+
+test("a job is delayed until its turn, and its attempts stay as they are", async (t) => {
+  const limiter = pg.window(unique(), 2, 1);
+  const { queue, finished, again } = queued(t, async () => Date.now(), { limiter, patienceMs: 0 });
+  const began = Date.now();
+  const jobs = await queue.addBulk(Array.from({ length: 6 }, () => ({ name: "job", data: {} })));
+  const ends = await finished(jobs);
+  assert.ok(Math.max(...ends) - began >= 2_000, "two a second");
+  for (const job of jobs) assert.equal((await again(job)).attemptsMade, 1);
+  assert.equal((await limiter.stats()).granted, 6);
+});
+
+test("the processor gets its permit, and an estimate is corrected", async (t) => {
+  const limiter = pg.points(unique(), 100, 1000);
+  const work = async (_job, _token, _signal, permit) => permit.correct(7);
+  const { queue, finished } = queued(t, work, { limiter, estimate: ({ data }) => data.units });
+  assert.deepEqual(await finished([await queue.add("job", { units: 40 })]), ["settled"]);
+  assert.equal((await limiter.stats()).units, 7);
+});
+
+test("a job that fails releases its lease, and a long one renews it", async (t) => {
+  const limiter = pg.concurrent(unique(), 1, { lockTimeoutMs: 1_000 });
+  const work = async ({ data, attemptsMade }) => {
+    if (data.fails && attemptsMade === 0) throw new Error("once");
+    await sleep(data.ms);
+    return attemptsMade;
+  };
+  const { queue, finished } = queued(t, work, { limiter });
+  const failing = await queue.add("job", { fails: true, ms: 0 }, { attempts: 2 });
+  assert.deepEqual(await finished([failing]), [1]);
+  await finished([await queue.add("job", { ms: 2_500 })]);
+  const { overages, reclaimed, leases, granted } = await limiter.stats();
+  assert.deepEqual([overages, reclaimed, leases, granted], [0, 0, 0, 3]);
+});
+
+test("shares take turns", async (t) => {
+  const limiter = pg.concurrent(unique(), 1);
+  const order = [];
+  const holder = await limiter.acquire();
+  const { queue, finished } = queued(t, async ({ data }) => order.push(data.tenant), {
+    limiter,
+    share: ({ data }) => data.tenant,
+    patienceMs: 60_000,
+  });
+  const tenants = [..."aaaa", ..."bbbb"];
+  const jobs = await queue.addBulk(tenants.map((tenant) => ({ name: "job", data: { tenant } })));
+  await until(async () => (await limiter.stats()).tickets === 8);
+  await holder.release();
+  await finished(jobs);
+  assert.deepEqual(order.slice(0, 4).sort(), ["a", "a", "b", "b"]);
+});
+
+test("what cannot pass fails the job, and one without a server comes back", async (t) => {
+  const small = pg.window(unique(), 5, 60);
+  const away = new Paddlegate("redis://127.0.0.1:1", { timeoutMs: 100 }).window("x", 1, 1);
+  let asked = 0;
+  const { queue, finished } = queued(t, async () => "ran", {
+    limiter: ({ data }) => {
+      asked += 1;
+      return data.away && asked === 1 ? away : small;
+    },
+    cost: ({ data }) => data.cost ?? 1,
+  });
+  const job = await queue.add("job", { away: true });
+  await until(async () => (await job.getState()) === "delayed");
+  await job.promote();
+  assert.deepEqual(await finished([job]), ["ran"]);
+  await small.override({ limit: 3 });
+  for (const [cost, error] of [
+    [6, /can never pass/],
+    [4, /over the limit/],
+    [-1, /cost/],
+  ]) {
+    await assert.rejects(finished([await queue.add("job", { cost })]), error);
+  }
+  await small.reset();
+});
+
+test("ids of queues differ, and a long one is shortened", async (t) => {
+  const limiter = pg.window(unique(), 10, 60);
+  const seen = [];
+  const spy = {
+    name: "spy",
+    admit(id, options) {
+      seen.push(id);
+      return limiter.admit(id, options);
+    },
+  };
+  const { queue, finished } = queued(t, async () => null, { limiter: spy });
+  const jobId = "x".repeat(100);
+  await finished([await queue.add("job", {}), await queue.add("job", {}, { jobId })]);
+  assert.equal(seen[0], `${queue.name}:1`);
+  assert.equal(seen[1].length, 64);
+});
+
+test("bad input is named", () => {
+  const limiter = pg.window("bad", 1, 1);
+  const work = async () => {};
+  for (const [argument, ...given] of [
+    ["processor", "./file.js", { limiter }],
+    ["limiter", work, {}],
+    ["limiter", work, { limiter: "erp" }],
+    ["patienceMs", work, { limiter, patienceMs: -1 }],
+    ["patienceMs", work, { limiter, patienceMs: "soon" }],
+    ["retries", work, { limiter, retries: 3 }],
+  ]) {
+    assert.throws(() => limited(...given), { name: "InvalidError", argument });
+  }
+});
