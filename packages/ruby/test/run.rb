@@ -13,7 +13,7 @@ require "rbconfig"
 FOLDER = __dir__
 REPOSITORY = File.expand_path("../../..", FOLDER)
 # Those that take longest begin first.
-FIRST = %w[sidekiq_process fork unavailable fair threads sidekiq_wiki ended close].freeze
+FIRST = %w[sidekiq_process active_job fork unavailable fair threads sidekiq_wiki ended close].freeze
 COUNTS = /^(\d+) runs, (\d+) assertions, (\d+) failures, (\d+) errors, (\d+) skips$/
 
 Ran = Struct.new(:name, :output, :counts, :seconds) do

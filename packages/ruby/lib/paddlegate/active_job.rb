@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require_relative "../paddlegate"
+
+module Paddlegate
+  # Keeps jobs of ActiveJob, from Rails 6.1 on, within a limit, with any queue adapter that can
+  # schedule:
+  #
+  #   require "paddlegate/active_job"
+  #
+  #   class SyncJob < ApplicationJob
+  #     include Paddlegate::ActiveJob
+  #     limited_by ERP, key: ->(account) { account.to_s }
+  #
+  #     def perform(account) = account.sync
+  #   end
+  #
+  # A job over its limit is enqueued again for its turn. It keeps its place in the queue of the
+  # limiter, and that is none of its executions.
+  module ActiveJob
+    # When a job comes back, in seconds, for which no time is known.
+    UNKNOWN = 5
+    # How long a job waits in its worker at most, in seconds, when its turn comes later than it
+    # seemed.
+    LONGEST_WAIT = 30
+    private_constant :UNKNOWN, :LONGEST_WAIT
+
+    # The {Permit} of a job that runs, to correct its estimate; `nil` before.
+    attr_accessor :permit
+
+    def self.included(job)
+      job.extend(ClassMethods)
+    end
+
+    # What a job class gets.
+    module ClassMethods
+      # Limits the jobs of this class.
+      #
+      # - `limiter`: a {Limiter}, or one of several that decide together
+      # - `key`, `cost`, `estimate`, `settle_within`, `claim_timeout`, `priority`, `share` and
+      #   `weight`: as in {Jobs#admit}
+      # - `patience`: a job whose turn comes within so many seconds waits in its worker; default 1
+      #
+      # All but `claim_timeout` and `patience` may be procs of the job's arguments. With a
+      # concurrency limit the job holds a lease, which is released when it ends, with or without an
+      # error.
+      #
+      # A job that is performed at once, by `perform_now`, waits as {Limiter#within_limit} does.
+      # When Redis is away, `on_unavailable` of the limiter decides; if that raises, the job comes
+      # back after five seconds, as does one whose limiter is paused without an end. A job that can
+      # never pass fails.
+      def limited_by(limiter, patience: 1, claim_timeout: nil, **options)
+        unknown = options.keys - %i[key cost estimate settle_within priority share weight]
+        raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
+
+        Value.seconds("patience", patience)
+        around_perform do |job, block|
+          value = ->(it) { it.respond_to?(:call) ? it.call(*job.arguments) : it }
+          given = options.transform_values(&value).compact
+          ActiveJob.run(job, value.call(limiter), given, claim_timeout, patience, &block)
+        end
+      end
+    end
+
+    class << self
+      # @api private
+      # Runs the body of a job whose turn has come; otherwise enqueues the job again.
+      def run(job, limiter, options, claim_timeout, patience)
+        job.permit = turn(job, limiter, options, claim_timeout, patience)
+        begin
+          yield
+        ensure
+          release(job.permit)
+        end
+      rescue OverLimit => e
+        raise if e.reason == :too_large || job.permit || job.enqueued_at.nil?
+
+        put_back(job, e.retry_after, e)
+      rescue UnavailableError => e
+        raise if job.permit || job.enqueued_at.nil?
+
+        put_back(job, nil, e)
+      end
+
+      private
+
+      def turn(job, limiter, options, claim_timeout, patience)
+        return limiter.acquire(**options) if job.enqueued_at.nil?
+
+        admission = limiter.admit(job.job_id, on_limit: :reschedule, claim_timeout: claim_timeout,
+                                              **options)
+        return admission.permit if admission.action == :run
+
+        after = admission.after
+        if admission.action == :refuse || after.nil? || after > patience
+          raise OverLimit.new(limiter.name, admission.decision)
+        end
+
+        # It has a ticket, with which it waits here until it is woken.
+        limiter.acquire(id: job.job_id, wait_timeout: LONGEST_WAIT, **options)
+      end
+
+      def put_back(job, after, error)
+        job.executions -= 1
+        job.retry_job(wait: after || UNKNOWN, error: error)
+      end
+
+      def release(permit)
+        permit.release
+      rescue Error
+        # A lease that cannot be released ends after its `lock_timeout`.
+      end
+    end
+  end
+end

@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "helper"
+
+ENV["REDIS_URL"] = Helper::URL
+require "active_job_app"
+require "sidekiq/api"
+
+# Jobs of ActiveJob within limits, in a real Sidekiq process and in this one.
+class ActiveJobTest < Minitest::Test
+  include Helper
+
+  JOBS = 40
+
+  def setup
+    Sidekiq.redis(&:flushdb)
+  end
+
+  def test_jobs_over_the_limit_come_back_in_their_turn
+    in_sidekiq do
+      JOBS.times { |number| Sync.perform_later(number) }
+      eventually { ended(Sync).size >= JOBS }
+      assert_equal (0...JOBS).to_a, ended(Sync).map { |_, _, number| number.to_i }.sort
+      assert_equal %w[1], ended(Sync).map(&:last).uniq, "coming back is no execution"
+      assert_operator at_once(Sync), :<=, 2
+      assert_equal 0, APP_STORE.concurrent("sync", 2).stats.leases
+    end
+  end
+
+  def test_each_key_has_its_limit
+    in_sidekiq do
+      20.times { |number| Tenant.perform_later(%w[a b][number % 2], number: number) }
+      eventually { ended(Tenant).size >= 20 }
+      assert_equal %w[a b], ended(Tenant).map { |_, _, name| name }.uniq.sort
+      assert_equal 20, APP_STORE.concurrent("tenants", 1, keyed: true).stats.granted
+    end
+  end
+
+  def test_an_estimate_is_corrected_and_a_failure_releases
+    in_sidekiq do
+      Spend.perform_later(40)
+      Fails.perform_later
+      Away.perform_later
+      eventually { APP_STORE.points("spend", 100, 1000).stats.units == 39 }
+      eventually { notes(Fails).size == 2 }
+      eventually { notes(Away).size == 1 }
+      assert_equal %w[1 2], notes(Fails).map(&:last), "its own retry counts"
+      assert_equal "1", notes(Away).first.last
+      eventually { APP_STORE.concurrent("fails", 1).stats.leases.zero? }
+    end
+  end
+
+  def test_what_is_performed_now_waits_and_fails_as_a_call
+    limiter = memory.window("now", 1, 0.1)
+    job = job_class { limited_by limiter }
+    2.times { job.perform_now }
+    assert_equal 1, limiter.stats.waited
+    none = memory.window("none", 1, :hour, wait_timeout: 0).tap(&:allow?)
+    assert_raises(Paddlegate::OverLimit) { job_class { limited_by none }.perform_now }
+    small = memory.window("small", 5, :hour)
+    assert_raises(Paddlegate::InvalidError) { job_class { limited_by small, cost: 6 }.perform_now }
+  end
+
+  def test_bad_input_is_named
+    limiter = memory.window("bad", 1, 1)
+    error = assert_raises(Paddlegate::InvalidError) do
+      job_class { limited_by limiter, patience: -1 }
+    end
+    assert_equal "patience", error.argument
+    assert_raises(ArgumentError) { job_class { limited_by limiter, retries: 3 } }
+  end
+
+  private
+
+  def job_class(&block)
+    Class.new(Base) do
+      class_eval(&block)
+      def perform; end
+    end
+  end
+
+  def in_sidekiq
+    log = Tempfile.new("sidekiq")
+    pid = Process.spawn(RbConfig.ruby, "-I#{ROOT}/lib", "-I#{__dir__}", "-S", "sidekiq",
+                        "-r", "#{__dir__}/active_job_app.rb", "-q", "jobs", "-c", "5",
+                        %i[out err] => [log.path, "a"])
+    yield
+  ensure
+    Process.kill("TERM", pid)
+    Process.wait(pid)
+    puts File.read(log.path) unless passed?
+    log.close!
+  end
+
+  def notes(job)
+    Sidekiq.redis { |connection| connection.lrange("notes-#{job}", 0, -1) }.map(&:split)
+  end
+
+  def ended(job)
+    notes(job).select { |_, what,| what == "end" }
+  end
+
+  def at_once(job)
+    running = 0
+    notes(job).sort_by { |at,| at.to_i }.map { |_, what,| running += what == "begin" ? 1 : -1 }.max
+  end
+end
