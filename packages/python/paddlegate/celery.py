@@ -12,79 +12,21 @@ it is not counted as a retry. Needs Celery 5.
 
 from __future__ import annotations
 
-import functools
-import inspect
-import time
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 from celery import current_task  # type: ignore[import-untyped]
 from celery.exceptions import Retry  # type: ignore[import-untyped]
 
-from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
-from paddlegate._guarded import PERMIT, release_held, release_held_again
-from paddlegate._native import call_with_fallback
-from paddlegate._permit import Permit
+from paddlegate._limited import BaseLimited, Body, NotYet, runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from paddlegate._cost import Cost
-    from paddlegate._limiter import Limiter
-    from paddlegate._waiting import Span
+    from collections.abc import Mapping
 
 __all__ = ["Limited", "limit_tasks", "limited"]
 
-Function = TypeVar("Function", bound="Callable[..., Any]")
-
 DEFAULT_VISIBILITY_TIMEOUT = 3600
 """That of Celery with a Redis broker, in seconds."""
-LONGEST_WAIT = 30
-"""Seconds for which a task waits in its worker at most, when its turn is later than it seemed."""
-
-
-def limited(
-    limiter: Limiter | Callable[..., Limiter],
-    *,
-    key: str | Callable[..., str] | None = None,
-    cost: Cost | Callable[..., Cost] | None = None,
-    estimate: Cost | Callable[..., Cost] | None = None,
-    settle_within: Span | None = None,
-    claim_timeout: Span | None = None,
-    priority: int | Callable[..., int] | None = None,
-    share: str | Callable[..., str] | None = None,
-    weight: int | None = None,
-    patience: float = 1.0,
-) -> Limited:
-    """Return a decorator for the function of a task, below `@app.task`.
-
-    `limiter`, `key`, `cost`, `estimate`, `priority` and `share` may be functions of the arguments
-    of the task. `key` is that of a keyed limiter; the others are as in `Limiter.admit`. With a
-    concurrency limit the task holds a lease, which is released when the task ends, however it
-    ends; `lock_timeout` of the limiter should be more than the task's time limit.
-
-    A task whose turn comes within `patience` seconds sleeps in its worker; one whose turn comes
-    later goes back to the broker. A function with the keyword-only argument `permit` gets the
-    permit, to correct an estimate.
-
-    Outside a worker the function waits as `within_limit` does. When no store can be reached, the
-    limiter's `on_unavailable` decides; if that is "raise", the task comes back after its
-    `default_retry_delay`. Raises `OverLimit` when the task can never pass.
-
-        @app.task
-        @limited(shop, cost=lambda pages: pages, share=lambda pages: "reports")
-        def export(pages): ...
-    """
-    options = {
-        "key": key,
-        "cost": cost,
-        "estimate": estimate,
-        "settle_within": settle_within,
-        "priority": priority,
-        "share": share,
-        "weight": weight,
-    }
-    return Limited(limiter, options, claim_timeout, patience)
 
 
 def limit_tasks(app: Any, limits: Mapping[str, Limited]) -> None:
@@ -104,111 +46,42 @@ def limit_tasks(app: Any, limits: Mapping[str, Limited]) -> None:
     app.Task = type("LimitedTask", (app.Task,), {"abstract": True, "__call__": call})
 
 
-class Limited:
-    """What `limited` returns: a decorator, and a limit for `limit_tasks`."""
+class Limited(BaseLimited):
+    """Decorates the function of a task: keeps it within a limit, as `BaseLimited` says."""
 
-    __slots__ = ("_claim_timeout", "_limiter", "_options", "_patience")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        limiter: Limiter | Callable[..., Limiter],
-        options: dict[str, Any],
-        claim_timeout: Span | None,
-        patience: float,
-    ) -> None:
-        self._limiter = limiter
-        self._options = {name: value for name, value in options.items() if value is not None}
-        self._claim_timeout = claim_timeout
-        if not isinstance(patience, int | float) or not patience >= 0:
-            raise InvalidError(
-                f"must be a number of seconds, not below zero: patience={patience!r}", "patience"
-            )
-        self._patience = patience
-
-    def __call__(self, function: Function) -> Function:
-        """Wrap the function of a task."""
-
-        @functools.wraps(function)
-        def body(*args: Any, **kwargs: Any) -> Any:
-            task = current_task._get_current_object() if current_task else None
-            is_body = task is not None and _runs(task, body)
-            return self._run(task if is_body else None, function, args, kwargs)
-
-        signature = inspect.signature(function)
-        shown = [it for it in signature.parameters.values() if not _is_permit(it)]
-        # Celery checks the arguments of a task by its signature.
-        body.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
-        return cast("Function", body)
-
-    def _run(
-        self, task: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    def _call(
+        self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        def value(it: Any) -> Any:
-            return it(*args, **kwargs) if callable(it) else it
+        task = current_task._get_current_object() if current_task else None
+        # A function that a task calls cannot put the task back, which has begun.
+        is_task = task is not None and runs(task.run, body)
+        return self._run(task if is_task else None, function, args, kwargs)
 
-        limiter: Limiter = value(self._limiter)
-        options = {name: value(it) for name, it in self._options.items()}
+    def _run(self, task: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         request = None if task is None else task.request
         if request is None or request.id is None or request.called_directly or request.is_eager:
-            return limiter.within_limit(**options)(function)(*args, **kwargs)
-        permit = self._admit(task, limiter, options)
-        if any(map(_is_permit, inspect.signature(function).parameters.values())):
-            kwargs = {PERMIT: permit, **kwargs}
+            return self._run_here(function, args, kwargs)
         try:
-            return function(*args, **kwargs)
-        finally:
-            call_with_fallback(release_held, release_held_again, permit)
-
-    def _admit(self, task: Any, limiter: Limiter, options: dict[str, Any]) -> Permit:
-        """Return the permit of a task whose turn has come; otherwise put the task back."""
-        task_id: str = task.request.id
-        sent = time.monotonic()
-        try:
-            admission = limiter.admit(
-                task_id, "reschedule", claim_timeout=self._claim_timeout, **options
-            )
-            if admission.action == "run":
-                key = options.get("key")
-                of_key = limiter if key is None else limiter.with_key(key)
-                return Permit(of_key, admission.decision, sent)
-            decision, after = admission.decision, admission.after
-            if admission.action != "refuse" and after is not None and after <= self._patience:
-                # It has a ticket, with which it waits here until it is woken.
-                return limiter.acquire(id=task_id, wait_timeout=LONGEST_WAIT, **options)
-        except OverLimit as error:
-            decision, after = error.decision, error.retry_after
-        except UnavailableError as error:
-            raise _put_back(task, None, error) from error
-        refusal = OverLimit(limiter.name, decision)
-        if decision.reason == "too_large":
-            raise refusal
-        raise _put_back(task, after, refusal)
+            return self._run_task(request.id, function, args, kwargs)
+        except NotYet as wait:
+            raise _put_back(task, wait) from wait.reason
 
 
-def _put_back(task: Any, after: float | None, reason: PaddlegateError) -> Retry:
+limited = Limited
+"""The decorator, below `@app.task`, and the limit of `limit_tasks`. A task without a known time
+comes back after its `default_retry_delay`."""
+
+
+def _put_back(task: Any, wait: NotYet) -> Retry:
     """Send the task to the broker again, with its id and its count of retries."""
-    if after is None:
-        after = task.default_retry_delay
     options = task.app.conf.broker_transport_options or {}
     # A message that waits longer than this is delivered a second time. The task then asks again.
-    after = min(after, options.get("visibility_timeout", DEFAULT_VISIBILITY_TIMEOUT) / 2)
+    most = options.get("visibility_timeout", DEFAULT_VISIBILITY_TIMEOUT) / 2
+    after = min(task.default_retry_delay if wait.after is None else wait.after, most)
     message = task.signature_from_request(
         task.request, countdown=after, retries=task.request.retries
     )
     message.apply_async()
-    return Retry(f"waits for its turn: {reason}", reason, when=after, sig=message)
-
-
-def _runs(task: Any, body: Callable[..., Any]) -> bool:
-    """Return whether this is the function of the task, and not one that the task calls."""
-    function = task.run
-    while function is not None:
-        function = getattr(function, "__func__", function)
-        if function is body:
-            return True
-        function = getattr(function, "__wrapped__", None)
-    return False
-
-
-def _is_permit(parameter: inspect.Parameter) -> bool:
-    return parameter.name == PERMIT and parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    return Retry(f"waits for its turn: {wait.reason}", wait.reason, when=after, sig=message)

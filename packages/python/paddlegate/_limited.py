@@ -1,0 +1,176 @@
+"""`BaseLimited`: the limit of a task, for the job systems that run functions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
+from paddlegate._guarded import PERMIT, release_held, release_held_again
+from paddlegate._native import call_with_fallback
+from paddlegate._permit import Permit
+
+if TYPE_CHECKING:
+    from paddlegate._cost import Cost
+    from paddlegate._limiter import Limiter
+    from paddlegate._waiting import Span
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+Body: TypeAlias = Callable[..., Any]
+
+LONGEST_WAIT = 30
+"""Seconds for which a task waits in its worker at most, when its turn is later than it seemed."""
+
+
+class BaseLimited:
+    """A decorator for the function of a task: keeps it within a limit.
+
+    `limiter`, `key`, `cost`, `estimate`, `priority` and `share` may be functions of the arguments
+    of the task. `key` is that of a keyed limiter; the others are as in `Limiter.admit`. With a
+    concurrency limit the task holds a lease, which is released when the task ends, however it
+    ends; `lock_timeout` of the limiter should be more than the task can take.
+
+    A task over its limit is put back for its turn, with its place in the queue of the limiter, and
+    that is not counted as a retry. One whose turn comes within `patience` seconds waits in its
+    worker, by default 1. A function with the keyword-only argument `permit` gets the permit, to
+    correct an estimate.
+
+    Outside a worker the function waits as `within_limit` does. When no store can be reached, the
+    limiter's `on_unavailable` decides; if that is "raise", the task comes back later, as does one
+    whose limiter is paused without an end. A task that can never pass raises `OverLimit`. Raises
+    `InvalidError`, argument `limiter` or `patience`.
+    """
+
+    __slots__ = ("_claim_timeout", "_limiter", "_options", "_patience")
+
+    def __init__(
+        self,
+        limiter: Limiter | Callable[..., Limiter],
+        *,
+        key: str | Callable[..., str] | None = None,
+        cost: Cost | Callable[..., Cost] | None = None,
+        estimate: Cost | Callable[..., Cost] | None = None,
+        settle_within: Span | None = None,
+        claim_timeout: Span | None = None,
+        priority: int | Callable[..., int] | None = None,
+        share: str | Callable[..., str] | None = None,
+        weight: int | None = None,
+        patience: float = 1.0,
+    ) -> None:
+        options: dict[str, Any] = {
+            "key": key,
+            "cost": cost,
+            "estimate": estimate,
+            "settle_within": settle_within,
+            "priority": priority,
+            "share": share,
+            "weight": weight,
+        }
+        if not callable(limiter) and not hasattr(limiter, "admit"):
+            raise InvalidError(
+                "must be a limiter, or a function that returns one for the arguments of a task",
+                "limiter",
+            )
+        if not isinstance(patience, int | float) or not patience >= 0:
+            raise InvalidError(
+                f"must be a number of seconds, not below zero: patience={patience!r}", "patience"
+            )
+        self._limiter = limiter
+        self._options = {name: value for name, value in options.items() if value is not None}
+        self._claim_timeout = claim_timeout
+        self._patience = patience
+
+    def __call__(self, function: Function) -> Function:
+        """Wrap the function of a task."""
+
+        @functools.wraps(function)
+        def body(*args: Any, **kwargs: Any) -> Any:
+            return self._call(body, function, args, kwargs)
+
+        signature = inspect.signature(function)
+        shown = [it for it in signature.parameters.values() if not _is_permit(it)]
+        # Hosts check the arguments of a task by its signature.
+        body.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        return cast("Function", body)
+
+    def _call(
+        self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        raise NotImplementedError
+
+    def _chosen(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Limiter, dict[str, Any]]:
+        """Return the limiter and the options for the arguments of a task."""
+
+        def value(it: Any) -> Any:
+            return it(*args, **kwargs) if callable(it) else it
+
+        return value(self._limiter), {name: value(it) for name, it in self._options.items()}
+
+    def _run_here(self, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a function that no worker runs: it waits."""
+        limiter, options = self._chosen(args, kwargs)
+        return limiter.within_limit(**options)(function)(*args, **kwargs)
+
+    def _run_task(
+        self, task_id: str, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run the function of a task whose turn has come; otherwise raise `NotYet`."""
+        limiter, options = self._chosen(args, kwargs)
+        permit = self._turn(task_id, limiter, options)
+        if any(map(_is_permit, inspect.signature(function).parameters.values())):
+            kwargs = {PERMIT: permit, **kwargs}
+        try:
+            return function(*args, **kwargs)
+        finally:
+            call_with_fallback(release_held, release_held_again, permit)
+
+    def _turn(self, task_id: str, limiter: Limiter, options: dict[str, Any]) -> Permit:
+        sent = time.monotonic()
+        try:
+            admission = limiter.admit(
+                task_id, "reschedule", claim_timeout=self._claim_timeout, **options
+            )
+            if admission.action == "run":
+                key = options.get("key")
+                of_key = limiter if key is None else limiter.with_key(key)
+                return Permit(of_key, admission.decision, sent)
+            decision, after = admission.decision, admission.after
+            if admission.action != "refuse" and after is not None and after <= self._patience:
+                # It has a ticket, with which it waits here until it is woken.
+                return limiter.acquire(id=task_id, wait_timeout=LONGEST_WAIT, **options)
+        except OverLimit as error:
+            decision, after = error.decision, error.retry_after
+        except UnavailableError as error:
+            raise NotYet(None, error) from error
+        refusal = OverLimit(limiter.name, decision)
+        if decision.reason == "too_large":
+            raise refusal
+        raise NotYet(after, refusal)
+
+
+class NotYet(Exception):  # noqa: N818 - it is no error
+    """The turn of a task has not come: it comes back after so many seconds, None for unknown."""
+
+    def __init__(self, after: float | None, reason: PaddlegateError) -> None:
+        super().__init__(after, reason)
+        self.after = after
+        self.reason = reason
+
+
+def runs(function: Body | None, body: Body) -> bool:
+    """Return whether a host's function is this one, also behind other decorators."""
+    while function is not None:
+        function = getattr(function, "__func__", function)
+        if function is body:
+            return True
+        function = getattr(function, "__wrapped__", None)
+    return False
+
+
+def _is_permit(parameter: inspect.Parameter) -> bool:
+    return parameter.name == PERMIT and parameter.kind is inspect.Parameter.KEYWORD_ONLY

@@ -1,0 +1,58 @@
+"""Actors of Dramatiq within limits: a message over its limit is delayed until its turn.
+
+    from paddlegate.dramatiq import limited
+
+    broker.add_middleware(dramatiq.middleware.CurrentMessage())
+
+    @dramatiq.actor
+    @limited(erp, key=lambda account: account)
+    def sync(account): ...
+
+The message keeps its place in the queue of the limiter. The broker needs the middleware
+`CurrentMessage`, and `Retries`, which it has by default. Needs Dramatiq 1 or 2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import dramatiq
+from dramatiq.errors import Retry
+from dramatiq.middleware import CurrentMessage
+
+from paddlegate._limited import BaseLimited, Body, NotYet, runs
+
+__all__ = ["Limited", "limited"]
+
+UNKNOWN = 5
+"""Seconds after which a message without a known time comes back."""
+
+
+class Limited(BaseLimited):
+    """Decorates the function of a message: keeps it within a limit, as `BaseLimited` says."""
+
+    __slots__ = ()
+
+    def _call(
+        self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        message = CurrentMessage.get_current_message()
+        # A function that an actor calls cannot put the message back, which has begun.
+        if message is None or not runs(_function_of(message), body):
+            return self._run_here(function, args, kwargs)
+        try:
+            return self._run_task(message.message_id, function, args, kwargs)
+        except NotYet as wait:
+            after = UNKNOWN if wait.after is None else wait.after
+            # The middleware counts what comes back; this is no retry.
+            message.options["retries"] = message.options.get("retries", 0) - 1
+            raise Retry(str(wait.reason), delay=math.ceil(after * 1000)) from wait.reason
+
+
+limited = Limited
+"""The decorator, below `@dramatiq.actor`."""
+
+
+def _function_of(message: Any) -> Any:
+    return dramatiq.get_broker().get_actor(message.actor_name).fn

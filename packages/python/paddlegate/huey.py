@@ -1,0 +1,50 @@
+"""Tasks of Huey within limits: a task over its limit is scheduled for its turn.
+
+    from paddlegate.huey import limited
+
+    @huey.task(context=True)
+    @limited(erp, key=lambda account: account)
+    def sync(account): ...
+
+The task keeps its place in the queue of the limiter, and its retries stay as they are. The function
+gets the argument `task` only if it has it. Needs Huey 2 or 3.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from huey.exceptions import RetryTask  # type: ignore[import-untyped]
+
+from paddlegate._limited import BaseLimited, Body, NotYet
+
+__all__ = ["Limited", "limited"]
+
+TASK = "task"
+UNKNOWN = 5
+"""Seconds after which a task without a known time comes back."""
+
+
+class Limited(BaseLimited):
+    """Decorates the function of a task: keeps it within a limit, as `BaseLimited` says."""
+
+    __slots__ = ()
+
+    def _call(
+        self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        task = kwargs.get(TASK)
+        if TASK not in inspect.signature(function).parameters:
+            kwargs.pop(TASK, None)
+        if task is None:
+            return self._run_here(function, args, kwargs)
+        try:
+            return self._run_task(task.id, function, args, kwargs)
+        except NotYet as wait:
+            after = UNKNOWN if wait.after is None else wait.after
+            raise RetryTask(str(wait.reason), delay=after) from wait.reason
+
+
+limited = Limited
+"""The decorator, below `@huey.task(context=True)`."""

@@ -1,0 +1,51 @@
+"""Jobs of RQ within limits: a job over its limit is scheduled for its turn.
+
+    from paddlegate.rq import limited
+
+    @limited(erp, key=lambda account: account)
+    def sync(account): ...
+
+    queue.enqueue(sync, "acme")
+
+A worker must run the scheduler of RQ (`rq worker --with-scheduler`), which knows whole seconds. The
+job keeps its place in the queue of the limiter. Needs RQ 2.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rq import Retry, get_current_job
+
+from paddlegate._limited import BaseLimited, Body, NotYet, runs
+
+__all__ = ["Limited", "limited"]
+
+# Coming back is no failure, so there is no most; the retries of a job are counted apart.
+MOST = 10**9
+UNKNOWN = 5
+"""Seconds after which a job without a known time comes back."""
+
+
+class Limited(BaseLimited):
+    """Decorates the function of a job: keeps it within a limit, as `BaseLimited` says."""
+
+    __slots__ = ()
+
+    def _call(
+        self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        job = get_current_job()
+        # A function that a job calls cannot put the job back, which has begun.
+        if job is None or not runs(job.func, body):
+            return self._run_here(function, args, kwargs)
+        try:
+            return self._run_task(job.id, function, args, kwargs)
+        except NotYet as wait:
+            after = UNKNOWN if wait.after is None else math.ceil(wait.after)
+            return Retry(MOST, after)
+
+
+limited = Limited
+"""The decorator of a function that is enqueued."""
