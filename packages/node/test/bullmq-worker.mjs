@@ -21,7 +21,7 @@ const worker = new Worker(
     },
     { limiter },
   ),
-  { connection, concurrency: 8, lockDuration: 1_000, stalledInterval: 500 },
+  { connection, concurrency: 8, lockDuration: 5_000, stalledInterval: 2_000, maxStalledCount: 10 },
 );
 worker.on("error", () => {});
 await worker.waitUntilReady();

@@ -11,14 +11,12 @@ from paddlegate import Paddlegate
 from paddlegate.celery import limit_tasks, limited
 
 URL, NAME = os.environ["TASKS_URL"], os.environ["TASKS_NAME"]
-VISIBILITY_TIMEOUT = 2
 
 app = Celery("tasks", broker=URL, backend=URL)
 app.conf.update(
     task_default_queue=NAME,
     task_acks_late=True,
     task_reject_on_worker_lost=True,
-    broker_transport_options={"visibility_timeout": VISIBILITY_TIMEOUT},
 )
 log = redis.Redis.from_url(URL, decode_responses=True)
 pg = Paddlegate(URL, timeout=20)
@@ -88,7 +86,7 @@ def fails(kind):
     raise {"ValueError": ValueError, "KeyError": KeyError}[kind](kind)
 
 
-@app.task(soft_time_limit=1)
+@app.task(soft_time_limit=4)
 @limited(errors)
 def too_long():
     time.sleep(60)
@@ -110,20 +108,6 @@ def not_keyed():
 @limited(pg.points(f"{NAME}-small", 10, 10), cost=lambda units: units)
 def too_large(units):
     raise AssertionError
-
-
-slow = pg.throttle(f"{NAME}-slow", 3)
-
-
-def asked():
-    count("asked")
-    return 0
-
-
-@app.task
-@limited(slow, priority=asked, patience=0.1)
-def seldom():
-    return count("seldom")
 
 
 @app.task(default_retry_delay=1)

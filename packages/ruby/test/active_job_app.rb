@@ -6,7 +6,7 @@ require "active_job"
 require "sidekiq"
 require "paddlegate/active_job"
 
-Redis.sadd_returns_boolean = false
+Redis.sadd_returns_boolean = false if defined?(Redis)
 ActiveJob::Base.logger = Logger.new(IO::NULL)
 ActiveJob::Base.queue_adapter = :sidekiq
 

@@ -6,7 +6,7 @@ require "sidekiq"
 require "paddlegate/sidekiq"
 
 # Otherwise the gem warns of what this Sidekiq does.
-Redis.sadd_returns_boolean = false
+Redis.sadd_returns_boolean = false if defined?(Redis)
 
 # An error of another library.
 class SlowDown < StandardError; end
