@@ -21,7 +21,7 @@ class SidekiqProcessTest < Minitest::Test
   end
 
   def teardown
-    @processes.each { |pid| stop(pid) }
+    @processes.dup.each { |pid| stop(pid) }
     puts File.read(@log.path) unless passed?
     @log.close!
   end
