@@ -25,6 +25,10 @@ LONGEST_WAIT = 30
 """Seconds for which a task waits in its worker at most, when its turn is later than it seemed."""
 
 
+UNKNOWN = 5.0
+"""Seconds after which a task comes back for which no time is known, if its host has no default."""
+
+
 class BaseLimited:
     """A decorator for the function of a task: keeps it within a limit.
 
@@ -160,6 +164,10 @@ class NotYet(Exception):  # noqa: N818 - it is no error
         super().__init__(after, reason)
         self.after = after
         self.reason = reason
+
+    def seconds(self, unknown: float = UNKNOWN) -> float:
+        """Return when the task comes back; `unknown` for no known time."""
+        return unknown if self.after is None else self.after
 
 
 def runs(function: Body | None, body: Body) -> bool:

@@ -79,7 +79,7 @@ def _put_back(task: Any, wait: NotYet) -> Retry:
     options = task.app.conf.broker_transport_options or {}
     # A message that waits longer than this is delivered a second time. The task then asks again.
     most = options.get("visibility_timeout", DEFAULT_VISIBILITY_TIMEOUT) / 2
-    after = min(task.default_retry_delay if wait.after is None else wait.after, most)
+    after = min(wait.seconds(task.default_retry_delay), most)
     message = task.signature_from_request(
         task.request, countdown=after, retries=task.request.retries
     )

@@ -25,9 +25,6 @@ from paddlegate._limited import BaseLimited, Body, NotYet, runs
 
 __all__ = ["Limited", "limited"]
 
-UNKNOWN = 5
-"""Seconds after which a message without a known time comes back."""
-
 
 class Limited(BaseLimited):
     """Decorates the function of a message: keeps it within a limit, as `BaseLimited` says."""
@@ -44,7 +41,7 @@ class Limited(BaseLimited):
         try:
             return self._run_task(message.message_id, function, args, kwargs)
         except NotYet as wait:
-            after = UNKNOWN if wait.after is None else wait.after
+            after = wait.seconds()
             # The middleware counts what comes back; this is no retry.
             message.options["retries"] = message.options.get("retries", 0) - 1
             raise Retry(str(wait.reason), delay=math.ceil(after * 1000)) from wait.reason

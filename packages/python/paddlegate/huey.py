@@ -22,8 +22,6 @@ from paddlegate._limited import BaseLimited, Body, NotYet
 __all__ = ["Limited", "limited"]
 
 TASK = "task"
-UNKNOWN = 5
-"""Seconds after which a task without a known time comes back."""
 
 
 class Limited(BaseLimited):
@@ -42,7 +40,7 @@ class Limited(BaseLimited):
         try:
             return self._run_task(task.id, function, args, kwargs)
         except NotYet as wait:
-            after = UNKNOWN if wait.after is None else wait.after
+            after = wait.seconds()
             raise RetryTask(str(wait.reason), delay=after) from wait.reason
 
 

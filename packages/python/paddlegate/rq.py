@@ -24,8 +24,6 @@ __all__ = ["Limited", "limited"]
 
 # Coming back is no failure, so there is no most; the retries of a job are counted apart.
 MOST = 10**9
-UNKNOWN = 5
-"""Seconds after which a job without a known time comes back."""
 
 
 class Limited(BaseLimited):
@@ -43,7 +41,7 @@ class Limited(BaseLimited):
         try:
             return self._run_task(job.id, function, args, kwargs)
         except NotYet as wait:
-            after = UNKNOWN if wait.after is None else math.ceil(wait.after)
+            after = math.ceil(wait.seconds())
             return Retry(MOST, after)
 
 

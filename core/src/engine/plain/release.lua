@@ -1,4 +1,4 @@
--- Ends a lease for whose room nobody waits. See transaction/permit.lua.
+-- Releases a lease while no call waits in the queue. See transaction/permit.lua.
 --
 -- REQUIRES: MAX call now level id granted_at
 -- PROVIDES: leases records ends

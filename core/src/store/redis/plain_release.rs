@@ -1,4 +1,4 @@
-//! `PlainRelease`: the release of a lease for whose room nobody waits, which a script of plain calls decides.
+//! `PlainRelease`: the release of a lease while no call waits in the queue, decided by a script of plain calls.
 
 use std::sync::Arc;
 

@@ -85,7 +85,11 @@ pub const LEASE_FILES: [Lua; 2] = [
             ("expiry: the leases have none", "call('PEXPIRE', leases, lifetime)\n", ""),
             ("expiry: the records have none", "call('PEXPIRE', records, lifetime)\n", ""),
             ("expiry: the state has none", ", 'PX', lifetime)", ")"),
-            ("reply: what was left before", "limit - live - 1, 0, reset", "limit - live, 0, reset"),
+            (
+                "reply: the remaining leases are those before the grant",
+                "limit - live - 1, 0, reset",
+                "limit - live, 0, reset",
+            ),
             ("reply: no lock timeout", "now, timeout, token,", "now, 1, token,"),
             ("reply: no token", "now, timeout, token,", "now, timeout, 0,"),
         ],
