@@ -1,6 +1,7 @@
 //! The decisions: the state of a limiter and what each verb does to it, in Rust and, side by side, in Lua.
 
 pub(crate) mod budget;
+pub(crate) mod counters;
 mod describe;
 pub(crate) mod loads;
 pub(crate) mod overrides;

@@ -111,6 +111,7 @@ pub use model::calendar::{Calendar, CalendarPeriod};
 pub use model::cost::{Cost, LimiterUnits};
 pub use model::decision::{Decision, DecisionLimit, Status, Ticket};
 pub use model::extension::Extension;
+pub use model::history::{History, HistoryEntry};
 pub use model::inspection::{
     InspectedLimit, Inspection, LeaseInfo, LimitSource, MAX_PAGE, MAX_PAGE_OFFSET, Page, TicketInfo,
 };

@@ -6,6 +6,7 @@ pub(crate) mod calendar;
 pub(crate) mod cost;
 pub(crate) mod decision;
 pub(crate) mod extension;
+pub(crate) mod history;
 pub(crate) mod inspection;
 pub(crate) mod kind;
 pub(crate) mod label;

@@ -692,14 +692,14 @@ impl Model for Protocol {
                 world.clients.iter().all(Client::is_over)
             }),
             Property::sometimes("a ticket expires and its client returns", |_, world: &World| {
-                world.store.statistics.lapsed > 0
+                world.store.counters.statistics().lapsed > 0
                     && world
                         .clients
                         .iter()
                         .any(|client| matches!(client.phase, Phase::Waiting { .. }) && client.waited > 0)
             }),
             Property::sometimes("a lease expires before its release", |_, world: &World| {
-                world.store.statistics.overages > 0
+                world.store.counters.statistics().overages > 0
             }),
         ]
     }

@@ -89,6 +89,16 @@ fn inspections_on_redis() {
 }
 
 #[test]
+fn histories_in_memory() {
+    play_several(&memory_with_clock(), "history.json");
+}
+
+#[test]
+fn histories_on_redis() {
+    play_several(&redis_with_clock(), "history.json");
+}
+
+#[test]
 fn every_file_of_vectors_is_replayed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/vectors");
     let mut found: Vec<String> = std::fs::read_dir(folder)
@@ -98,7 +108,7 @@ fn every_file_of_vectors_is_replayed() {
         .collect();
     let mut played: Vec<String> = FILES
         .iter()
-        .chain(&["waiting.json", "together.json", "keyed.json", "modes.json", "inspect.json"])
+        .chain(&["waiting.json", "together.json", "keyed.json", "modes.json", "inspect.json", "history.json"])
         .map(|name| (*name).to_owned())
         .collect();
     found.sort();

@@ -3,6 +3,7 @@ import type {
   CalendarPeriod,
   Closed,
   Cost,
+  History,
   Inspection,
   InspectionOptions,
   Interval,
@@ -291,7 +292,7 @@ export interface LimiterPage {
 /**
  * A limiter: a name and a policy. Create it once and reuse it. Every method rejects with `InvalidError` for an invalid
  * argument, without changing anything, and with `UnavailableError` if the store is unavailable. A keyed limiter needs a
- * `key` for each call but `stats`. `S` is the additional result type of `withinLimit` for a refused call: `never`, or
+ * `key` for each call but `stats` and `history`. `S` is the additional result type of `withinLimit` for a refused call: `never`, or
  * `Skipped`.
  */
 export interface Limiter<S = never> {
@@ -441,6 +442,16 @@ export interface Limiter<S = never> {
    * key. Rejects with `InvalidError`, whose argument is `statistics`, for a limiter without statistics.
    */
   stats(options?: CallOptions): Promise<Statistics>;
+  /**
+   * Returns what was counted in each of the last 60 minutes and 48 hours by all processes, for charts. Rejects as `stats`
+   * does.
+   *
+   * ```js
+   * const { minutes } = await api.history();
+   * for (const { start, granted, refused } of minutes) console.log(new Date(start * 1000), granted, refused);
+   * ```
+   */
+  history(options?: CallOptions): Promise<History>;
   /**
    * Deletes all taken units, permits, leases and tickets, and the statistics; of a keyed limiter those of one key, and the
    * statistics of all keys stay.

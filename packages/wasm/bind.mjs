@@ -160,6 +160,17 @@ export default function bind(module, more) {
         waits: Object.freeze(waits),
       });
     },
+    history: (...views) => {
+      const [minutes, hours] = views.map((view) => {
+        const entries = [];
+        for (let i = 0; i < view.length; i += 5) {
+          const [start, granted, refused, waited, units] = view.slice(i, i + 5);
+          entries.push(Object.freeze({ start, granted, refused, waited, units }));
+        }
+        return Object.freeze(entries);
+      });
+      return Object.freeze({ minutes, hours });
+    },
     inspection: (view, texts) => {
       // A copy: a WebAssembly call may move its memory and invalidate the view.
       const [number, text] = [[...view], texts].map((list) => {

@@ -3,6 +3,7 @@ import type {
   CalendarPeriod,
   Closed,
   Cost,
+  History,
   Inspection,
   InspectionOptions,
   Interval,
@@ -396,7 +397,7 @@ export class Paddlegate {
 
 /**
  * A limiter: a name and a policy. Every method throws `InvalidError` for an invalid argument, without changing
- * anything. A keyed limiter needs a `key` for each call but `stats`. `S` is the additional result type of `withinLimit`
+ * anything. A keyed limiter needs a `key` for each call but `stats` and `history`. `S` is the additional result type of `withinLimit`
  * for a refused call: `never`, or `Skipped`.
  */
 export interface Limiter<S = never> {
@@ -514,6 +515,8 @@ export interface Limiter<S = never> {
    * `InvalidError`, whose argument is `statistics`, for a limiter without statistics.
    */
   stats(): Statistics;
+  /** Returns what was counted in each of the last 60 minutes and 48 hours, for charts. Throws as `stats` does. */
+  history(): History;
   /**
    * Deletes all taken units, permits, leases and tickets, and the statistics; of a keyed limiter those of one key, and the
    * statistics of all keys stay.

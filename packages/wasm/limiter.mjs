@@ -163,6 +163,11 @@ export default function limiters({ Waiter }, host, inside) {
       return this.#of(key).statistics();
     }
 
+    history(options) {
+      const { key } = only(KEY, options);
+      return this.#of(key).history();
+    }
+
     reset(options) {
       const { key } = only(KEY, options);
       this.#of(key).reset();

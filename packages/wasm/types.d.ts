@@ -260,7 +260,7 @@ export interface StateOptions {
   readonly keyed?: boolean;
   /**
    * Whether the limiter has statistics and an entry in the list of limiters. Without them Redis does less for each call,
-   * and `stats` fails with `InvalidError`, whose argument is `statistics`. Default `true`.
+   * and `stats` and `history` fail with `InvalidError`, whose argument is `statistics`. Default `true`.
    */
   readonly statistics?: boolean;
 }
@@ -433,6 +433,28 @@ export interface Statistics {
    * 2 ms, then to below 4 ms, and so on; the last, the 22nd, from 2^20 ms (17 minutes and a half) on.
    */
   readonly waits: readonly number[];
+}
+
+/** What a limiter has counted in each minute and hour, as UTC has them, by the clock of the store. Frozen. */
+export interface History {
+  /** The last 60 minutes, the oldest first; the last one is not over. */
+  readonly minutes: readonly HistoryEntry[];
+  /** The last 48 hours, the oldest first; the last one is not over. They contain the minutes. */
+  readonly hours: readonly HistoryEntry[];
+}
+
+/** The counts of one minute or hour. Frozen. */
+export interface HistoryEntry {
+  /** When it began, in seconds since 1970. */
+  readonly start: number;
+  /** Granted calls; with a concurrency limit, leases. */
+  readonly granted: number;
+  /** Refused calls, and waits that timed out. */
+  readonly refused: number;
+  /** Grants after a wait. */
+  readonly waited: number;
+  /** Units taken; a correction counts when it is made. When more was given back than taken, this is 0. */
+  readonly units: number;
 }
 
 /** Options of the list of limiters. */

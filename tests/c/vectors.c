@@ -334,6 +334,45 @@ static void statistics(void)
     expect(field[1], text);
 }
 
+static void entries(const char *name, const pg_history_entry *list, size_t count, char *text, size_t size)
+{
+    const char *before = "";
+    size_t used = strlen(text);
+
+    used += (size_t)snprintf(text + used, size - used, "\"%s\":[", name);
+    for (size_t i = 0; i < count; i++) {
+        const pg_history_entry *entry = &list[i];
+
+        if (entry->granted + entry->refused + entry->waited + entry->units == 0) {
+            continue;
+        }
+        used += (size_t)snprintf(text + used, size - used,
+                                 "%s{\"start_us\":%" PRId64 ",\"granted\":%" PRId64 ",\"refused\":%" PRId64
+                                 ",\"waited\":%" PRId64 ",\"units\":%" PRId64 "}",
+                                 before, entry->start_us, entry->granted, entry->refused, entry->waited,
+                                 entry->units);
+        before = ",";
+    }
+    snprintf(text + used, size - used, "]");
+}
+
+/* expected */
+static void history(void)
+{
+    pg_history found;
+    char text[8192] = "{";
+    pg_error error;
+
+    if (!answers(field[1], pg_history_get(limiter, &found, &error), &error)) {
+        return;
+    }
+    entries("minutes", found.minutes, 60, text, sizeof text);
+    strcat(text, ",");
+    entries("hours", found.hours, 48, text, sizeof text);
+    strcat(text, "}");
+    expect(field[1], text);
+}
+
 /* permit, actual, expected */
 static void correct(void)
 {
@@ -486,6 +525,8 @@ static void obey(void)
             ready();
         } else if (strcmp(verb, "statistics") == 0) {
             statistics();
+        } else if (strcmp(verb, "history") == 0) {
+            history();
         } else if (strcmp(verb, "together") == 0) {
             refuse_together();
         } else if (strcmp(verb, "sync") == 0) {

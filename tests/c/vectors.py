@@ -171,8 +171,8 @@ def case_lines(file, index, case):
                 yield verb, *page, expected(step)
             case "ready":
                 yield "ready", step.get("count", 100), expected(step)
-            case "statistics":
-                yield "statistics", expected(step)
+            case "statistics" | "history":
+                yield step["do"], expected(step)
             case verb if verb in ORDERS:
                 yield from limit_lines(step.get("limits", []))
                 expect = compact(step["expect"]) if "expect" in step else ""

@@ -855,6 +855,47 @@ typedef struct pg_statistics {
 } pg_statistics;
 
 /**
+ * The counts of one minute or hour.
+ */
+typedef struct pg_history_entry {
+    /**
+     * When it began, in microseconds since 1970.
+     */
+    int64_t start_us;
+    /**
+     * Granted calls (leases, for a concurrency limit).
+     */
+    int64_t granted;
+    /**
+     * Refused calls, and waits that timed out.
+     */
+    int64_t refused;
+    /**
+     * Grants that waited in the queue; the others were immediate.
+     */
+    int64_t waited;
+    /**
+     * Charged units. A correction counts when it is made; when more was given back than charged, this
+     * is 0.
+     */
+    int64_t units;
+} pg_history_entry;
+
+/**
+ * What a limiter has counted in each minute and hour, as UTC has them, by the clock of the store.
+ */
+typedef struct pg_history {
+    /**
+     * The last 60 minutes, the oldest first; the last one is not over.
+     */
+    struct pg_history_entry minutes[60];
+    /**
+     * The last 48 hours, the oldest first; the last one is not over. They contain the minutes.
+     */
+    struct pg_history_entry hours[48];
+} pg_history;
+
+/**
  * One limit of a pg_inspection, by itself.
  */
 typedef struct pg_inspected_limit {
@@ -2002,6 +2043,15 @@ int64_t pg_reconnect_pause_us(int64_t failures);
 pg_code pg_stats(const struct pg_limiter *limiter,
                  struct pg_statistics *statistics,
                  struct pg_error *error);
+
+/**
+ * Writes what was counted in each of the last 60 minutes and 48 hours by all processes, for charts.
+ *
+ * A keyed limiter has the counts of all its keys: call it with the handle that has no key.
+ */
+pg_code pg_history_get(const struct pg_limiter *limiter,
+                       struct pg_history *history,
+                       struct pg_error *error);
 
 /**
  * Writes the limits with the numbers that rule, the pause, the block and the mode to inspection,

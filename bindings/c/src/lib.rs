@@ -42,6 +42,8 @@ pub mod waiter;
 
 pub mod statistics;
 
+pub mod history;
+
 pub mod inspect;
 
 pub mod list;

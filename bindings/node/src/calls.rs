@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use paddlegate::store::redis::{Address, Call, CallOutcome, Completion, ConnectionState, Next, Redis};
 use paddlegate::{
-    Action, Admission, Answer, DecisionLimit, Error, Extension, Fallback, Inspection, LIMITERS_PER_PAGE, Learned,
-    LimiterInfo, Micros, MultiStep, OnLimit, Procedure, RuntimeState, Statistics, Wakeup, WakeupListener,
+    Action, Admission, Answer, DecisionLimit, Error, Extension, Fallback, History, Inspection, LIMITERS_PER_PAGE,
+    Learned, LimiterInfo, Micros, MultiStep, OnLimit, Procedure, RuntimeState, Statistics, Wakeup, WakeupListener,
 };
 
 pub(crate) use begin::picked;
@@ -52,6 +52,8 @@ pub(crate) struct Calls {
     inspections: HashMap<u64, Box<Inspection>>,
     /// Statistics, until JavaScript reads them.
     statistics: HashMap<u64, Box<Statistics>>,
+    /// Histories, until JavaScript reads them.
+    histories: HashMap<u64, Box<History>>,
     decision_limits: HashMap<u64, Vec<DecisionLimit>>,
     /// Actions for jobs, until JavaScript reads them.
     admissions: HashMap<u64, (Action, Option<Micros>)>,
@@ -99,6 +101,7 @@ impl Calls {
             ready: HashMap::new(),
             inspections: HashMap::new(),
             statistics: HashMap::new(),
+            histories: HashMap::new(),
             decision_limits: HashMap::new(),
             admissions: HashMap::new(),
             started: None,
@@ -136,6 +139,10 @@ impl Calls {
 
     pub(crate) fn statistics(&mut self, ticket: u64) -> Option<Box<Statistics>> {
         self.statistics.remove(&ticket)
+    }
+
+    pub(crate) fn history(&mut self, ticket: u64) -> Option<Box<History>> {
+        self.histories.remove(&ticket)
     }
 
     /// Returns the action for the job of the last call, and the delay until the next attempt.
@@ -329,6 +336,7 @@ impl Calls {
             Answer::RuntimeState(runtime_state) => self.runtime_states.extend([(ticket, runtime_state)]),
             Answer::Inspection(inspection) => self.inspections.extend([(ticket, inspection)]),
             Answer::Statistics(statistics) => self.statistics.extend([(ticket, statistics)]),
+            Answer::History(history) => self.histories.extend([(ticket, history)]),
             Answer::Ready(ready) => self.ready.extend([(ticket, ready.ids)]),
             Answer::Report(learned) => self.learned.extend([(ticket, learned)]),
             Answer::Extension(extension) => match *extension {

@@ -254,7 +254,7 @@ pub(crate) fn to_millis(micros: Micros) -> f64 {
     number(micros.0) / 1e3
 }
 
-fn to_seconds(micros: Micros) -> f64 {
+pub(crate) fn to_seconds(micros: Micros) -> f64 {
     number(micros.0) / 1e6
 }
 

@@ -10,6 +10,7 @@ mod calls;
 mod convert;
 mod decision_limit;
 mod gate;
+mod history;
 mod inspection;
 mod link;
 mod multi_step;

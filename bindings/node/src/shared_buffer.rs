@@ -16,7 +16,7 @@ pub(crate) mod input {
     /// release, 8 renew, 9 cancel, 10 statistics; 11, 12, 25 and 26 are not operations: see
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
     /// [`AdminRequest`](crate::admin_request::AdminRequest), as 28 does; 20 admits a job; 24 debit; 27 extend; 29
-    /// ready; 30 inspect.
+    /// ready; 30 inspect; 31 history.
     pub(crate) const OPERATION: usize = 0;
     /// Flags for the given values: 1 cost, 2 estimate, 32 settle-within time, 64 priority, 128 weight; and 4: wait in the
     /// queue, 8: the wait timed out, 16: the cost, the estimate, the actual cost or the further units are by label, in an
@@ -114,6 +114,8 @@ pub(crate) enum Event {
     Ready = 11,
     /// The inspection is stored for `inspection`.
     Inspection = 12,
+    /// The history is stored for `history`.
+    History = 13,
 }
 
 /// Memory allocated by JavaScript, as 64-bit floats.
@@ -154,6 +156,7 @@ impl SharedBuffer {
             8 => Operation::Renew { permit: id },
             9 => Operation::Cancel { id, gave_up: self.small(input::FLAGS) & 8 != 0 },
             10 => Operation::Statistics,
+            31 => Operation::History,
             DEBIT => Operation::Debit(self.cost("cost", input::COST, by_label)?),
             EXTEND => Operation::Extend { permit: id, units: self.cost("units", input::COST, by_label)? },
             READY => {
@@ -283,6 +286,7 @@ impl SharedBuffer {
             Answer::Settlement(_) => self.event(row, ticket, Event::Settlement),
             Answer::Renewal(lease) => self.row(row, ticket, Event::Renewal, [or_nan(lease.map(|lease| lease.0))]),
             Answer::Statistics(_) => self.event(row, ticket, Event::Statistics),
+            Answer::History(_) => self.event(row, ticket, Event::History),
             Answer::List(page) => self.row(row, ticket, Event::List, [number(page.cursor)]),
             Answer::Page(_) => self.event(row, ticket, Event::Page),
             Answer::RuntimeState(_) => self.event(row, ticket, Event::RuntimeState),

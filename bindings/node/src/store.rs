@@ -19,6 +19,7 @@ use crate::convert::{
 };
 use crate::decision_limit::DecisionLimit;
 use crate::gate::Gate;
+use crate::history::History;
 use crate::inspection::Inspection;
 use crate::multi_step::MultiStepCall;
 use crate::shared_buffer::SharedBuffer;
@@ -269,6 +270,12 @@ impl Store {
     #[napi(catch_unwind)]
     pub fn statistics(&self, ticket: u32) -> Option<Statistics> {
         self.calls.borrow_mut().statistics(ticket.into()).map(|statistics| Statistics::from(&*statistics))
+    }
+
+    /// Returns the history in the answer to a call.
+    #[napi(catch_unwind)]
+    pub fn history(&self, ticket: u32) -> Option<History> {
+        self.calls.borrow_mut().history(ticket.into()).map(|history| History::from(&*history))
     }
 
     /// Returns the inspection in the answer to a call.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use paddlegate::{Answer, Error, Extension, Settlement};
+use paddlegate::{Answer, Error, Extension, HistoryEntry, Settlement};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -42,6 +42,12 @@ fn statistics<'py>(py: Python<'py>, it: &paddlegate::Statistics) -> PyResult<Sta
     Ok((all, it.shadow_refused, refused_by, PyTuple::new(py, it.waits.counts())?))
 }
 
+/// Returns the start in seconds, granted, refused, waited and units of each entry.
+fn entries(entries: &[HistoryEntry]) -> Vec<(f64, u64, u64, u64, u64)> {
+    let fields = |it: &HistoryEntry| (seconds(it.start), it.granted, it.refused, it.waited, it.units);
+    entries.iter().map(fields).collect()
+}
+
 fn extension(it: Extension) -> ExtensionFields {
     match it {
         Extension::Decided(decision) => (Some(Decision(decision)), None),
@@ -60,6 +66,7 @@ pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>
         Answer::Inspection(it) => inspection(*it).into_bound_py_any(py),
         Answer::Ready(ready) => (ready.ids, seconds(ready.after)).into_bound_py_any(py),
         Answer::Statistics(it) => statistics(py, &it)?.into_bound_py_any(py),
+        Answer::History(it) => (entries(&it.minutes), entries(&it.hours)).into_bound_py_any(py),
         Answer::RuntimeState(it) => live::runtime_state(&it).into_bound_py_any(py),
         Answer::List(page) => (listed::shown(page.listed), page.cursor).into_bound_py_any(py),
         Answer::Page(page) => (listed::shown(page.limiters), page.cursor).into_bound_py_any(py),

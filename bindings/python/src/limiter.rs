@@ -580,6 +580,10 @@ impl Limiter {
         self.start(py, begin, None, Operation::Statistics)
     }
 
+    fn _history<'py>(&self, py: Python<'py>, begin: bool) -> Result<Bound<'py, PyAny>> {
+        self.start(py, begin, None, Operation::History)
+    }
+
     fn _admin<'py>(
         &self,
         py: Python<'py>,

@@ -1,8 +1,8 @@
 //! `Host`: the JavaScript object that builds results, so that one call passes a whole answer.
 
 use paddlegate::{
-    Calendar, Decision, Error, ErrorKind, Inspection, Kind, Learned, Limit, LimiterInfo, Micros, Mode, Reason,
-    RuntimeState, Statistics,
+    Calendar, Decision, Error, ErrorKind, History, HistoryEntry, Inspection, Kind, Learned, Limit, LimiterInfo, Micros,
+    Mode, Reason, RuntimeState, Statistics,
 };
 use wasm_bindgen::prelude::*;
 
@@ -77,6 +77,10 @@ extern "C" {
     /// The numbers of the statistics, then the waits, then the refusals by label.
     #[wasm_bindgen(method)]
     fn statistics(this: &Host, numbers: &[f64], labels: Vec<String>) -> JsValue;
+
+    /// For each entry its start in seconds, granted, refused, waited, units.
+    #[wasm_bindgen(method)]
+    fn history(this: &Host, minutes: &[f64], hours: &[f64]) -> JsValue;
 
     /// `numbers` and `texts` in the order in which `bind.mjs` reads them; -1 stands for nothing.
     #[wasm_bindgen(method)]
@@ -177,6 +181,20 @@ impl Host {
         numbers.extend(it.waits.counts().map(number));
         numbers.extend(it.refused_by.iter().map(|(_, count)| number(*count)));
         self.statistics(&numbers, it.refused_by.iter().map(|(label, _)| label.to_string()).collect())
+    }
+
+    pub(crate) fn recorded(&self, it: &History) -> JsValue {
+        let numbers = |it: &HistoryEntry| {
+            [
+                number(it.start.0 / 1_000_000),
+                number(it.granted),
+                number(it.refused),
+                number(it.waited),
+                number(it.units),
+            ]
+        };
+        let [minutes, hours] = [&it.minutes, &it.hours].map(|list| list.iter().flat_map(numbers).collect::<Vec<_>>());
+        self.history(&minutes, &hours)
     }
 
     pub(crate) fn inspected(&self, it: Inspection) -> JsValue {

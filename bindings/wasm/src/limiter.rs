@@ -1,8 +1,8 @@
 //! `Limiter`: the operations, each one call into core. The memory store answers at once.
 
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, Extension, Inspection, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, Page,
-    QueuePosition, Request, Result, SignalHandling, Statistics, Wait, WakeupListener,
+    Answer, CLAIM_TIMEOUT, Decision, Error, Extension, History, Inspection, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation,
+    Page, QueuePosition, Request, Result, SignalHandling, Statistics, Wait, WakeupListener,
 };
 use wasm_bindgen::prelude::*;
 
@@ -68,6 +68,13 @@ impl Limiter {
     fn counted(&self) -> Result<Statistics> {
         match self.run(Operation::Statistics)? {
             Answer::Statistics(counts) => Ok(*counts),
+            _ => Err(unexpected()),
+        }
+    }
+
+    fn recorded(&self) -> Result<History> {
+        match self.run(Operation::History)? {
+            Answer::History(history) => Ok(*history),
             _ => Err(unexpected()),
         }
     }
@@ -267,6 +274,11 @@ impl Limiter {
     /// Returns the statistics.
     pub fn statistics(&self) -> Thrown<JsValue> {
         self.thrown(self.counted()).map(|counts| self.host.counted(&counts))
+    }
+
+    /// Returns the history.
+    pub fn history(&self) -> Thrown<JsValue> {
+        self.thrown(self.recorded()).map(|history| self.host.recorded(&history))
     }
 
     /// Returns the channel for the wake-ups of this store's waiters; nothing for a limiter without a state, for which no

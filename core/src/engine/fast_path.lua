@@ -135,8 +135,8 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') then
       return redis.error_reply(DAMAGED)
     end
     if wait == 0 and units > 0 and writes then
-      add_statistic('granted', 1)
-      add_statistic('units', units - 1)
+      add_statistic('g', 1)
+      add_statistic('u', units - 1)
       local state = format('%.0f %.0f', now, skew)
       if tickets > 0 then
         state = state .. format(':%.0f:%.0f:%.0f:', tickets, queued_until, now) .. queued
@@ -157,7 +157,7 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') then
       call('SET', KEYS[1], state .. levels .. ' .', 'PX', format('%.0f', math.ceil(longest_reset / 1000) + 10000))
     elseif writes then
       if wait > 0 then
-        add_statistic('refused', 1, index)
+        add_statistic('r', 1, index)
       end
       if skew_changed then
         -- Without this the clock of a full limiter would stand still until the server's catches up.

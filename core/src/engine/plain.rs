@@ -51,13 +51,12 @@ impl State {
             (record.rule, record.at) = (limit.rule, plain.at);
             (self.last, self.skew) = (plain.at, plain.skew);
             if has_statistics {
-                self.statistics.granted += 1;
-                self.statistics.charge(units.cast_signed());
+                self.counters.grant(plain.at, units);
             }
         } else {
             self.skew = plain.skew;
             if has_statistics {
-                self.statistics.refuse(Some(limit.label()));
+                self.counters.refuse(plain.at, Some(limit.label()));
             }
         }
         Some(plain)
@@ -73,7 +72,7 @@ impl State {
     #[inline(always)]
     fn decide_plain(&self, limit: &Limit, tags: &Arc<Tags>, server: u64, units: u64, takes: bool) -> Option<Plain> {
         // Every field is named, so that a new one cannot be forgotten here.
-        let Self { last, skew, records, adopted: _, permits: _, queue_summary, queue: _, statistics: _, overrides } =
+        let Self { last, skew, records, adopted: _, permits: _, queue_summary, queue: _, counters: _, overrides } =
             self;
         let is_alone = overrides.is_none() && *queue_summary == QueueSummary::default();
         if !is_alone || !self.has_adopted(tags) || is_exceeded(limit, units) {
@@ -97,6 +96,11 @@ impl Plain {
     #[inline]
     pub(crate) const fn is_granted(&self) -> bool {
         self.check.wait == 0
+    }
+
+    /// Returns the time of the decision.
+    pub(crate) const fn at(&self) -> u64 {
+        self.at
     }
 
     /// Returns the decision of the only limit.
@@ -199,14 +203,14 @@ mod tests {
             let (mut now, mut plain_decisions) = (10_000_000_u64, 0);
             for (passed, step) in steps {
                 now = now.saturating_add_signed(passed);
-                let (before, mut plain_state) = (state.statistics.clone(), state.clone());
+                let (before, mut plain_state) = (state.counters.clone(), state.clone());
                 match step {
                     Step::Acquire(units) => {
                         let charge = Charge::All(units);
                         let plain = plain_state.acquire_plain(&limit, tags, now, units, has_statistics);
                         let whole = state.acquire(&policy, now, &charge, false);
                         if !has_statistics {
-                            state.statistics.clone_from(&before);
+                            state.counters.clone_from(&before);
                         }
                         if let Some(plain) = plain {
                             plain_decisions += 1;
@@ -248,7 +252,8 @@ mod tests {
         assert!(state.acquire_plain(&limit, tags, now, 7, true).unwrap().is_granted());
         assert!(!state.acquire_plain(&limit, tags, now, 1, true).unwrap().is_granted());
         assert_eq!(state.acquire_plain(&limit, tags, now, 9, true), None, "never granted");
-        assert_eq!((state.statistics.granted, state.statistics.units, state.statistics.refused), (2, 8, 1));
+        let statistics = state.counters.statistics();
+        assert_eq!((statistics.granted, statistics.units, statistics.refused), (2, 8, 1));
         let mut queued = state.clone();
         queued.queue_summary.tickets = 1;
         assert_eq!(queued.acquire_plain(&limit, tags, now, 1, true), None, "somebody waits");

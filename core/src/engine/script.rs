@@ -10,6 +10,7 @@ use crate::engine::together;
 /// The text that `EVAL` sends.
 pub const SCRIPT: &str = concat!(
     include_str!("one_limiter.lua"),
+    include_str!("register.lua"),
     include_str!("../limits/bucket.lua"),
     include_str!("../limits/concurrency.lua"),
     include_str!("../limits/leaky.lua"),

@@ -8,7 +8,7 @@
 --                             All records are of the time `last`, but those of limits that the policies of later calls
 --                             did not have: they end with "@time~until", and are kept unchanged until then. The last
 --                             record is " .", so that a state which was cut off is known as damaged
---       2            hash     statistics; the fields are those of statistics.rs. All keys of a keyed limiter with one hash tag
+--       2            hash     statistics; the fields are those of statistics.rs, and of register.lua. All keys of a keyed limiter with one hash tag
 --                             share them. A limiter without statistics has its state here
 --       3..          zset or list, one per concurrency and window limit, in policy order
 --                             leases: member: id, score: end in us, negative when it ended without a release and
@@ -86,10 +86,10 @@
 --   KEYS pg2:{8b}:s:erp pg2:{8b}:m:erp   ARGV 1 l 2 1 500000 acquire 1 5000000
 --   reply 1 0 1 0 500000 5000000, and the state is "5000000 0 l 500000 2 500000 ."
 --
--- REQUIRES: dry_run MAX_REMOVALS
+-- REQUIRES: dry_run
 -- PROVIDES: MAX DAMAGED STATISTICS_EXPIRY call attempt format find min max limit_count conduct quotas verb_at verb
--- PROVIDES: units describes costs server_time id add_statistic register_limiter raw last skew levels_at tickets queued queued_until
--- PROVIDES: overrides_text now skew_changed
+-- PROVIDES: units describes costs server_time id add_statistic raw last skew levels_at tickets queued queued_until
+-- PROVIDES: overrides_text now skew_changed minute
 
 local MAX = 4503599627370496
 local DAMAGED = 'PGDATA a stored value was not written by this library; reset the limiter or use another database'
@@ -151,41 +151,6 @@ if verb == 'reset' then
   return call('UNLINK', (table.unpack or unpack)(keys))
 end
 
--- Statistics decide nothing, so a damaged one stops nothing. The first may have created the hash, which then needs an expiry: a
--- short one, since a process that keeps calling says within a minute how long it wants the statistics.
--- A refusal by the limit with this index is counted under its tag; the reader adds up all refusals.
-local function add_statistic(field, by, index)
-  if index and index < limit_count then
-    field = 'r:' .. ARGV[4 * index + 2]
-  end
-  if by ~= 0 and KEYS[2] ~= KEYS[1] and attempt('HINCRBY', KEYS[2], field, by) == by and attempt('PTTL', KEYS[2]) == -1 then
-    attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)
-  end
-end
-
--- Keeps the limiter in the list of limiters, and its statistics, for as long as the call wants. Uses few locals of the
--- chunk, because each makes creating the function slower, which happens in every call.
-local function register_limiter(now)
-  local entry = ARGV[4 * ARGV[1] + 8]
-  if entry and entry ~= '' then
-    local ttl, limiters = ARGV[4 * ARGV[1] + 7] + 0, KEYS[#KEYS]
-    local lifetime = math.ceil(ttl / 1000)
-    if type(redis.pcall('ZADD', limiters, string.format('%.0f', now + ttl), entry)) == 'number' then
-      local expired = redis.call('ZCOUNT', limiters, '-inf', string.format('%.0f', now))
-      if expired > 0 then
-        redis.call('ZREMRANGEBYRANK', limiters, 0, math.min(expired, MAX_REMOVALS) - 1)
-      end
-      -- Another process may want a longer time.
-      if redis.call('PTTL', limiters) < lifetime then
-        redis.call('PEXPIRE', limiters, lifetime)
-      end
-    end
-    if type(redis.pcall('HLEN', KEYS[2])) == 'number' then
-      redis.call('PEXPIRE', KEYS[2], lifetime)
-    end
-  end
-end
-
 -- The limiter's time never runs backwards; `skew` is its distance to a server clock that did.
 local raw = call('GET', KEYS[1])
 local last, skew, levels_at, tickets, queued, queued_until, overrides_text = 0, 0, 0, 0, '', 0, ''
@@ -220,6 +185,28 @@ local skew_changed = raw and now - server_time ~= skew
 skew = now - server_time
 if now > MAX then
   return redis.error_reply(DAMAGED)
+end
+
+-- The text of the minute of now, once it is needed.
+local minute = nil
+
+-- Statistics decide nothing, so a damaged one stops nothing. The first may have created the hash, which then needs an expiry: a
+-- short one, since a process that keeps calling says within a minute how long it wants the statistics. Fields of one letter are
+-- counted by the minute, see register.lua: grants, units, waits by their length, and refusals, those by a limit under its tag.
+local function add_statistic(field, by, part)
+  if by == 0 or KEYS[2] == KEYS[1] then
+    return
+  end
+  if #field == 1 then
+    if field == 'r' then
+      part = part and part < limit_count and ARGV[4 * part + 2]
+    end
+    minute = minute or format('%d', (now - now % 60000000) / 60000000)
+    field = field .. (part and minute .. ':' .. part or minute)
+  end
+  if attempt('HINCRBY', KEYS[2], field, by) == by and attempt('PTTL', KEYS[2]) == -1 then
+    attempt('PEXPIRE', KEYS[2], STATISTICS_EXPIRY)
+  end
 end
 
 if quotas then

@@ -11,6 +11,7 @@ use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
 use crate::base::short_list::ShortList;
 use crate::engine::budget::ReportOutcome;
+use crate::engine::counters::Counters;
 use crate::engine::overrides::Overrides;
 use crate::engine::permits::{self, Permits};
 use crate::engine::queue::{Queue, QueueSummary};
@@ -22,7 +23,6 @@ use crate::model::label::{MAX_LABELS, too_many_labels};
 use crate::model::limit::{Limit, Rule};
 use crate::model::permit::{PERMIT_TIMEOUT, Permit};
 use crate::model::policy::{MAX_LIMITS, Policy, Tags, is_exceeded};
-use crate::model::statistics::Statistics;
 
 /// The state of a name. Policies of one name share what they have in common: limits with the same label and kind, leases,
 /// tickets, the pause and the overrides.
@@ -41,7 +41,7 @@ pub(crate) struct State {
     pub(crate) overrides: Option<Box<Overrides>>,
     /// The last written summary of the queue.
     pub(crate) queue_summary: QueueSummary,
-    pub(crate) statistics: Statistics,
+    pub(crate) counters: Counters,
     /// Created with the first ticket.
     pub(crate) queue: Option<Box<Queue>>,
     pub(crate) permits: Permits,
@@ -202,7 +202,7 @@ impl State {
             || self.queue_summary.written_at > 0
             || self.queue_summary.tickets > 0
             || self.overrides.is_some();
-        is_written || self.statistics != Statistics::default()
+        is_written || !self.counters.is_empty()
     }
 
     /// Returns whether forgetting this state changes no later decision.

@@ -5,6 +5,7 @@ use crate::model::budget::UpstreamReport;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::extension::Extension;
+use crate::model::history::History;
 use crate::model::inspection::{Inspection, Page};
 use crate::model::learned::Learned;
 use crate::model::limiter_info::{LimiterPage, ListPage};
@@ -72,6 +73,8 @@ pub enum Operation<'a> {
     },
     /// [`Limiter::statistics`](crate::Limiter::statistics).
     Statistics,
+    /// [`Limiter::history`](crate::Limiter::history).
+    History,
     /// [`Limiter::apply_report`](crate::Limiter::apply_report).
     ApplyReport {
         /// The report of the upstream.
@@ -108,6 +111,8 @@ pub enum Answer {
     Ready(ReadyCalls),
     /// The result of `Statistics`.
     Statistics(Box<Statistics>),
+    /// The result of `History`.
+    History(Box<History>),
     /// The result of `Admin`.
     RuntimeState(Box<RuntimeState>),
     /// The result of `Inspect`.

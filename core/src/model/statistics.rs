@@ -91,15 +91,6 @@ impl Statistics {
         ]
     }
 
-    /// Counts a call that a limit with this label refused, or something else.
-    #[inline]
-    pub(crate) fn refuse(&mut self, label: Option<&Label>) {
-        self.refused += 1;
-        if let Some(label) = label {
-            self.refuse_by(label, 1);
-        }
-    }
-
     /// Counts refusals by a limit, which are among the refused calls already.
     pub(crate) fn refuse_by(&mut self, label: &Label, count: u64) {
         match self.refused_by.iter_mut().find(|(other, _)| other == label) {
@@ -110,13 +101,6 @@ impl Statistics {
             }
             None => {}
         }
-    }
-
-    /// Counts charged units, or with a negative number units that were given back: of a permit from where nothing is counted, more
-    /// than were charged here.
-    #[inline]
-    pub(crate) fn charge(&mut self, units: i64) {
-        self.units = self.units.wrapping_add_signed(units);
     }
 
     /// Counts a grant that has waited.
@@ -136,14 +120,6 @@ impl Statistics {
             self.refuse_by(label, *count);
         }
         self.waits += &other.waits;
-    }
-
-    /// Returns the statistics for a reader, without units below zero.
-    pub(crate) fn shown(mut self) -> Self {
-        if self.units > i64::MAX as u64 {
-            self.units = 0;
-        }
-        self
     }
 
     /// Returns the values in the order of [`FIELDS`](Self::FIELDS), then `shadow_refused`.

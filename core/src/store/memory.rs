@@ -8,8 +8,10 @@ use super::state_name::NameParts;
 pub(crate) use super::state_name::StateName;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
+use crate::engine::counters::Counters;
 use crate::engine::state::State;
 use crate::engine::transaction::Publish;
+use crate::model::history::History;
 use crate::model::label::Label;
 use crate::model::limit::Limit;
 use crate::model::limiter_info::merged;
@@ -101,31 +103,34 @@ pub(crate) struct OfAllKeys(ForkSafe<CommonPart>);
 
 #[derive(Clone, Debug, Default)]
 struct CommonPart {
-    statistics: Statistics,
+    counters: Counters,
     /// `None` when the limiter is not in the list.
     listed: Option<Listed>,
 }
 
 impl OfAllKeys {
-    pub(crate) fn count(&self, counted: &Statistics) {
-        let mut common = self.0.lock(CommonPart::default);
-        common.statistics.add(counted);
+    pub(crate) fn count(&self, counted: &Counters) {
+        self.0.lock(CommonPart::default).counters.add(counted);
     }
 
     /// Counts a call of one key on so many units, which a limit refused or none.
-    pub(crate) fn count_call(&self, refused_by: Option<&Label>, units: u64) {
-        let statistics = &mut self.0.lock(CommonPart::default).statistics;
+    pub(crate) fn count_call(&self, at: u64, refused_by: Option<&Label>, units: u64) {
+        let counters = &mut self.0.lock(CommonPart::default).counters;
         if refused_by.is_none() {
-            statistics.granted += 1;
-            statistics.charge(units.cast_signed());
+            counters.grant(at, units);
         } else {
-            statistics.refuse(refused_by);
+            counters.refuse(at, refused_by);
         }
     }
 
     /// Returns the counters of all keys; their leases and tickets are not counted.
     pub(crate) fn statistics(&self) -> Statistics {
-        self.0.lock(CommonPart::default).statistics.clone().shown()
+        self.0.lock(CommonPart::default).counters.statistics()
+    }
+
+    /// Returns the history of all keys.
+    pub(crate) fn history(&self, now: u64) -> History {
+        self.0.lock(CommonPart::default).counters.history(now)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod admin;
 mod check;
+mod history;
 mod hosts;
 mod list;
 mod orders;

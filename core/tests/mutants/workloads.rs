@@ -4,6 +4,7 @@ use paddlegate::Kind;
 
 use crate::admin;
 use crate::check::value;
+use crate::history;
 use crate::hosts;
 use crate::orders;
 use crate::policies;
@@ -103,7 +104,8 @@ pub fn rare() -> Vec<Workload> {
         orders::refusals(),
     ]
     .concat();
-    [wakeups(), leases(), rates(), policies::cases(), admin::admin_commands(), admin::reports(), new].concat()
+    [wakeups(), leases(), rates(), policies::cases(), admin::admin_commands(), admin::reports(), history::cases(), new]
+        .concat()
 }
 
 /// The options of a waiter that returns with its previous ticket number.

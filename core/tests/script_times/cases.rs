@@ -22,6 +22,16 @@ pub(crate) fn all(times: &mut Times) {
     times.on(1_000, states::window, &window());
     times.on(1_000, states::permits, &permits());
     times.on(8, states::labels, &labels());
+    times.on_new_states(
+        1,
+        states::history,
+        &Case {
+            bound: Bound::Labels,
+            ..case("an hour of history ends: acquire", |run| {
+                assert!(acquire(run.limiter, Request::cost(1), NOW + 10_800_000_000).allowed());
+            })
+        },
+    );
     for case in corrections() {
         times.on_new_states(1_000, states::window_with_permits, &case);
     }

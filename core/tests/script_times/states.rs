@@ -120,6 +120,22 @@ pub(crate) fn labels(store: &Paddlegate, _: &mut Raw, name: &str, size: u64) -> 
     with_limits(store, name, limits[..1].to_vec())
 }
 
+/// Builds a name with `size` minutes of history, at most 60, and as many labels with refusals in the last minute, at most 32.
+pub(crate) fn history(store: &Paddlegate, _: &mut Raw, name: &str, size: u64) -> Limiter {
+    let limiter = with_limits(store, name, vec![labelled(0)]);
+    let minutes = size.min(60);
+    for minute in 0..minutes {
+        acquire(&limiter, Request::cost(2), NOW + minute * 60_000_000);
+    }
+    for number in 0..size.min(MAX_LABELS) {
+        let other = with_limits(store, name, vec![labelled(number)]);
+        let at = NOW + (minutes - 1) * 60_000_000 + 1;
+        acquire(&other, Request::cost(1), at);
+        acquire(&other, Request::cost(LARGE), at);
+    }
+    limiter
+}
+
 /// Returns a limiter of this name with the limits of another policy.
 pub(crate) fn with_limits(store: &Paddlegate, name: &str, limits: Vec<Limit>) -> Limiter {
     store.limiter(name, Policy::new(limits).expect("a policy")).expect("a limiter")

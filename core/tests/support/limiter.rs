@@ -2,9 +2,9 @@
 
 use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
-    AdminCommand, CLAIM_TIMEOUT, Calendar, Deadline, Decision, Error, ErrorKind, Extension, Feedback, Kind, Label,
-    Learned, Limit, LimitOverride, Limiter, MAX_PAUSE, Micros, Mode, Operation, Paddlegate, Page, Policy, Provider,
-    Refund, Request, RuntimeState, Statistics, Status, Wait,
+    AdminCommand, CLAIM_TIMEOUT, Calendar, Deadline, Decision, Error, ErrorKind, Extension, Feedback, History,
+    HistoryEntry, Kind, Label, Learned, Limit, LimitOverride, Limiter, MAX_PAUSE, Micros, Mode, Operation, Paddlegate,
+    Page, Policy, Provider, Refund, Request, RuntimeState, Statistics, Status, Wait,
 };
 use serde_json::Value;
 
@@ -122,6 +122,21 @@ impl Subject for Named {
         let last = waits.iter().rposition(|count| count != "0");
         fields.extend(last.map(|last| format!(r#""waits":[{}]"#, waits[..=last].join(","))));
         Ok(format!("{{{}}}", fields.join(",")))
+    }
+
+    fn history(&mut self, at: u64) -> Result<String, String> {
+        set_clock(at);
+        let history = self.limiter.history().map_err(|error| argument(&error))?;
+        assert_eq!((history.minutes.len(), history.hours.len()), (History::MINUTES, History::HOURS));
+        let counted = |entry: &&HistoryEntry| **entry != HistoryEntry { start: entry.start, ..HistoryEntry::default() };
+        let shown = |HistoryEntry { start, granted, refused, waited, units }: &HistoryEntry| {
+            format!(
+                r#"{{"start_us":{start},"granted":{granted},"refused":{refused},"waited":{waited},"units":{units}}}"#,
+                start = start.0
+            )
+        };
+        let list = |entries: &[HistoryEntry]| entries.iter().filter(counted).map(shown).collect::<Vec<_>>().join(",");
+        Ok(format!(r#"{{"minutes":[{}],"hours":[{}]}}"#, list(&history.minutes), list(&history.hours)))
     }
 
     fn admin(&mut self, step: &Value, at: u64) -> Result<String, String> {

@@ -43,6 +43,9 @@ pub trait Subject {
     fn statistics(&mut self, _at: u64) -> Result<String, String> {
         panic!("has no statistics");
     }
+    fn history(&mut self, _at: u64) -> Result<String, String> {
+        panic!("has no history");
+    }
     fn admin(&mut self, _step: &Value, _at: u64) -> Result<String, String> {
         panic!("admin commands are not supported");
     }
@@ -158,6 +161,7 @@ pub fn perform(step: &Value, subject: &mut impl Subject, permits: &mut Permits) 
         "ready" => subject.ready(step["count"].as_u64().unwrap_or(100), integer(&step["at_us"])),
         "inspect" | "queue" => subject.inspect(step, integer(&step["at_us"])),
         "statistics" => subject.statistics(integer(&step["at_us"])),
+        "history" => subject.history(integer(&step["at_us"])),
         "enter" => {
             let answer = subject.enter(&Entry {
                 id: step["id"].as_str().expect("id"),

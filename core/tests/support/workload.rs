@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use paddlegate::{
-    AdminCommand, Answer, BlockAfter, BudgetUpdate, Deadline, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter,
-    Micros, Mode, Operation, Paddlegate, Page, QueuePosition, Request, SignalHandling, TurnsHost, UpstreamReport, Wait,
-    Wakeup,
+    AdminCommand, Answer, BlockAfter, BudgetUpdate, Deadline, Decision, ErrorKind, HistoryEntry, Kind, Limit,
+    LimitOverride, Limiter, Micros, Mode, Operation, Paddlegate, Page, QueuePosition, Request, SignalHandling,
+    TurnsHost, UpstreamReport, Wait, Wakeup,
 };
 use proptest::prelude::*;
 
@@ -503,11 +503,20 @@ impl Runner {
         }
     }
 
-    /// Returns the statistics and what an inspection finds.
+    /// Returns the statistics, the history and what an inspection finds.
     pub fn statistics(&mut self) -> String {
         let statistics = self.run(Operation::Statistics);
         let pages = [Page::default(), Page { offset: 1, count: 2 }];
-        format!("{statistics:?} {:?}", pages.map(|page| self.run(Operation::Inspect { page }).map(comparable)))
+        let mut history = self.run(Operation::History);
+        if let Ok(Answer::History(history)) = &mut history {
+            let is_counted = |entry: &HistoryEntry| entry.granted + entry.refused + entry.waited + entry.units > 0;
+            history.minutes.retain(is_counted);
+            history.hours.retain(is_counted);
+        }
+        format!(
+            "{statistics:?} {history:?} {:?}",
+            pages.map(|page| self.run(Operation::Inspect { page }).map(comparable))
+        )
     }
 
     /// Runs a call without an id.

@@ -20,6 +20,7 @@ const {
   RENEW,
   CANCEL,
   READY,
+  HISTORY,
   INSPECT,
   STATISTICS,
   PICK,
@@ -75,6 +76,7 @@ const {
   only,
 } = require("./request.js");
 const { SKIPPED } = require("./skipped.js");
+const { history } = require("./history.js");
 const { inspection } = require("./inspection.js");
 const { statistics } = require("./statistics.js");
 const { Turns } = require("./turns.js");
@@ -271,6 +273,10 @@ class Limiter {
 
   stats(options) {
     return this.#start(STATISTICS, options, statistics);
+  }
+
+  history(options) {
+    return this.#start(HISTORY, options, history);
   }
 
   reset(options) {

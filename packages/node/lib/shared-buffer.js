@@ -70,6 +70,7 @@ module.exports = {
   BLOCK: 28,
   READY: 29,
   INSPECT: 30,
+  HISTORY: 31,
 
   HAS_COST: 1,
   HAS_ESTIMATE: 2,

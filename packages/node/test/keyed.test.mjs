@@ -140,7 +140,7 @@ async function answers(limiters, o, clock) {
 
 test("every method but those of all keys is tested with a key", () => {
   const verbs = new Set(CALLS.map(([verb]) => verb));
-  const others = ["constructor", "withKey", "stats"];
+  const others = ["constructor", "withKey", "stats", "history"];
   const methods = Object.getOwnPropertyNames(Limiter.prototype);
   assert.deepEqual([...verbs, ...others].sort(), methods.sort());
 });

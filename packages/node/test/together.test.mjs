@@ -220,6 +220,7 @@ for (const [store, pg] of Object.entries(stores)) {
     const both = pg.together(limiters);
     const calls = {
       statistics: () => both.stats(),
+      history: () => both.history(),
       reset: () => both.reset(),
       pause: () => both.pause({ forMs: 1000 }),
       resume: () => both.resume(),

@@ -8,6 +8,7 @@ import {
   concurrency,
   type Decision,
   graphqlCost,
+  type HistoryEntry,
   InvalidError,
   type Learned,
   type Limit,
@@ -152,6 +153,8 @@ const lease = erp.renew("permit");
 same<typeof lease, Promise<number | null>>(true);
 const counts = erp.stats();
 same<typeof counts, Promise<Statistics>>(true);
+const { minutes } = await erp.history();
+same<typeof minutes, readonly HistoryEntry[]>(true);
 const kinds = (await pg.limiters()).flatMap(({ limits }) => limits.map(({ kind }) => kind));
 kinds.includes("concurrency");
 

@@ -59,6 +59,7 @@ async function replay(pg, clock, example, name) {
       extend: () => limiter.extend(permits.get(step.permit) ?? step.permit, step.units, { key }),
       enter: () => enter(limiter, step, { ...asked, priority, share, weight }),
       statistics: () => limiter.stats({ key }),
+      history: () => limiter.history({ key }),
       ready: () => limiter.ready(step.count, { key }),
       inspect: () => limiter.inspect({ offset: step.offset, count: step.count, key }),
       queue: () => limiter.queue({ offset: step.offset, count: step.count, key }),
@@ -141,6 +142,9 @@ async function replay(pg, clock, example, name) {
         break;
       case "statistics":
         assert.equal(counted(await limiter.stats()), JSON.stringify(step.expect), message);
+        break;
+      case "history":
+        assert.equal(recorded(await limiter.history()), JSON.stringify(step.expect), message);
         break;
       case "reset":
         await limiter.reset({ key });
@@ -371,6 +375,16 @@ const more = (decision) => ({
 /** The name of the limiter in a decision of several, as the case has it. */
 const limiterOf = ({ limiter }) =>
   limiter === null ? {} : { limiter: limiter.slice(limiter.lastIndexOf(".") + 1) };
+
+/** A history in the form of the vectors: the entries with counts. */
+function recorded({ minutes, hours }) {
+  assert.deepEqual([minutes.length, hours.length], [60, 48]);
+  const entries = (list) =>
+    list
+      .filter(({ start: _, ...counts }) => Object.values(counts).some((count) => count > 0))
+      .map(({ start, ...counts }) => ({ start_us: start * 1e6, ...counts }));
+  return JSON.stringify({ minutes: entries(minutes), hours: entries(hours) });
+}
 
 /** An inspection in the form of the vectors. */
 function inspected({ atUs, limits, pausedForMs, blockedForMs, mode, leases, tickets, ...counts }) {

@@ -15,6 +15,7 @@ from paddlegate._extension import Extension
 from paddlegate._gate import Gate, WithinGate
 from paddlegate._gate_decision import GateDecision
 from paddlegate._graphql import graphql_cost
+from paddlegate._history import History, HistoryEntry
 from paddlegate._inspection import InspectedLimit, Inspection, LeaseInfo, TicketInfo
 from paddlegate._learned import Learned
 from paddlegate._limiter import Limiter
@@ -40,6 +41,8 @@ __all__ = [
     "Extension",
     "Gate",
     "GateDecision",
+    "History",
+    "HistoryEntry",
     "InspectedLimit",
     "Inspection",
     "InternalError",

@@ -8,6 +8,7 @@ from paddlegate._asyncio import run_operation, send_first
 from paddlegate._cleanup import cancel_in_background, cancel_on_loop
 from paddlegate._errors import PaddlegateError
 from paddlegate._extension import Extension
+from paddlegate._history import to_history
 from paddlegate._inspection import to_inspection
 from paddlegate._jobs import Jobs
 from paddlegate._native import Call, new_id
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from paddlegate._cost import Cost
     from paddlegate._guarded import Function
+    from paddlegate._history import History
     from paddlegate._inspection import Inspection, TicketInfo
     from paddlegate._limits import Limits
     from paddlegate._native import (
@@ -49,10 +51,10 @@ class Limiter(Jobs):
 
     Every method has an asynchronous form with the prefix `a`.
 
-    A keyed limiter has a state for each key, such as a user. All its methods but `stats` take the
-    `key`, text of 1 to 512 bytes, by default None: `limiter.allow(key="alice")` is
-    `limiter.with_key("alice").allow()`. A keyed limiter without a key, and a key for a limiter that
-    is not keyed, raise `InvalidError`, argument `key`.
+    A keyed limiter has a state for each key, such as a user. All its methods but `stats` and
+    `history` take the `key`, text of 1 to 512 bytes, by default None: `limiter.allow(key="alice")`
+    is `limiter.with_key("alice").allow()`. A keyed limiter without a key, and a key for a limiter
+    that is not keyed, raise `InvalidError`, argument `key`.
     """
 
     def __init__(
@@ -366,6 +368,20 @@ class Limiter(Jobs):
     async def astats(self) -> Statistics:
         """Like `stats`."""
         return to_statistics(await run_operation(self._links, self._statistics))
+
+    def history(self) -> History:
+        """Return what was counted in each of the last 60 minutes and 48 hours, for charts.
+
+        It is of all processes, and of all keys. Raises `InvalidError` as `stats` does.
+
+            for minute in limiter.history().minutes:
+                print(minute.start, minute.granted, minute.refused)
+        """
+        return to_history(self._history(False))
+
+    async def ahistory(self) -> History:
+        """Like `history`."""
+        return to_history(await run_operation(self._links, self._history))
 
     def inspect(self, offset: int = 0, count: int = 100, *, key: str | None = None) -> Inspection:
         """Return the limits, leases, tickets, pause and mode now; take nothing and change nothing.

@@ -262,7 +262,7 @@ VERBS: dict[str, tuple[Any, ...]] = {
 # What needs a limiter of another kind, or a lease.
 LEASED: dict[str, tuple[Any, ...]] = {"release": ("permit",), "renew": ("permit",)}
 LABELLED = {verb: {"label": "rpm"} for verb in ("override", "report_budget")}
-WITHOUT_KEY = {"stats", "astats", "with_key"}
+WITHOUT_KEY = {"stats", "astats", "history", "ahistory", "with_key"}
 
 
 def test_every_verb_takes_a_key():

@@ -417,7 +417,8 @@ def test_a_lease_of_all(leases, run):
 
 
 def test_what_is_of_one_limiter(both):
-    verbs = {"stats": "statistics"} | {it: it for it in ("reset", "runtime_state", "resume")}
+    alike = "history", "reset", "runtime_state", "resume"
+    verbs = {"stats": "statistics", **{it: it for it in alike}}
     for verb, argument in {**verbs, "restore": "restore"}.items():
         refused(argument, getattr(both, verb))
         refused(argument, getattr(both, f"a{verb}"))

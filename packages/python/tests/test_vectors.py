@@ -65,6 +65,7 @@ ON_LOOPS = {
     "shares",
     "ready",
     "inspect",
+    "history",
 }
 PREFIXES = {file: uuid.uuid4().hex for file in FILES}
 
@@ -285,6 +286,20 @@ def told(learned):
     }
 
 
+def recorded(history):
+    assert (len(history.minutes), len(history.hours)) == (60, 48)
+
+    def entries(entries):
+        fields = map(dataclasses.asdict, entries)
+        return [
+            {"start_us": micros(start), **counts}
+            for start, counts in ((entry.pop("start"), entry) for entry in fields)
+            if any(counts.values())
+        ]
+
+    return {"minutes": entries(history.minutes), "hours": entries(history.hours)}
+
+
 def counted(statistics):
     fields = dataclasses.asdict(statistics)
     waits = list(statistics.waits)
@@ -367,8 +382,8 @@ class Keyed:
         self.key = {"key": key}
 
     def __getattr__(self, verb):
-        # The counters are of all keys, so this verb has no key.
-        if verb in {"stats", "astats"}:
+        # The counters are of all keys, so these verbs have no key.
+        if verb in {"stats", "astats", "history", "ahistory"}:
             return getattr(self.limiter.with_key(**self.key), verb)
         if verb == "_links":
             return self.limiter._links
@@ -444,6 +459,8 @@ def step_answer(how, limiter, step, permits):
             return how.call(limiter, "ready", step.get("count", 100))
         case "statistics":
             return counted(how.call(limiter, "stats"))
+        case "history":
+            return recorded(how.call(limiter, "history"))
         case "reset":
             return how.call(limiter, "reset")
         case command if command in ORDERS:

@@ -254,6 +254,7 @@ class TogetherTest < Minitest::Test
   def test_what_is_of_one_name
     both = memory.together(memory.window("a", 5, 60), memory.window("b", 5, 60))
     refused("statistics") { both.stats }
+    refused("history") { both.history }
     refused("reset") { both.reset }
     refused("pause") { both.pause(1) }
     refused("override") { both.override(limit: 1) }

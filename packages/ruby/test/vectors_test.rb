@@ -138,7 +138,7 @@ class VectorsTest < Minitest::Test
       @limiter = in_mode(of, step)
       return unless (key = step.dig("keys", of))
 
-      if %w[enter cancel statistics].include?(step["do"])
+      if %w[enter cancel statistics history].include?(step["do"])
         @limiter = @limiter.with_key(key)
       else
         @key = { key: key }
@@ -259,6 +259,17 @@ class VectorsTest < Minitest::Test
       JSON.generate(statistics.to_h do |name, value|
         name.end_with?("_time") ? ["#{name}_us", micros(value)] : [name, value]
       end)
+    end
+
+    def do_history(_step)
+      history = @limiter.history
+      @test.assert_equal [60, 48], [history.minutes.size, history.hours.size]
+      JSON.generate(history.to_h.transform_values { |entries| recorded(entries) })
+    end
+
+    def recorded(entries)
+      fields = entries.map(&:to_h).reject { |entry| entry.values.drop(1).sum.zero? }
+      fields.map { |entry| { start_us: micros(entry[:start]) }.merge(entry.except(:start)) }
     end
 
     def do_peek(step)

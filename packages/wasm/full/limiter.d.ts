@@ -36,7 +36,7 @@ export interface Permit extends small.Permit {
 
 /**
  * A limiter: a name and a policy. Every method throws `InvalidError` for an invalid argument, without changing
- * anything. A keyed limiter needs a `key` for each call but `stats`. `S` is the additional result type of `withinLimit`
+ * anything. A keyed limiter needs a `key` for each call but `stats` and `history`. `S` is the additional result type of `withinLimit`
  * for a refused call: `never`, or `Skipped`.
  */
 export interface Limiter<S = never> extends small.Limiter<S> {

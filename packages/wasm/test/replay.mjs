@@ -94,6 +94,9 @@ function steps({ pg, clock }, testCase, name) {
       case "statistics":
         answer = asCounts(limiter.stats());
         break;
+      case "history":
+        answer = asHistory(limiter.history());
+        break;
       case "pause":
       case "block":
       case "mode":
@@ -277,6 +280,7 @@ function attempt(limiter, step, key, permits) {
     correct: () => limiter.correct(permits.get(step.permit) ?? step.permit, step.actual, { key }),
     enter: () => enter(limiter, step, key),
     statistics: () => limiter.stats({ key }),
+    history: () => limiter.history({ key }),
     ready: () => limiter.ready(step.count, { key }),
     inspect: () => limiter.inspect({ offset: step.offset, count: step.count, key }),
     queue: () => limiter.queue({ offset: step.offset, count: step.count, key }),
@@ -443,6 +447,16 @@ function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
     ...(Object.keys(refusedBy).length > 0 && { refused_by: refusedBy }),
     ...(waited > 0 && { waits: waits.slice(0, waits.findLastIndex((count) => count > 0) + 1) }),
   });
+}
+
+function asHistory({ minutes, hours }) {
+  if (minutes.length !== 60 || hours.length !== 48)
+    throw new Error(`${minutes.length} ${hours.length}`);
+  const entries = (list) =>
+    list
+      .filter(({ start: _, ...counts }) => Object.values(counts).some((count) => count > 0))
+      .map(({ start, ...counts }) => ({ start_us: start * 1e6, ...counts }));
+  return JSON.stringify({ minutes: entries(minutes), hours: entries(hours) });
 }
 
 function numbers(decision) {

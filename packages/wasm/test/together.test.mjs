@@ -165,6 +165,7 @@ test("what is of one name is not of several", () => {
   const both = pg.together([pg.window("a", 5, 60), pg.points("b", 5, 60)]);
   const calls = {
     statistics: () => both.stats(),
+    history: () => both.history(),
     reset: () => both.reset(),
     pause: () => both.pause({ forMs: 1000 }),
     resume: () => both.resume(),

@@ -130,6 +130,7 @@ login.override({ mode: "enforce", expiresInMs: 5 }).mode satisfies "enforce" | "
 login.restore({ mode: true });
 login.stats().shadowRefused satisfies number;
 erp.stats().immediate satisfies number;
+erp.history().hours[0]?.start satisfies number | undefined;
 erp.peek().degraded satisfies false;
 permit.degraded satisfies false;
 pg.limiters()[0]?.limits[0]?.kind satisfies string | undefined;

@@ -6,6 +6,7 @@ use crate::base::micros::Micros;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::extension::Extension;
+use crate::model::history::History;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit::Settlement;
 use crate::model::request::{Request, Wait};
@@ -354,6 +355,31 @@ impl Limiter {
     pub fn statistics(&self) -> Result<Statistics> {
         match self.run(Operation::Statistics, SignalHandling::Ignore)? {
             Answer::Statistics(statistics) => Ok(*statistics),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Returns what was counted in each of the last 60 minutes and 48 hours by all processes, for charts.
+    ///
+    /// On Redis it contains what this process has counted, and what others had to send, as [`statistics`](Self::statistics).
+    ///
+    /// `Invalid`, argument `statistics`, for a limiter that keeps none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
+    /// api.acquire(Request::cost(5))?;
+    /// let history = api.history()?;
+    /// assert_eq!((history.minutes.len(), history.hours.len()), (60, 48));
+    /// assert_eq!((history.hours[47].granted, history.hours[47].units), (1, 5));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn history(&self) -> Result<History> {
+        match self.run(Operation::History, SignalHandling::Ignore)? {
+            Answer::History(history) => Ok(*history),
             other => Err(unexpected(&other)),
         }
     }

@@ -11,11 +11,13 @@ use once_cell::race::OnceBox;
 use super::StateLocation;
 use super::{Inner, Limiter};
 use crate::base::error::{Error, Result};
+use crate::engine::counters::Counters;
+use crate::engine::plain::Plain;
 use crate::engine::state::State;
+use crate::model::limit::Limit;
 use crate::model::operation::Operation;
 #[cfg(feature = "redis")]
 use crate::model::policy::Policy;
-use crate::model::statistics::Statistics;
 use crate::store::memory::{OfAllKeys, StateName};
 #[cfg(feature = "redis")]
 use crate::store::redis::{Keys, PARTS, Redis, Roles, Tally};
@@ -116,11 +118,11 @@ impl Limiter {
 
     /// Returns an error for an operation on a keyed limiter without the key, or with one where all keys are meant.
     pub(super) fn check_key(&self, operation: &Operation<'_>) -> Result<()> {
-        let is_of_all = matches!(operation, Operation::Statistics);
+        let is_of_all = matches!(operation, Operation::Statistics | Operation::History);
         match (&self.inner.keys, &self.inner.key) {
             (Some(_), None) if !is_of_all => Err(self.key_is_missing()),
             (Some(_), Some(_)) if is_of_all => {
-                let message = format!("statistics are of all keys; leave it out: name={}", self.name());
+                let message = format!("statistics and history are of all keys; leave it out: name={}", self.name());
                 Err(Error::invalid("key", message))
             }
             _ => Ok(()),
@@ -141,18 +143,31 @@ impl Limiter {
         result
     }
 
+    /// Takes the cost of a plain call of a limiter with a key in memory; `None` when the whole engine must decide.
+    pub(super) fn acquire_plain_of_key(&self, limit: &Limit, now: u64, units: u64) -> Result<Option<Plain>> {
+        let tags = self.policy().tag_list();
+        let plain = self.cell(now)?.lock(State::default).acquire_plain(limit, tags, now, units, false);
+        if let Some(plain) = &plain
+            && self.has_statistics()
+            && let Some(all) = self.all_keys_in_memory()
+        {
+            all.count_call(plain.at(), (!plain.is_granted()).then(|| limit.label()), units);
+        }
+        Ok(plain)
+    }
+
     /// Takes the counters out of a state in memory that does not keep those of this limiter: with a key they belong to all
     /// keys, and without statistics nothing counts.
     #[inline]
-    pub(super) fn set_counters_aside(&self, state: &mut State) -> Option<Statistics> {
-        (self.is_keyed() || !self.has_statistics()).then(|| mem::take(&mut state.statistics))
+    pub(super) fn set_counters_aside(&self, state: &mut State) -> Option<Counters> {
+        (self.is_keyed() || !self.has_statistics()).then(|| mem::take(&mut state.counters))
     }
 
     /// Puts them back, and adds what was counted since to the statistics of all keys.
     #[inline]
-    pub(super) fn count_elsewhere(&self, state: &mut State, before: Option<Statistics>) {
+    pub(super) fn count_elsewhere(&self, state: &mut State, before: Option<Counters>) {
         let Some(before) = before else { return };
-        let counted = mem::replace(&mut state.statistics, before);
+        let counted = mem::replace(&mut state.counters, before);
         if let Some(all) = self.inner.keys.as_ref().and_then(|keys| keys.in_memory.get())
             && self.has_statistics()
         {

@@ -129,7 +129,7 @@ impl Limiter {
         let now = plain.now();
         let decided = cell.lock(State::default).acquire_plain(&plain.limit, &plain.tags, now, units, false)?;
         if plain.has_statistics {
-            all.count_call((!decided.is_granted()).then(|| plain.limit.label()), units);
+            all.count_call(decided.at(), (!decided.is_granted()).then(|| plain.limit.label()), units);
         }
         Some((decided, &plain.limit))
     }

@@ -27,6 +27,7 @@ use crate::model::budget::UpstreamReport;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::extension::Extension;
+use crate::model::history::{History, RecentSums};
 use crate::model::limit::Limit;
 #[cfg(feature = "redis")]
 use crate::model::limiter_info::LimiterInfo;
@@ -151,7 +152,8 @@ impl Limiter {
             Operation::Renew { permit } => self.prepare_renew(permit),
             Operation::Cancel { id, gave_up } => self.prepare_cancel(id, gave_up),
             Operation::Ready { count, host } => self.prepare_ready(count, host),
-            Operation::Statistics => self.prepare_statistics(),
+            Operation::Statistics => self.prepare_statistics(false),
+            Operation::History => self.prepare_statistics(true),
             Operation::ApplyReport { report } => self.prepare_report(&report),
             Operation::Admin { command } => self.prepare_admin(&command),
             Operation::Inspect { page } => self.prepare_inspect(page),
@@ -171,13 +173,14 @@ impl Limiter {
             _ if needs_id => with_id(&permit::new_id()?),
             StateLocation::Memory { .. } => {
                 let now = self.now();
+                // A limiter of a key comes here with plain calls too.
+                if let (Some(limit), Charge::All(units), false, true) =
+                    (policy.plain(), charge, has_limits, self.is_keyed())
+                    && let Some(plain) = self.acquire_plain_of_key(limit, now, units)?
+                {
+                    return Ok(decided(plain.decision(limit)));
+                }
                 let decision = self.on_state(now, |state| {
-                    // A keyed limiter comes here with plain calls too.
-                    if let (Some(limit), Charge::All(units), false) = (policy.plain(), charge, has_limits)
-                        && let Some(plain) = state.acquire_plain(limit, policy.tag_list(), now, units, true)
-                    {
-                        return Ok(Some(plain.decision(limit)));
-                    }
                     let reply = state.acquire(policy, now, &charge, false)?;
                     let described = |reply| if has_limits { state.describe(policy, &charge, reply) } else { reply };
                     Ok(reply.map(|reply| described(reply).decision(policy, &charge, None)))
@@ -470,30 +473,43 @@ impl Limiter {
         }
     }
 
-    fn prepare_statistics(&self) -> Result<Prepared> {
-        let counted = |statistics| Ok(Prepared::Answered(Answer::Statistics(Box::new(statistics))));
+    fn prepare_statistics(&self, is_history: bool) -> Result<Prepared> {
         if !self.has_statistics() {
             let message = format!("the limiter keeps none; create it with statistics: name={}", self.name());
             return Err(Error::invalid("statistics", message));
         }
+        let now = self.now();
+        let answered = |answer| Ok(Prepared::Answered(answer));
+        let of_memory = |history: Option<History>, statistics: Option<Statistics>| {
+            answered(if is_history {
+                Answer::History(history.unwrap_or_else(|| RecentSums::default().shown(now)).into())
+            } else {
+                Answer::Statistics(statistics.unwrap_or_default().into())
+            })
+        };
         if self.is_keyed() && !self.policy().limits().is_empty() && self.policy().paused().is_none() {
             #[cfg(feature = "redis")]
             if self.inner.store.in_memory().is_none() {
                 let statistics = StatisticsOfKeys::new(self.name(), self.group(), self.server()?.tallies());
-                return Ok(Prepared::Call(Call::statistics_of_keys(statistics)));
+                let read = if is_history { statistics.history_at(Micros(now)) } else { statistics };
+                return Ok(Prepared::Call(Call::statistics_of_keys(read)));
             }
-            return counted(self.all_keys_in_memory().map(|all| all.statistics()).unwrap_or_default());
+            let all = self.all_keys_in_memory();
+            return of_memory(all.map(|all| all.history(now)), all.map(|all| all.statistics()));
         }
         match &self.inner.location {
-            StateLocation::Stateless => counted(Statistics::default()),
+            StateLocation::Stateless => of_memory(None, None),
             StateLocation::Memory { store, name, cell } => {
                 let cell = cell.get().cloned().or_else(|| store.find(name));
-                counted(cell.map_or_else(Statistics::default, |cell| cell.lock(State::default).statistics(self.now())))
+                let mut state = cell.as_ref().map(|cell| cell.lock(State::default));
+                let history = state.as_ref().map(|state| state.counters.history(now));
+                of_memory(history, state.as_mut().map(|state| state.statistics(now)))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
                 let reports = store.tallies().all(Some(keys.slot()));
-                Ok(Prepared::Call(Call::statistics(keys, self.test_time()).with_reports(reports)))
+                let read = if is_history { Call::history } else { Call::statistics };
+                Ok(Prepared::Call(read(keys, self.test_time()).with_reports(reports)))
             }
         }
     }

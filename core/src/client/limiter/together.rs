@@ -8,6 +8,7 @@ use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
 use crate::client::prepared::Prepared;
 use crate::client::store::Store;
+use crate::engine::counters::Counters;
 use crate::engine::reply::Reply;
 use crate::engine::state::State;
 use crate::engine::together::{self, Member, Part, Parts};
@@ -19,7 +20,6 @@ use crate::model::operation::Operation;
 use crate::model::permit::{MAX_TOGETHER, new_id};
 use crate::model::policy::Policy;
 use crate::model::request::{Request, Wait, check_id};
-use crate::model::statistics::Statistics;
 #[cfg(feature = "redis")]
 use crate::store::redis::{Call, Keys, Listed};
 
@@ -137,6 +137,7 @@ impl Limiter {
             }
             Operation::Ready { .. } => Err(of_one("ready")),
             Operation::Statistics => Err(of_one("statistics")),
+            Operation::History => Err(of_one("history")),
             Operation::ApplyReport { .. } => Err(of_one("learn")),
             Operation::Admin { command } => Err(of_one(command.verb())),
             Operation::Inspect { .. } => Err(of_one("inspect")),
@@ -302,7 +303,7 @@ impl Limiter {
                 });
             }
         }
-        let before: Vec<Option<Statistics>> =
+        let before: Vec<Option<Counters>> =
             members.iter_mut().map(|member| limiters[member.place].set_counters_aside(member.state)).collect();
         let mut result = run(&mut members);
         if let (Ok(replies), true) = (&mut result, parts.describes) {

@@ -47,13 +47,13 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
           taken[i] = limit.kind == 'w' and max(min(own_units[i], 2 * limit.a - limit.new_level), 0)
         end
       end
-      add_statistic('granted', 1)
-      add_statistic('units', units - 1)
+      add_statistic('g', 1)
+      add_statistic('u', units - 1)
       append_to_logs(taken)
       write_state(ctx.longest_reset)
     else
       if wait > 0 then
-        add_statistic(status == 6 and 'shadow_refused' or 'refused', 1, status == 0 and index)
+        add_statistic(status == 6 and 'shadow_refused' or 'r', 1, index)
       end
       if wait > 0 and in_mode and count_refusal(index) then
         write_overrides()

@@ -98,15 +98,14 @@ impl State {
 
     fn count_grant(&mut self, policy: &Policy, evaluation: &Evaluation, now: u64, skew: u64, charge: &Charge) {
         self.settle(policy, &evaluation.levels, now, skew);
-        self.statistics.granted += 1;
-        self.statistics.charge(charge.most().cast_signed());
+        self.counters.grant(now, charge.most());
     }
 
     pub(crate) fn statistics(&mut self, server: u64) -> Statistics {
         let now = self.clock(server).0;
         let leases = self.leases().map_or(0, |leases| leases.live(now));
         let tickets = self.queue.as_ref().map_or(0, |queue| queue.len());
-        Statistics { leases, tickets, ..self.statistics.clone().shown() }
+        Statistics { leases, tickets, ..self.counters.statistics() }
     }
 }
 

@@ -179,7 +179,7 @@ if verb == 'acquire' then
         remove_ticket(ticket)
         advance_queue()
       end
-      add_statistic(status == 6 and 'shadow_refused' or 'refused', 1, status == 0 and index)
+      add_statistic(status == 6 and 'shadow_refused' or 'r', 1, index)
       if in_mode and count_refusal(index) or ctx.queue_changed then
         write_queue_summary()
       else
@@ -292,8 +292,8 @@ if verb == 'acquire' then
       call('PEXPIRE', leases_key, expiry(lifetime + LATE_RELEASE))
       call('PEXPIRE', records_key, expiry(max(lifetime + LATE_RELEASE, ctx.tickets > 0 and ctx.queued_until - now or 0)))
     end
-    add_statistic('granted', 1)
-    add_statistic('units', units - 1)
+    add_statistic('g', 1)
+    add_statistic('u', units - 1)
     append_to_logs(own_units)
     if ctx.tickets > 0 then
       adopt_levels()
@@ -304,7 +304,7 @@ if verb == 'acquire' then
         while bucket < 21 and wait >= 1000 * 2 ^ bucket do
           bucket = bucket + 1
         end
-        add_statistic('h' .. bucket, 1)
+        add_statistic('w', 1, bucket)
         add_statistic('wait', wait)
       end
       advance_queue()

@@ -298,7 +298,9 @@ impl Transaction<'_> {
             leases.set(entry.id, lease);
             (lease_and_ticket.lease, lease_and_ticket.fencing_token) = (concurrency.timeout, fencing_token);
             let reclaimed = leases.reclaim(now, max_removals);
-            self.state.statistics.reclaimed += reclaimed;
+            if reclaimed > 0 {
+                self.state.counters.others().reclaimed += reclaimed;
+            }
         }
         if let Some(time) = entry.permit {
             let permit = Permit { id: entry.id, granted_at: now, charged };
@@ -311,7 +313,7 @@ impl Transaction<'_> {
         if let Some(ticket) = ticket {
             self.remove_ticket(&ticket);
             lease_and_ticket.number = ticket.number;
-            self.state.statistics.wait(now - ticket.queued_at);
+            self.state.counters.wait(now, now - ticket.queued_at);
         }
         self.advance();
         self.keep_queue_summary();

@@ -114,7 +114,7 @@ if verb == 'extend' then
       call('ZADD', permits_key, to_text(deadline * 2), base .. ':' .. charge)
       call('ZREM', permits_key, permit)
       keep_extension(base, charge, deadline)
-      add_statistic('units', most)
+      add_statistic('u', most)
       append_to_logs(taken)
       adopt_levels()
       if ctx.tickets > 0 then

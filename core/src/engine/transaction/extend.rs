@@ -54,7 +54,7 @@ impl Transaction<'_> {
                 log.push(self.now, taken.of(i), evaluation.levels[i]);
             }
         }
-        self.state.statistics.charge(taken.most().cast_signed());
+        self.state.counters.charge(self.now, taken.most().cast_signed());
         self.state.settle(&self.policy, &evaluation.levels, self.now, self.skew);
         self.advance();
         self.keep_queue_summary();

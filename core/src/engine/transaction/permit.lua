@@ -79,7 +79,7 @@ if verb == 'statistics' then
     local counts = attempt('HGETALL', KEYS[2])
     local leases = KEYS[key_count + 4]
     local live = ctx.lease_limit and ctx.lease_limit.live or leases and call('ZCOUNT', leases, format('(%.0f', now), '+inf')
-    return {live or 0, ctx.tickets, counts.err and {} or counts}
+    return {live or 0, ctx.tickets, counts.err and {} or counts, now}
   end
 end
 
@@ -156,7 +156,7 @@ if verb == 'cancel' then
     end
     local gave_up = ARGV[verb_at + 4]
     if gave_up == '1' or gave_up == 'here' and ticket and not ticket.is_suspended then
-      add_statistic('refused', 1)
+      add_statistic('r', 1)
     end
     advance_queue()
     if ctx.queue_changed then

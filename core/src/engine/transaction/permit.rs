@@ -40,10 +40,12 @@ impl Transaction<'_> {
         // An id may be old, invented or released before: only a known lease counts, and it is known once.
         let counts = lease.is_some();
         if counts {
-            self.state.statistics.held_time.0 += now.saturating_sub(permit.granted_at);
+            self.state.counters.others().held_time.0 += now.saturating_sub(permit.granted_at);
         }
         if late || lease.is_some() && !live {
-            self.state.statistics.overages += u64::from(counts);
+            if counts {
+                self.state.counters.others().overages += 1;
+            }
             return Settlement::Late;
         }
         if !live {
@@ -90,7 +92,7 @@ impl Transaction<'_> {
             self.remove_ticket(ticket);
         }
         if gave_up {
-            self.state.statistics.refuse(None);
+            self.state.counters.refuse(self.now, None);
         }
         self.advance();
         if self.queue_changed {
@@ -119,9 +121,9 @@ impl Transaction<'_> {
             }
         }
         self.state.permits.keep(key, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
-        self.state.statistics.corrections += 1;
+        self.state.counters.others().corrections += 1;
         let change = actual.most().cast_signed() - charged.most().cast_signed();
-        self.state.statistics.charge(change);
+        self.state.counters.charge(now, change);
         self.state.settle(&self.policy, &evaluation.levels, now, self.skew);
         Settlement::Settled
     }

@@ -48,7 +48,7 @@ impl Transaction<'_> {
                 return Some(ticket);
             }
             self.remove_ticket(&ticket);
-            self.state.statistics.lapsed += 1;
+            self.state.counters.others().lapsed += 1;
         }
     }
 

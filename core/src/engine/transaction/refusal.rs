@@ -51,9 +51,9 @@ impl State {
         would_refuse: bool,
     ) -> bool {
         if would_refuse {
-            self.statistics.shadow_refused += 1;
+            self.counters.others().shadow_refused += 1;
         } else {
-            self.statistics.refuse(own.limits().get(evaluation.index).map(Limit::label));
+            self.counters.refuse(now, own.limits().get(evaluation.index).map(Limit::label));
         }
         let Some(rule) = own.block_after().filter(|_| charge.most() > 0 && evaluation.index < own.limits().len())
         else {

@@ -124,7 +124,7 @@ if verb == 'learn' or verb == 'correct' then
         end
       end
       add_statistic('corrections', 1)
-      add_statistic('units', change)
+      add_statistic('u', change)
       adopt_levels()
     end
     if pause ~= '' or has_report then

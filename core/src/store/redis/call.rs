@@ -5,7 +5,7 @@ use std::{fmt, mem};
 
 use super::command::Command;
 use super::config::Address;
-use super::counted;
+use super::counted::Counted;
 use super::inspection::inspection;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
@@ -109,6 +109,7 @@ pub(super) enum Expects {
     Ready,
     Report(Report),
     Statistics,
+    History,
     StatisticsOfKeys(Box<StatisticsOfKeys>),
     Reset,
     /// A page of the list of a tag; the names begin with this.
@@ -293,6 +294,10 @@ impl Call {
 
     pub(crate) fn statistics(keys: &Keys, at: Option<Micros>) -> Self {
         Self::new(keys, invocation(&keys.all(), b"statistics", NOTHING, at, &[""]), Expects::Statistics)
+    }
+
+    pub(crate) fn history(keys: &Keys, at: Option<Micros>) -> Self {
+        Self { expects: Expects::History, ..Self::statistics(keys, at) }
     }
 
     /// Creates the next call for the statistics of all keys of a keyed limiter.
@@ -522,7 +527,7 @@ impl Call {
                 (Expects::StatisticsOfKeys(statistics), Value::Array(items)) => {
                     return Step::Done(match statistics.add(items) {
                         Added::Further(statistics) => CallOutcome::Further(Self::statistics_of_keys(statistics)),
-                        Added::All(statistics) => CallOutcome::Answered(Ok(Answer::Statistics(Box::new(statistics)))),
+                        Added::All(answer) => CallOutcome::Answered(Ok(answer)),
                     });
                 }
                 (Expects::Page(found), Value::Array(items)) => {
@@ -593,12 +598,18 @@ impl Call {
             }
             (Expects::Renewal, Value::Array(items)) => renewal(items).map(Answer::Renewal),
             (Expects::Ready, Value::Array(items)) => ready_calls(items).map(Answer::Ready),
-            (Expects::Statistics, Value::Array(items)) => {
-                let [Value::Integer(leases), Value::Integer(tickets), Value::Array(fields)] = items.as_slice() else {
+            (Expects::Statistics | Expects::History, Value::Array(items)) => {
+                let [Value::Integer(leases), Value::Integer(tickets), Value::Array(fields), Value::Integer(now)] =
+                    items.as_slice()
+                else {
                     return Err(garbled());
                 };
-                let [leases, tickets] = [leases, tickets].map(|count| u64::try_from(*count).unwrap_or(0));
-                Ok(Answer::Statistics(Box::new(Statistics { leases, tickets, ..counted::statistics(fields) })))
+                let [leases, tickets, now] = [leases, tickets, now].map(|number| u64::try_from(*number).unwrap_or(0));
+                let Counted { statistics, recent } = Counted::read(fields);
+                if matches!(self.expects, Expects::History) {
+                    return Ok(Answer::History(Box::new(recent.shown(now))));
+                }
+                Ok(Answer::Statistics(Box::new(Statistics { leases, tickets, ..statistics })))
             }
             (Expects::List(prefix), Value::Array(items)) => page(items, prefix).map(Answer::List),
             (Expects::RuntimeState, Value::Array(items)) => {

@@ -164,10 +164,10 @@ impl Keys {
         self.roles.plain.is_some() && self.tally.as_ref().is_some_and(|tally| tally.counts_here())
     }
 
-    /// Counts the decision on a plain call of so many units, which the limit with a tag refused or none.
-    pub(super) fn count(&self, refused_by: Option<&str>, units: u64) {
+    /// Counts the decision on a plain call of so many units at a time, which the limit with a tag refused or none.
+    pub(super) fn count(&self, at: Micros, refused_by: Option<&str>, units: u64) {
         if let Some(tally) = &self.tally {
-            tally.count(refused_by, units);
+            tally.count(at, refused_by, units);
         }
     }
 

@@ -258,7 +258,7 @@ impl PlainCall {
         }
         let label = decision.label.as_ref().filter(|_| !decision.allowed());
         let refused_by = label.and_then(|label| self.policy.limits().iter().position(|limit| limit.label() == label));
-        self.keys.count(refused_by.map(|i| self.policy.tag(i)), self.charge.most());
+        self.keys.count(decision.at, refused_by.map(|i| self.policy.tag(i)), self.charge.most());
         Ok(Some(decision))
     }
 }

@@ -1,17 +1,20 @@
-//! `StatisticsOfKeys`: the statistics of a keyed limiter, which are stored once for each hash tag of its keys.
+//! `StatisticsOfKeys`: the statistics and the history of a keyed limiter, which are stored once for each hash tag of its keys.
 
 use std::sync::Arc;
 
-use super::counted::statistics;
+use super::counted::Counted;
 use super::keys::statistics_of_all_keys;
 use super::tally::Tallies;
 use super::wire::{Value, command};
-use crate::model::statistics::Statistics;
+use crate::base::micros::Micros;
+use crate::model::operation::Answer;
 
 /// What was read so far, and the slots and keys that are still to be read.
 #[derive(Clone, Debug)]
 pub(crate) struct StatisticsOfKeys {
-    total: Statistics,
+    total: Counted,
+    /// The time at which the history is read; `None` reads the statistics.
+    history_at: Option<Micros>,
     /// The next one last; never empty.
     rest: Vec<(u16, String)>,
     /// What this process has counted belongs to them.
@@ -21,12 +24,18 @@ pub(crate) struct StatisticsOfKeys {
 /// The result of one reply.
 pub(super) enum Added {
     Further(StatisticsOfKeys),
-    All(Statistics),
+    All(Answer),
 }
 
 impl StatisticsOfKeys {
     pub(crate) fn new(name: &str, group: Option<&str>, tallies: &Arc<Tallies>) -> Self {
-        Self { total: Statistics::default(), rest: statistics_of_all_keys(name, group), tallies: tallies.clone() }
+        let rest = statistics_of_all_keys(name, group);
+        Self { total: Counted::default(), history_at: None, rest, tallies: tallies.clone() }
+    }
+
+    /// Reads the history at this time instead.
+    pub(crate) fn history_at(self, now: Micros) -> Self {
+        Self { history_at: Some(now), ..self }
     }
 
     pub(super) fn tallies(&self) -> Arc<Tallies> {
@@ -45,7 +54,14 @@ impl StatisticsOfKeys {
     pub(super) fn add(&self, items: &[Value]) -> Added {
         let mut further = self.clone();
         further.rest.pop();
-        further.total.add(&statistics(items));
-        if further.rest.is_empty() { Added::All(further.total) } else { Added::Further(further) }
+        further.total.add(&Counted::read(items));
+        if !further.rest.is_empty() {
+            return Added::Further(further);
+        }
+        let Counted { statistics, recent } = further.total;
+        Added::All(match further.history_at {
+            Some(now) => Answer::History(recent.shown(now.0).into()),
+            None => Answer::Statistics(statistics.into()),
+        })
     }
 }

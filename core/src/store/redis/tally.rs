@@ -11,6 +11,8 @@ use std::{fmt, mem};
 
 use super::wire::{header, word};
 use crate::base::clock::monotonic;
+use crate::base::micros::Micros;
+use crate::model::history::RecentSums;
 use crate::store::fork_safe::{ForkSafe, pid};
 
 /// How long counts stay in the process while it makes calls.
@@ -38,13 +40,21 @@ pub(crate) struct Tally {
 struct Counts {
     /// The process that counted: a fork inherits what its parent sends.
     pid: u32,
-    granted: u64,
-    /// By the tag of the limit that refused.
-    refused: Vec<(Box<str>, u64)>,
-    units: u64,
+    /// The last is the current one.
+    minutes: Vec<CountsOfMinute>,
     /// For how long released leases were held.
     held: u64,
     used_at: Option<Instant>,
+}
+
+/// The counts of decisions in one minute of the store's clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct CountsOfMinute {
+    minute: u64,
+    granted: u64,
+    units: u64,
+    /// By the tag of the limit that refused.
+    refused: Vec<(Box<str>, u64)>,
 }
 
 /// The tallies of a store that have counts.
@@ -82,9 +92,10 @@ impl Tally {
         counts.used_at.replace(now).is_some_and(|before| now.duration_since(before) < PERIOD)
     }
 
-    /// Counts a decision on so many units, which the limit with a tag refused or none.
-    pub(super) fn count(self: &Arc<Self>, refused_by: Option<&str>, units: u64) {
+    /// Counts a decision on so many units at a time, which the limit with a tag refused or none.
+    pub(super) fn count(self: &Arc<Self>, at: Micros, refused_by: Option<&str>, units: u64) {
         self.change(|counts| {
+            let counts = counts.of_minute(RecentSums::minute_at(at.0));
             if let Some(tag) = refused_by {
                 counts.refuse(tag, 1);
             } else {
@@ -103,11 +114,12 @@ impl Tally {
 
     fn add(self: &Arc<Self>, more: &Counts) {
         self.change(|counts| {
-            counts.granted += more.granted;
-            counts.units += more.units;
             counts.held += more.held;
-            for (tag, refused) in &more.refused {
-                counts.refuse(tag, *refused);
+            for more in &more.minutes {
+                let counts = counts.of_minute(more.minute);
+                counts.granted += more.granted;
+                counts.units += more.units;
+                more.refused.iter().for_each(|(tag, refused)| counts.refuse(tag, *refused));
             }
         });
     }
@@ -133,7 +145,27 @@ impl Tally {
 
 impl Counts {
     fn is_empty(&self) -> bool {
-        self.granted == 0 && self.refused.is_empty() && self.held == 0
+        self.minutes.is_empty() && self.held == 0
+    }
+
+    fn of_minute(&mut self, minute: u64) -> &mut CountsOfMinute {
+        let at = self.minutes.iter().rposition(|counts| counts.minute == minute).unwrap_or_else(|| {
+            self.minutes.push(CountsOfMinute { minute, ..CountsOfMinute::default() });
+            self.minutes.len() - 1
+        });
+        &mut self.minutes[at]
+    }
+}
+
+impl CountsOfMinute {
+    /// Returns the fields of the statistics with their numbers, see `engine/register.lua`.
+    fn fields(&self) -> impl Iterator<Item = (String, i128)> {
+        let Self { minute, granted, units, refused } = self;
+        let granted = i128::from(*granted);
+        // Units are stored as what exceeds one for each grant.
+        let sums = [(format!("g{minute}"), granted), (format!("u{minute}"), i128::from(*units) - granted)];
+        let refused = refused.iter().map(move |(tag, count)| (format!("r{minute}:{tag}"), i128::from(*count)));
+        sums.into_iter().chain(refused)
     }
 
     fn refuse(&mut self, tag: &str, count: u64) {
@@ -245,12 +277,8 @@ impl Report {
 
     /// Returns the command that adds the counts to the statistics.
     pub(super) fn command(&self) -> Vec<u8> {
-        let Counts { granted, refused, units, held, .. } = &self.counts;
-        // Units are stored as what exceeds one for each grant.
-        let excess = i128::from(*units) - i128::from(*granted);
-        let counts = [("granted", i128::from(*granted)), ("units", excess), ("held", i128::from(*held))];
-        let mut fields: Vec<_> = counts.map(|(field, number)| (field.to_owned(), number)).into();
-        fields.extend(refused.iter().map(|(tag, count)| (format!("r:{tag}"), i128::from(*count))));
+        let mut fields: Vec<_> = self.counts.minutes.iter().flat_map(CountsOfMinute::fields).collect();
+        fields.push(("held".to_owned(), i128::from(self.counts.held)));
         fields.retain(|(_, number)| *number != 0);
         let mut bytes = Vec::with_capacity(SCRIPT.len() + self.tally.key.len() + 160);
         header(&mut bytes, 5 + 2 * fields.len());
@@ -288,9 +316,13 @@ impl Drop for Report {
 mod tests {
     use super::*;
 
+    const NOW: Micros = Micros(1_700_000_000_000_000);
+
     fn counted(reports: &[Report]) -> Vec<(u64, u64, u64)> {
-        let refused = |counts: &Counts| counts.refused.iter().map(|(_, count)| count).sum();
-        reports.iter().map(|Report { counts, .. }| (counts.granted, refused(counts), counts.units)).collect()
+        let of_minute = |CountsOfMinute { granted, units, refused, .. }: &CountsOfMinute| {
+            (*granted, refused.iter().map(|(_, count)| count).sum(), *units)
+        };
+        reports.iter().flat_map(|report| report.counts.minutes.iter().map(of_minute)).collect()
     }
 
     fn tally(slot: u16, all: &Arc<Tallies>) -> Arc<Tally> {
@@ -301,15 +333,16 @@ mod tests {
     fn counts_that_did_not_arrive_are_sent_again_and_others_are_not() {
         let all = Arc::default();
         let tally = tally(1, &all);
-        tally.count(None, 5);
-        tally.count(Some("w"), 7);
+        tally.count(NOW, None, 5);
+        tally.count(NOW, Some("w"), 7);
         assert!(all.due(1).is_empty(), "a second has not passed");
         let reports = all.all(None);
         assert_eq!(counted(&reports), [(1, 1, 5)]);
-        tally.count(None, 2);
+        tally.count(NOW, None, 2);
+        tally.count(Micros(NOW.0 + 60_000_000), None, 3);
         drop(reports);
         let mut reports = all.all(None);
-        assert_eq!(counted(&reports), [(2, 1, 7)]);
+        assert_eq!(counted(&reports), [(2, 1, 7), (1, 0, 3)]);
         reports[0].is_sent();
         drop(reports);
         assert!(all.all(None).is_empty());
@@ -319,12 +352,12 @@ mod tests {
     fn a_fork_does_not_send_what_its_parent_has_counted() {
         let all: Arc<Tallies> = Arc::default();
         let tally = tally(1, &all);
-        tally.count(None, 5);
+        tally.count(NOW, None, 5);
         // As in a child: what the parent left has another process id.
         tally.counts.lock(Counts::default).pid = u32::MAX;
         all.waiting.lock(Waiting::default).pid = u32::MAX;
         assert!(all.all(None).is_empty());
-        tally.count(Some("w"), 1);
+        tally.count(NOW, Some("w"), 1);
         assert_eq!(counted(&all.all(None)), [(0, 1, 0)]);
     }
 
@@ -332,8 +365,8 @@ mod tests {
     fn in_a_cluster_a_call_takes_along_what_belongs_to_its_slot() {
         let all = Arc::default();
         let (one, other) = (tally(1, &all), tally(2, &all));
-        one.count(None, 1);
-        other.count(None, 2);
+        one.count(NOW, None, 1);
+        other.count(NOW, None, 2);
         Report::new(tally(3, &all)).was_moved();
         assert_eq!(counted(&all.all(Some(2))), [(1, 0, 2)]);
         assert_eq!(all.all(None).len(), 2, "also those that were dropped");
@@ -344,7 +377,7 @@ mod tests {
         let all = Arc::default();
         let tallies: Vec<_> = (0..200).map(|slot| tally(slot, &all)).collect();
         for tally in &tallies {
-            tally.count(None, 1);
+            tally.count(NOW, None, 1);
         }
         all.waiting.lock(Waiting::default).sent_at = None;
         let mut taken = 0;

@@ -172,13 +172,13 @@ pub const FAST_PATH: &[Mutant] = &[
         "        state = state .. format(':%.0f:%.0f:%.0f:', tickets, queued_until, now) .. queued\n",
         "",
     ),
-    ("statistics: grants are not counted", "      add_statistic('granted', 1)\n", ""),
-    ("statistics: units are not counted", "      add_statistic('units', units - 1)\n", ""),
-    ("statistics: refusals are not counted", "        add_statistic('refused', 1, index)\n", ""),
+    ("statistics: grants are not counted", "      add_statistic('g', 1)\n", ""),
+    ("statistics: units are not counted", "      add_statistic('u', units - 1)\n", ""),
+    ("statistics: refusals are not counted", "        add_statistic('r', 1, index)\n", ""),
     (
         "statistics: refusals are not counted by label",
-        "        add_statistic('refused', 1, index)\n",
-        "        add_statistic('refused', 1)\n",
+        "        add_statistic('r', 1, index)\n",
+        "        add_statistic('r', 1)\n",
     ),
     (
         "statistics: grants are counted as refusals",

@@ -18,6 +18,7 @@ mod queue;
 mod quota;
 mod ready;
 mod refusal;
+mod register;
 mod state;
 pub mod together;
 mod upstream;
@@ -40,8 +41,9 @@ macro_rules! lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 27] = [
+pub const FILES: [Lua; 28] = [
     lua!("engine/one_limiter.lua", &[]),
+    lua!("engine/register.lua", register::REGISTER),
     lua!("limits/bucket.lua", arithmetic::BUCKET),
     lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
     lua!("limits/leaky.lua", arithmetic::LEAKY),

@@ -67,7 +67,7 @@ pub const UPSTREAM: &[Mutant] = &[
         "1",
     ),
     ("statistics: corrections are not counted", "add_statistic('corrections', 1)", ""),
-    ("statistics: corrections do not change the units", "add_statistic('units', change)", ""),
+    ("statistics: corrections do not change the units", "add_statistic('u', change)", ""),
     (
         "correct: no waiter is woken",
         "local lifetime = ctx.longest_reset\n      advance_queue()",
@@ -181,8 +181,8 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     (
         "correct: waiters are woken by the levels before the correction",
-        "      add_statistic('units', change)\n      adopt_levels()",
-        "      add_statistic('units', change)",
+        "      add_statistic('u', change)\n      adopt_levels()",
+        "      add_statistic('u', change)",
     ),
     ("learn: a report is applied after a report of a later call", "reported_at < overrides.reported_at or", ""),
     (

@@ -5,6 +5,7 @@ mod damage;
 mod expiry;
 mod extensions;
 mod forms;
+mod history;
 mod inspections;
 mod keys;
 mod modes;
@@ -77,6 +78,8 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("inspections find which tickets are ready", inspections::suspended),
     ("inspections of damaged values are errors", inspections::damaged),
     ("a foreign value stops an extension", extensions::foreign),
+    ("the history stays small", history::size),
+    ("damaged history stops nothing", history::damaged),
 ];
 
 /// Each of these scenarios takes up to a second.

@@ -143,9 +143,9 @@ module Paddlegate
     #   both.within_limit { call }
     #
     # Each keeps its own name, state, statistics and overrides. The methods of one name raise
-    # {InvalidError}: `stats`, `reset`, and those of {Live}. A call waits in the queue of the first
-    # limiter that refuses it; while another then holds it up, it keeps its position there and stops
-    # nobody behind it. A permit is for the same limiters in the same order.
+    # {InvalidError}: `stats`, `history`, `reset`, and those of {Live}. A call waits in the queue of
+    # the first limiter that refuses it; while another then holds it up, it keeps its position there
+    # and stops nobody behind it. A permit is for the same limiters in the same order.
     #
     # `wait_timeout` and `on_limit` are as for other factories. While the store cannot decide, the
     # strictest `on_unavailable` of the limiters applies, and `:local` refuses. In a cluster the

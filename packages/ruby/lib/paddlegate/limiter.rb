@@ -24,7 +24,7 @@ module Paddlegate
   # queue is first come, first served.
   #
   # `key` names the state that a call is of, for a keyed limiter (`keyed: true`), which needs it in
-  # every method but {#stats}: `allow?(key: "ann")` is `with_key("ann").allow?`.
+  # every method but {#stats} and {#history}: `allow?(key: "ann")` is `with_key("ann").allow?`.
   #
   # Every method may raise {InvalidError} (fix the call), {UnavailableError} (the store cannot
   # decide; see `on_unavailable` of {Factories}), {DataError} or {InternalError}.
@@ -318,6 +318,19 @@ module Paddlegate
       statistics = Statistics.of(memory)
       buffer.checkin
       statistics
+    end
+
+    # Returns what was counted in each of the last 60 minutes and 48 hours by all processes, for
+    # charts: a {History}. That of a keyed limiter is of all its keys.
+    #
+    #     api.history.minutes.each { |minute| puts "#{Time.at(minute.start)} #{minute.refused}" }
+    def history
+      buffer = CallBuffer.checkout
+      memory = FFI::MemoryPointer.new(History::SIZE)
+      buffer.check(@functions.history_get(@handle, memory, buffer.error))
+      history = History.of(memory)
+      buffer.checkin
+      history
     end
 
     # Returns the limits with the numbers that rule, a page of the leases and of the tickets, the

@@ -171,6 +171,7 @@ module Paddlegate
       renew: %i[pointer string pointer pointer],
       cancel: %i[pointer string int32 pointer pointer],
       stats: %i[pointer pointer pointer],
+      history_get: %i[pointer pointer pointer],
       inspect: %i[pointer size_t size_t pointer pointer pointer pointer],
       reset: %i[pointer pointer],
       pause: %i[pointer int64 int64 pointer pointer],

@@ -67,6 +67,12 @@ module Paddlegate
           limiter.stats
         end
 
+        # Returns what was counted in each of the last 60 minutes and 48 hours, a {History}, of all
+        # keys.
+        def history
+          limiter.history
+        end
+
         # Deletes the charged units, the locks, the queue and the metrics. A keyed limiter needs a
         # `key`, and the metrics, which are of all keys, stay.
         def reset(key: nil)

@@ -37,6 +37,11 @@ module Paddlegate
           EMPTY_STATISTICS
         end
 
+        # Returns a {History} without counts.
+        def history
+          History.none
+        end
+
         # Does nothing, since there is no state.
         def reset(**_ignored); end
       end

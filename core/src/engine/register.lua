@@ -1,0 +1,90 @@
+-- Keeps the limiter in the list of limiters, and its statistics, for as long as the call wants, and ends the minutes of its history
+-- that are over. One function with few locals of the chunk, because each makes creating it slower, which happens in every call.
+--
+-- The counts of a minute have fields of their own in the hash of statistics: "g29384756" grants, "u..." units beyond one for each
+-- grant, "r..." refusals, "r...:tag" those by a limit, and "w...:3" grants that waited. The first call of a later minute that
+-- registers its limiter adds them to the fields without a minute ("granted", "units", "refused", "r:tag", "h3") and to the text
+-- in "minutes", which has one entry for each, the newest first. Those that are older than an hour move into "hours". Twin of
+-- counters.rs.
+--
+-- REQUIRES: MAX_REMOVALS
+-- PROVIDES: register_limiter
+
+local function register_limiter(now)
+  local entry = ARGV[4 * ARGV[1] + 8]
+  if not entry or entry == '' then
+    return
+  end
+  local ttl, limiters = ARGV[4 * ARGV[1] + 7] + 0, KEYS[#KEYS]
+  local lifetime = math.ceil(ttl / 1000)
+  if type(redis.pcall('ZADD', limiters, string.format('%.0f', now + ttl), entry)) == 'number' then
+    local expired = redis.call('ZCOUNT', limiters, '-inf', string.format('%.0f', now))
+    if expired > 0 then
+      redis.call('ZREMRANGEBYRANK', limiters, 0, math.min(expired, MAX_REMOVALS) - 1)
+    end
+    -- Another process may want a longer time.
+    if redis.call('PTTL', limiters) < lifetime then
+      redis.call('PEXPIRE', limiters, lifetime)
+    end
+  end
+  local fields = redis.pcall('HGETALL', KEYS[2])
+  if fields.err then
+    return
+  end
+  local minute, sums, past, ended, minutes, hours = math.floor(now / 60000000), {}, {}, {}, '', ''
+  for i = 1, #fields, 2 do
+    local field, count = fields[i], fields[i + 1]
+    local letter, of, part = string.match(field, '^([gruw])(%d+):?(.*)$')
+    if field == 'minutes' then
+      minutes = count
+    elseif field == 'hours' then
+      hours = count
+    elseif letter and of - minute < 0 and tonumber(count) and redis.pcall('HDEL', KEYS[2], field) == 1 then
+      local whole = letter == 'g' and 'granted' or letter == 'u' and 'units' or letter == 'w' and 'h' .. part
+        or part == '' and 'refused' or 'r:' .. part
+      of = of + 0
+      if not past[of] then
+        past[of], ended[#ended + 1] = {g = 0, r = 0, w = 0, u = 0}, of
+      end
+      past[of][letter], sums[whole] = past[of][letter] + count, (sums[whole] or 0) + count
+    end
+  end
+  if #ended > 0 then
+    for field, count in pairs(sums) do
+      redis.pcall('HINCRBY', KEYS[2], field, string.format('%.0f', count))
+    end
+    local function entry(number, sum)
+      return string.format(';%.0f %.0f %.0f %.0f %.0f', number, sum.g, sum.r, sum.w, sum.u)
+    end
+    if #minutes + #hours > 16384 then
+      -- Another program has written them.
+      minutes, hours = '', ''
+    end
+    table.sort(ended)
+    for _, of in ipairs(ended) do
+      minutes = entry(of, past[of]) .. minutes
+    end
+    while true do
+      local rest, of, g, r, w, u = string.match(minutes, '^(.*);(%d+) (%d+) (%d+) (%d+) (-?%d+)$')
+      if not of or minute - of < 60 then
+        break
+      end
+      local hour, sum = math.floor(of / 60), {g = g, r = r, w = w, u = u}
+      local last, g2, r2, w2, u2, others = string.match(hours, '^;(%d+) (%d+) (%d+) (%d+) (-?%d+)(.*)$')
+      if last and last - hour == 0 then
+        sum, hours = {g = g + g2, r = r + r2, w = w + w2, u = u + u2}, others
+      end
+      minutes, hours = rest, entry(hour, sum) .. hours
+    end
+    while true do
+      local rest, of = string.match(hours, '^(.*);(%d+)[^;]*$')
+      if not of or math.floor(minute / 60) - of < 48 then
+        break
+      end
+      hours = rest
+    end
+    redis.pcall('HSET', KEYS[2], 'minutes', minutes, 'hours', hours)
+  end
+  -- Perhaps it lost all its fields for a moment, and its expiry with them.
+  redis.call('PEXPIRE', KEYS[2], lifetime)
+end
