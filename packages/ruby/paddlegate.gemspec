@@ -13,7 +13,8 @@ Gem::Specification.new do |spec|
   spec.required_ruby_version = ">= 3.0"
   # Made for one platform by `rake gem`, which puts the library beside the Ruby files.
   spec.platform = Gem::Platform.local
-  spec.files = Dir["lib/**/*.{rb,so,dylib}", "README.md", "LICENSE-*", "THIRD_PARTY_LICENSES.txt"]
+  spec.files = Dir["lib/**/*.{rb,erb,so,dylib}", "README.md", "LICENSE-*",
+                   "THIRD_PARTY_LICENSES.txt"]
   spec.require_paths = ["lib"]
   spec.metadata = { "rubygems_mfa_required" => "true" }
 

@@ -104,7 +104,7 @@ class SidekiqProcessTest < Minitest::Test
         require "sidekiq"
         require "paddlegate/sidekiq"
         Sidekiq.configure_client { |config| config.redis = #{options.inspect} }
-        print Paddlegate::Sidekiq.module_eval { const_get(:OwnRedis) }.url
+        print Paddlegate::Sidekiq.module_eval { const_get(:RedisUrl) }.of_sidekiq
       RUBY
       assert_equal url, found
     end

@@ -80,7 +80,7 @@ class SidekiqRescheduleTest < Minitest::Test
     before = Sidekiq::Limiter.config
     assert_predicate before, :frozen?
     {
-      redis: [nil, "redis://localhost", { host: "localhost" }, { url: "memory://", db: 3 }],
+      redis: [nil, "redis://localhost", { sentinels: [] }, { url: "memory://", db: 3 }],
       reschedule: [-1, 1.5, nil, "20"],
       backoff: [nil, 300]
     }.each do |option, values|

@@ -358,4 +358,57 @@ class SidekiqTest < Minitest::Test
       assert_equal [2, 1, 1], [limiter.held, limiter.immediate, limiter.waited]
     end
   end
+
+  def test_the_redis_by_the_options_of_a_client
+    {
+      { host: "redis.example" } => "redis://redis.example:6379/0",
+      { host: "::1", port: "7000", db: 3, ssl: true } => "rediss://[::1]:7000/3",
+      { "path" => "/tmp/redis.sock", "db" => 2 } => "unix:///tmp/redis.sock?db=2",
+      { url: "rediss://me:se%2Fcret@a:7000/1", db: 5 } => "rediss://me:se%2Fcret@a:7000/5",
+      { url: "redis://a", username: "me", password: "a b", size: 5 } => "redis://me:a%20b@a:6379/0",
+      { url: "redis://a:7000,b:7001/2", timeout: 2 } => "redis://a:7000,b:7001/2"
+    }.each do |options, url|
+      Sidekiq::Limiter.configure { |config| config.redis = options }
+      assert_equal url, Sidekiq::Limiter.config.send(:url_of, Sidekiq::Limiter.config.redis)
+    end
+    uri = URI.parse(Helper::URL)
+    Sidekiq::Limiter.configure { |config| config.redis = { host: uri.host, port: uri.port } }
+    assert_equal 1, Sidekiq::Limiter.concurrent(unique, 1).tap { |it| it.within_limit { 1 } }.held
+  end
+
+  def test_a_pool_gives_its_address
+    require "connection_pool"
+    require "redis"
+    pool = ConnectionPool.new(size: 1) { Redis.new(url: Helper::URL) }
+    Sidekiq::Limiter.configure { |config| config.redis = pool }
+    name = unique
+    Sidekiq::Limiter.window(name, 5, :minute).within_limit { 1 }
+    store = Paddlegate::Store.new(Helper::URL, timeout: 10)
+    assert_equal 4, store.window(name, 5, :minute).peek.remaining
+  end
+
+  def test_wrong_redis_options
+    [7, "redis://localhost", { sentinels: [] }, { ssl_params: {} }, { port: "x" }, { db: 1.5 },
+     { url: "memory://", db: 1 }, { url: "redis://a:7000,b:7001", db: 1 }].each do |options|
+      before = Sidekiq::Limiter.config
+      error = assert_raises(Paddlegate::InvalidError) do
+        Sidekiq::Limiter.configure { |config| config.redis = options }
+      end
+      assert_equal "redis", error.argument
+      assert_same before, Sidekiq::Limiter.config, "nothing has changed"
+    end
+  end
+
+  def test_all_verbs_are_on_the_limiter_behind
+    erp = Sidekiq::Limiter.window(unique, 5, :minute)
+    erp.limiter.override(limit: 2)
+    2.times { erp.within_limit { 1 } }
+    over_limit { erp.within_limit { 1 } }
+    assert_equal [2, 0], [erp.limiter.inspection.limits.first.taken, erp.limiter.peek.remaining]
+    assert erp.limiter.pause(60).in_use
+    assert_equal [2, 1], [erp.history.minutes.sum(&:granted), erp.history.hours.sum(&:refused)]
+    unlimited = Sidekiq::Limiter.unlimited
+    assert unlimited.limiter.try_acquire.allowed?
+    assert_equal [60, 0], [unlimited.history.minutes.size, unlimited.history.minutes.sum(&:granted)]
+  end
 end

@@ -8,8 +8,8 @@ module Paddlegate
   module Sidekiq
     autoload :Limiter, File.expand_path("sidekiq/limiter", __dir__)
     autoload :Middleware, File.expand_path("sidekiq/middleware", __dir__)
-    autoload :OwnRedis, File.expand_path("sidekiq/own_redis", __dir__)
-    private_constant :OwnRedis
+    autoload :RedisUrl, File.expand_path("sidekiq/redis_url", __dir__)
+    private_constant :RedisUrl
 
     # Installs both into Sidekiq, for a program that loads Sidekiq later. A `Sidekiq::Limiter` that
     # is there stays.

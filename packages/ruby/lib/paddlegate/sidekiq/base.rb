@@ -93,15 +93,18 @@ module Paddlegate
           "#<#{self.class} name=#{name.inspect} size=#{size.inspect}>"
         end
 
-        private
-
-        # Returns the limiter on the currently configured store.
+        # Returns the {Paddlegate::Limiter} on the configured store, which has all verbs: `peek`,
+        # `pause`, `override`, `inspection`, `admit` and the others.
+        #
+        #   ERP_LIMIT.limiter.override(limit: 10, expires_in: :hour)
         def limiter
           store = Limiter.store
           cached = @cached
           cached = @cached = [store, create(store)].freeze unless cached&.first.equal?(store)
           cached.last
         end
+
+        private
 
         def create(store)
           given = options.slice(:ttl, :group, :keyed, :statistics, :mode, :block_after, :aging,

@@ -9,14 +9,21 @@ module Paddlegate
         # seconds.
         BACKOFF = ->(_limiter, job, _exception) { Library.backoff(job["overrated"], rand(300)) }
 
-        # The options of a Redis pool that are used, and those that have no effect: each calling
-        # thread has its own connection.
-        SUPPORTED_OPTIONS = %i[url timeout network_timeout].freeze
-        IGNORED_OPTIONS = %i[size pool_timeout pool_name].freeze
-        private_constant :SUPPORTED_OPTIONS, :IGNORED_OPTIONS
+        # The options of a Redis client or pool that are used, and those that have no effect: each
+        # calling thread has its own connection.
+        TIMEOUTS = %i[timeout network_timeout].freeze
+        IGNORED_OPTIONS = %i[size pool_timeout pool_name driver id reconnect_attempts].freeze
+        private_constant :TIMEOUTS, :IGNORED_OPTIONS
 
-        # A Hash with `url`, as in {Store#initialize}, and `timeout` (or `network_timeout`): seconds
-        # within which every call returns or fails; default 1. `size` is accepted without effect.
+        # Where the limits are: a Hash or a pool.
+        #
+        # A Hash has a `url`, as in {Store#initialize}, or `host`, `port`, `path`, `db`, `username`,
+        # `password` and `ssl`, which also replace the parts of a `url`; and `timeout` (or
+        # `network_timeout`): seconds within which every call returns or fails; default 1. `size` is
+        # accepted without effect.
+        #
+        # Of a pool, which has `with` as a ConnectionPool, the address is used and not the
+        # connections. It may be one of the gem redis or redis-client, and not by Sentinel.
         #
         # The default `url` is that in the environment variable `PADDLEGATE_URL`, otherwise that of
         # Sidekiq's own Redis where Sidekiq is loaded, otherwise in the variable that
@@ -45,17 +52,7 @@ module Paddlegate
         end
 
         def redis=(options)
-          unless options.is_a?(Hash)
-            Value.reject("must be a Hash with a url", "redis", options.class)
-          end
-
-          options = options.transform_keys(&:to_sym)
-          surplus = options.keys - SUPPORTED_OPTIONS - IGNORED_OPTIONS
-          unless surplus.empty?
-            raise InvalidError.new("takes url, timeout and size, not #{surplus.first}", "redis")
-          end
-
-          @redis = options.freeze
+          @redis = options.respond_to?(:with) ? options : check_options(options)
         end
 
         def reschedule=(times)
@@ -69,8 +66,9 @@ module Paddlegate
         # @api private
         # Creates the store of the limiters.
         def make_store
-          timeout = redis[:timeout] || redis[:network_timeout]
-          Store.new(redis[:url] || default_url, timeout: timeout)
+          return Store.new(url_of_pool) unless redis.is_a?(Hash)
+
+          Store.new(url_of(redis) || default_url, timeout: redis.values_at(*TIMEOUTS).compact.first)
         end
 
         def freeze
@@ -92,10 +90,34 @@ module Paddlegate
           @errors = other.errors.dup
         end
 
+        def check_options(options)
+          unless options.is_a?(Hash)
+            Value.reject("must be a Hash with a url, or a pool", "redis", options.class)
+          end
+
+          options = options.transform_keys(&:to_sym)
+          surplus = options.keys - RedisUrl::OPTIONS - TIMEOUTS - IGNORED_OPTIONS - [:url]
+          unless surplus.empty?
+            known = "url, host, port, path, db, username, password, ssl, timeout and size"
+            raise InvalidError.new("takes #{known}, not #{surplus.first}", "redis")
+          end
+
+          url_of(options)
+          options.freeze
+        end
+
+        def url_of(options)
+          RedisUrl.of_options(**options.slice(:url, *RedisUrl::OPTIONS).compact)
+        end
+
+        def url_of_pool
+          RedisUrl.of_pool(redis) || raise(InvalidError.new("must not be of a Sentinel", "redis"))
+        end
+
         # The variable that all languages of Paddlegate share, Sidekiq's Redis, and then Sidekiq's
         # order of variables.
         def default_url
-          variable("PADDLEGATE_URL") || OwnRedis.url ||
+          variable("PADDLEGATE_URL") || RedisUrl.of_sidekiq ||
             variable(ENV.fetch("REDIS_PROVIDER", nil)) || variable("REDIS_URL") ||
             "redis://localhost:6379/0"
         end

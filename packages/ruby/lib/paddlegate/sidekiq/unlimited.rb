@@ -32,6 +32,11 @@ module Paddlegate
           yield HANDLE
         end
 
+        # Returns a {Paddlegate::Limiter} that grants every call.
+        def limiter
+          Limiter.validation_store.unlimited(name)
+        end
+
         # Returns {Statistics} that are all 0.
         def stats
           EMPTY_STATISTICS
