@@ -48,6 +48,20 @@ class Limited
   end
 end
 
+# Ten a second; each comes back when its turn comes.
+class Planned
+  include Sidekiq::Worker
+  include Notes
+
+  sidekiq_options retry: false, queue: "limited"
+  LIMIT = Sidekiq::Limiter.window("planned", 10, 1, wait_timeout: 0, backoff: :planned)
+
+  def perform(number)
+    note("asks", number)
+    LIMIT.within_limit { note("runs", number) }
+  end
+end
+
 # Never passes; is rescheduled twice.
 class Hopeless
   include Sidekiq::Worker

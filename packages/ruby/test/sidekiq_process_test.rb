@@ -41,6 +41,20 @@ class SidekiqProcessTest < Minitest::Test
     eventually { logged("limited over rate limit, rescheduling for later") }
   end
 
+  def test_jobs_come_back_when_their_turn_comes
+    first = start
+    start
+    (0...JOBS).each { |number| Planned.perform_async(number) }
+    eventually("a third has run") { runs.size > JOBS / 3 }
+    stop(first)
+    eventually("all have run") { runs.size >= JOBS }
+    assert_equal (0...JOBS).to_a, runs.map(&:last).sort, "none is lost, none runs twice"
+    assert_operator runs.last.first - runs.first.first, :>=, (JOBS / 10) - 2, "ten a second"
+    asks = notes(Planned).size - JOBS
+    assert_operator asks, :<=, 4 * JOBS, "a job asks few times"
+    assert_equal [0, 0, 0], sizes
+  end
+
   def test_a_job_that_gives_up_is_retried_by_sidekiq
     start
     id = Hopeless.perform_async
@@ -111,6 +125,12 @@ class SidekiqProcessTest < Minitest::Test
   end
 
   private
+
+  # Returns when each planned job ran, in seconds, and its number.
+  def runs
+    found = notes(Planned).select { |_, what, _| what == "runs" }
+    found.map { |time, _, number| [time.to_i / 1_000_000_000.0, number.to_i] }
+  end
 
   def start
     @processes << Process.spawn(

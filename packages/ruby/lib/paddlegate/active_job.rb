@@ -18,13 +18,6 @@ module Paddlegate
   # A job over its limit is enqueued again for its turn. It keeps its place in the queue of the
   # limiter, and that is none of its executions.
   module ActiveJob
-    # When a job comes back, in seconds, for which no time is known.
-    UNKNOWN = 5
-    # How long a job waits in its worker at most, in seconds, when its turn comes later than it
-    # seemed.
-    LONGEST_WAIT = 30
-    private_constant :UNKNOWN, :LONGEST_WAIT
-
     # The {Permit} of a job that runs, to correct its estimate; `nil` before.
     attr_accessor :permit
 
@@ -87,22 +80,12 @@ module Paddlegate
       def turn(job, limiter, options, claim_timeout, patience)
         return limiter.acquire(**options) if job.enqueued_at.nil?
 
-        admission = limiter.admit(job.job_id, on_limit: :reschedule, claim_timeout: claim_timeout,
-                                              **options)
-        return admission.permit if admission.action == :run
-
-        after = admission.after
-        if admission.action == :refuse || after.nil? || after > patience
-          raise OverLimit.new(limiter.name, admission.decision)
-        end
-
-        # It has a ticket, with which it waits here until it is woken.
-        limiter.acquire(id: job.job_id, wait_timeout: LONGEST_WAIT, **options)
+        JobTurn.take(limiter, job.job_id, patience, claim_timeout: claim_timeout, **options)
       end
 
       def put_back(job, after, error)
         job.executions -= 1
-        job.retry_job(wait: after || UNKNOWN, error: error)
+        job.retry_job(wait: after || JobTurn::UNKNOWN, error: error)
       end
 
       def release(permit)

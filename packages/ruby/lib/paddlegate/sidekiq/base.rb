@@ -48,7 +48,20 @@ module Paddlegate
           raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 
           units = arguments.slice(:used, :estimate).transform_values { |it| Inner.round_up(it) }
-          limiter.within_limit(**arguments, **units, &block)
+          arguments = { **arguments, **units }
+          job = Limiter.running_job if planned? && options[:policy] == :raise
+          return limiter.within_limit(**arguments, &block) if job.nil?
+
+          job.enter(self) do |id|
+            next limiter.within_limit(**arguments, &block) if id.nil?
+
+            limiter.within_limit_of_job(id, options[:wait_timeout], **arguments, &block)
+          end
+        end
+
+        # Returns whether a job over this limit comes back when its turn comes: `backoff: :planned`.
+        def planned?
+          backoff == :planned
         end
 
         # Returns how often a job over this limit is rescheduled before it fails.
@@ -56,7 +69,8 @@ module Paddlegate
           @options[:reschedule] || Limiter.config.reschedule
         end
 
-        # Returns the proc for the delay of a rescheduled job; see {Configuration#backoff}.
+        # Returns the proc for the delay of a rescheduled job, or `:planned`; see
+        # {Configuration#backoff}.
         def backoff
           @options[:backoff] || Limiter.config.backoff
         end

@@ -36,7 +36,12 @@ module Paddlegate
           @reschedule || Library::RESCHEDULE
         end
 
-        # A proc that is called with the limiter (or `nil`), the job and the exception, and returns
+        # What decides when a job over its limit runs again: a proc, or `:planned`, with which the
+        # job comes back when its turn comes. It keeps its place in the queue of its limiter, and
+        # `reschedule` counts only where it was given to that limiter. For an error of another
+        # library no turn is known, so {BACKOFF} decides.
+        #
+        # A proc is called with the limiter (or `nil`), the job and the exception, and returns
         # the seconds until the job runs again. `job["overrated"]` is how often the job was over the
         # limit, this time included. The default is {BACKOFF}: five minutes for each time, plus a
         # random time of up to five minutes.
@@ -78,9 +83,9 @@ module Paddlegate
 
         # @api private
         def self.check_backoff(backoff)
-          return backoff if backoff.respond_to?(:call)
+          return backoff if backoff.respond_to?(:call) || backoff == :planned
 
-          Value.reject("must be a proc", "backoff", backoff)
+          Value.reject("must be a proc or :planned", "backoff", backoff)
         end
 
         private

@@ -20,6 +20,19 @@ module Paddlegate
           super(store, name, limits, **options)
         end
 
+        # Runs the block as {within_limit} does when the turn of the job has come. Otherwise the job
+        # keeps its place in the queue under the id, and {OverLimit} says when its turn comes.
+        def within_limit_of_job(id, patience, used: nil, **arguments)
+          raise InvalidError.new("give one", "block") unless block_given?
+
+          permit = JobTurn.take(self, id, patience, cost: used, **arguments)
+          begin
+            yield permit
+          ensure
+            permit.release_after_block
+          end
+        end
+
         # The call has already been made, so a fraction must not cause an error.
         def correct(permit, actual)
           super(permit, Inner.round_up(actual))

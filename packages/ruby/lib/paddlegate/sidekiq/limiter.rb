@@ -4,6 +4,7 @@ require_relative "over_limit"
 require_relative "configuration"
 require_relative "base"
 require_relative "kinds"
+require_relative "running_job"
 require_relative "unlimited"
 
 module Paddlegate
@@ -25,7 +26,7 @@ module Paddlegate
     #   default 90 days.
     # - `reschedule`: how often a job over the limit is rescheduled before it fails; default: the
     #   value of {configure}.
-    # - `backoff`: as {Configuration#backoff}, which it overrides.
+    # - `backoff`: as {Configuration#backoff}, which it overrides: a proc or `:planned`.
     # - `group`: the group of the limiter, as in {Factories}; default none.
     # - `keyed` and `statistics`: as in {Factories}; default `false` and `true`. A keyed limiter has
     #   a limit for each `key:` of {Base#within_limit}, without a limiter for each.
@@ -108,10 +109,31 @@ module Paddlegate
 
           rules = limiter.is_a?(Base) ? limiter : config
           times = Value.whole("overrated", job["overrated"] || 0)
+          if rules.backoff == :planned && exception.is_a?(OverLimit)
+            return planned_delay(limiter, times, exception)
+          end
+
           times = Library.reschedule_next(times, rules.reschedule) or return
-          delay = rules.backoff.call(limiter, job.merge("overrated" => times), exception)
+          backoff = rules.backoff == :planned ? Configuration::BACKOFF : rules.backoff
+          delay = backoff.call(limiter, job.merge("overrated" => times), exception)
           Value.seconds("backoff", delay)
           delay
+        end
+
+        # Runs the block as the body of a job: its limiters with `backoff: :planned` keep its place.
+        # For a job middleware; `job` has a `jid`, and `retry_count` after a failure.
+        def in_job(job)
+          before = running_job
+          Thread.current[:paddlegate_sidekiq_job] = RunningJob.new(job)
+          yield
+        ensure
+          Thread.current[:paddlegate_sidekiq_job] = before
+        end
+
+        # @api private
+        # Returns the job that this fiber runs; `nil` outside of jobs.
+        def running_job
+          Thread.current[:paddlegate_sidekiq_job]
         end
 
         # @api private
@@ -127,6 +149,14 @@ module Paddlegate
         end
 
         private
+
+        # A cost above the limit never passes.
+        def planned_delay(limiter, times, exception)
+          most = limiter.options[:reschedule] if limiter.is_a?(Base)
+          return if exception.reason == :too_large || (most && times >= most)
+
+          exception.retry_after || JobTurn::UNKNOWN
+        end
 
         def reject_block(block)
           return unless block

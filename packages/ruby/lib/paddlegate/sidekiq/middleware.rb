@@ -14,8 +14,8 @@ module Paddlegate
 
       # Runs a job. Over the limit, and for an error of {Limiter::Configuration#errors}, it is put
       # away for as long as {Limiter.next_reschedule} says. The error is raised when that is `nil`.
-      def call(_instance, job, _queue)
-        yield
+      def call(_instance, job, _queue, &block)
+        Limiter.in_job(job, &block)
       rescue *Limiter.config.errors => e
         limiter = e.respond_to?(:limiter) ? e.limiter : nil
         delay = Limiter.next_reschedule(limiter, job, e) or raise
