@@ -39,10 +39,10 @@ try {
 
   if (process.env.SCREENSHOT)
     await page.screenshot({ path: process.env.SCREENSHOT, fullPage: true });
-  await page.getByLabel("Seconds").fill("600");
+  await page.getByLabel("Seconds").fill("9000");
   await page.getByRole("button", { name: "Pause" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByText(/^Paused for 59\d/).waitFor();
+  await page.getByText(/^Paused for 8\d\d\d/).waitFor();
   await page.getByRole("button", { name: "Resume" }).click();
   await page.getByText(/^Paused for/).waitFor({ state: "detached" });
 
