@@ -19,7 +19,7 @@ class SidekiqPlannedTest < Minitest::Test
     until due.empty?
       at, job = due.shift
       clock.now_us = [clock.now_us, at].max
-      runs[job["jid"]] += 1
+      flunk "it never ends" if (runs[job["jid"]] += 1) > 100
       delay = work(limiter, job) { passed << job["jid"] } or next
       back = [clock.now_us + (delay * 1_000_000).ceil, job]
       due.insert(due.bsearch_index { |time, _| time > back.first } || due.size, back)

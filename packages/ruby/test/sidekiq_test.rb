@@ -341,24 +341,6 @@ class SidekiqTest < Minitest::Test
     assert_equal "n", error.limiter
   end
 
-  private
-
-  def from_release_to_entry
-    limiter = Sidekiq::Limiter.concurrent(unique, 1)
-    now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
-    released = nil
-    waiter = limiter.within_limit do
-      thread = Thread.new { limiter.within_limit { now.call } }
-      eventually { limiter.stats.tickets == 1 }
-      sleep(0.05)
-      released = now.call
-      thread
-    end
-    (waiter.value - released).tap do
-      assert_equal [2, 1, 1], [limiter.held, limiter.immediate, limiter.waited]
-    end
-  end
-
   def test_the_redis_by_the_options_of_a_client
     {
       { host: "redis.example" } => "redis://redis.example:6379/0",
@@ -409,6 +391,29 @@ class SidekiqTest < Minitest::Test
     assert_equal [2, 1], [erp.history.minutes.sum(&:granted), erp.history.hours.sum(&:refused)]
     unlimited = Sidekiq::Limiter.unlimited
     assert unlimited.limiter.try_acquire.allowed?
-    assert_equal [60, 0], [unlimited.history.minutes.size, unlimited.history.minutes.sum(&:granted)]
+    none = unlimited.history
+    assert_equal [60, 48, 0], [none.minutes.size, none.hours.size, none.hours.sum(&:granted)]
+    { 60 => none.minutes, 3600 => none.hours }.each do |length, entries|
+      before, last = entries.last(2).map(&:start)
+      assert_equal [length, 0], [last - before, last % length]
+    end
+  end
+
+  private
+
+  def from_release_to_entry
+    limiter = Sidekiq::Limiter.concurrent(unique, 1)
+    now = -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) }
+    released = nil
+    waiter = limiter.within_limit do
+      thread = Thread.new { limiter.within_limit { now.call } }
+      eventually { limiter.stats.tickets == 1 }
+      sleep(0.05)
+      released = now.call
+      thread
+    end
+    (waiter.value - released).tap do
+      assert_equal [2, 1, 1], [limiter.held, limiter.immediate, limiter.waited]
+    end
   end
 end

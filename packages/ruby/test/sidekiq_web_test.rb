@@ -121,6 +121,9 @@ class SidekiqWebTest < Minitest::Test
     limiter = @store.window(name, 5, :minute, keyed: true)
     %w[ada bob].each { |key| limiter.try_acquire(key: key) }
     assert_includes get("limits?prefix=#{name}"), "keyed=1"
+    # The same name without keys is another limiter.
+    @store.window(name, 5, :minute).try_acquire
+    assert_equal %w[Held 1], row(page_of(name), "<th>Held</th>")
     page = page_of(name, keyed: 1)
     assert_equal %w[Held 2], row(page, "<th>Held</th>")
     refute_includes page, "Pause"

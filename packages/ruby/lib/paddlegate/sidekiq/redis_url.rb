@@ -80,7 +80,7 @@ module Paddlegate
         end
 
         def whole(name, value)
-          Integer(value, exception: false) || reject("#{name} that is no whole number")
+          Integer(value.to_s, 10, exception: false) || reject("#{name} that is no whole number")
         end
 
         # Without the value, which may be a secret.
