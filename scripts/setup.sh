@@ -38,6 +38,7 @@ find_missing() {
     need ruby-ffi "lets Ruby call the C library" ruby -e 'require "ffi"'
     need ruby-minitest "runs the Ruby tests" ruby -e 'require "minitest"'
     need ruby-sidekiq "runs the jobs that the Ruby package limits" ruby -e 'require "sidekiq"'
+    need ruby-webrick "serves the pages of Sidekiq to a browser" ruby -e 'require "webrick"'
     need ruby-activejob "runs jobs of Rails on it" ruby -e 'require "active_job"'
     need ruby-redis "the Ruby client that the bench compares with" ruby -e 'require "redis"'
     need ruby-hiredis "makes that client fast" ruby -e 'require "hiredis"'

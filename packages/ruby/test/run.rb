@@ -5,6 +5,8 @@
 #
 #   ruby packages/ruby/test/run.rb [FILE...]
 #
+# In a soak the tests of Sidekiq run once more with Sidekiq 7.
+#
 # PADDLEGATE_JOBS: how many at once, 4 by default. SEED: as minitest has it.
 
 require "open3"
@@ -12,6 +14,7 @@ require "rbconfig"
 
 FOLDER = __dir__
 REPOSITORY = File.expand_path("../../..", FOLDER)
+SIDEKIQ7 = File.join(REPOSITORY, "scripts/sidekiq7.sh")
 # Those that take longest begin first.
 FIRST = %w[sidekiq_process active_job fork unavailable fair threads sidekiq_wiki ended close].freeze
 COUNTS = /^(\d+) runs, (\d+) assertions, (\d+) failures, (\d+) errors, (\d+) skips$/
@@ -22,10 +25,11 @@ Ran = Struct.new(:name, :output, :counts, :seconds) do
   end
 end
 
-def run(file)
-  name = File.basename(file, "_test.rb")
+# `before` is a command that runs the tests with other libraries.
+def run(file, before)
+  name = [File.basename(file, "_test.rb"), *before.map { |it| File.basename(it) }].join(" with ")
   began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-  command = [RbConfig.ruby, "-w", "-I#{FOLDER}/../lib", "-I#{FOLDER}", file]
+  command = [*before, RbConfig.ruby, "-w", "-I#{FOLDER}/../lib", "-I#{FOLDER}", file]
   # A server of its own: what is published is heard in all databases of a server.
   output, status = Open3.capture2e({ "PADDLEGATE_TEST_URL" => nil },
                                    File.join(REPOSITORY, "scripts/with-redis.sh"), *command)
@@ -39,13 +43,17 @@ files = ARGV.map { |file| File.expand_path(file) }
 files = Dir[File.join(FOLDER, "*_test.rb")] if files.empty?
 files = files.sort_by { |file| [FIRST.index(File.basename(file, "_test.rb")) || FIRST.size, file] }
 queue = Queue.new
-files.each { |file| queue << file }
+files.each { |file| queue << [file, []] }
+if ENV["PADDLEGATE_SOAK"] == "1"
+  of_sidekiq = files.select { |file| File.basename(file).start_with?("sidekiq_") }
+  of_sidekiq.each { |file| queue << [file, [SIDEKIQ7]] }
+end
 queue.close
 done = Queue.new
 workers = Array.new(Integer(ENV.fetch("PADDLEGATE_JOBS", 4))) do
   Thread.new do
-    while (file = queue.pop)
-      ran = run(file)
+    while (file, before = queue.pop)
+      ran = run(file, before)
       puts format("%<name>s: %<what>s in %<seconds>.1f s", name: ran.name, seconds: ran.seconds,
                                                            what: ran.failed? ? "failed" : "passed")
       done << ran

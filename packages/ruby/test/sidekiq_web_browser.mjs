@@ -14,11 +14,15 @@ try {
   const page = await context.newPage();
   const troubles = [];
   page.on("dialog", (dialog) => dialog.accept());
-  page.on("pageerror", (error) => troubles.push(error.message));
+  // Debian's Sidekiq comes without some of its assets, which its own pages miss.
+  const isOurs = () => page.url().startsWith(`${origin}/sidekiq/limits`);
+  const isAsset = (url) => /\/(stylesheets|javascripts|images)\//.test(url);
+  page.on("pageerror", (error) => {
+    if (isOurs()) troubles.push(error.message);
+  });
   page.on("console", (message) => {
-    // Debian's Sidekiq comes without some of its assets.
-    const isAsset = /\/(stylesheets|javascripts|images)\//.test(message.location().url);
-    if (message.type() === "error" && !isAsset) troubles.push(message.text());
+    const isError = message.type() === "error" && !isAsset(message.location().url);
+    if (isError && isOurs()) troubles.push(message.text());
   });
 
   await page.goto(`${origin}/sidekiq`);
@@ -50,7 +54,7 @@ try {
   const { violations } = await new Axe({ page })
     .setLegacyMode()
     .include("svg")
-    .include("form[method=post]")
+    .include("form[action$='limits/limiter']")
     .include(".table_container")
     .disableRules(["color-contrast"])
     .analyze();
