@@ -17,6 +17,7 @@ from paddlegate import Paddlegate, TestClock
 
 # Seconds, so that a busy machine fails no test that is not about time.
 PATIENT = 20
+SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 
 # Newer Pythons advise against forking beside threads; that this works is what is tested.
 OPTIONS = ["-X", "faulthandler", "-W", "error", "-W", "ignore:This process:DeprecationWarning"]
@@ -69,7 +70,7 @@ def until():
     """Wait for a condition."""
 
     def until(condition):
-        for _ in range(20 * PATIENT):
+        for _ in range(20 * (600 if SOAK else PATIENT)):
             if condition():
                 return
             time.sleep(0.05)

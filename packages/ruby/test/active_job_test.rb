@@ -10,7 +10,7 @@ require "sidekiq/api"
 class ActiveJobTest < Minitest::Test
   include Helper
 
-  JOBS = 40
+  JOBS = SOAK ? 1_000 : 40
 
   def setup
     Sidekiq.redis(&:flushdb)

@@ -20,6 +20,7 @@ module Helper
 
   # The Redis to test on. A test without one fails.
   URL = ENV.fetch("PADDLEGATE_TEST_URL")
+  SOAK = ENV["PADDLEGATE_SOAK"] == "1"
 
   NOW = 1_700_000_000_000_000
   DAY = 86_400
@@ -65,7 +66,7 @@ module Helper
 
   # Waits for a condition, which another thread or process is about to make true.
   def eventually(what = "it")
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + (SOAK ? 600 : 60)
     until yield
       flunk("never: #{what}") if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
       sleep(0.002)

@@ -165,6 +165,29 @@ class SidekiqPlannedTest < Minitest::Test
     assert_includes 301..600, Sidekiq::Limiter.next_reschedule(nil, { "jid" => "1" }, IOError.new)
   end
 
+  def test_without_a_server_on_unavailable_decides
+    Sidekiq::Limiter.configure { |config| config.redis = { host: "127.0.0.1", port: 1 } }
+    job = { "jid" => "1" }
+    closed, raises, open = %i[fail_closed raise fail_open].map do |what|
+      Sidekiq::Limiter.window("away", 5, :minute, backoff: :planned, on_unavailable: what)
+    end
+    assert_equal 1.0, work(closed, job) { flunk }
+    assert_raises(Paddlegate::UnavailableError) { work(raises, job) { flunk } }
+    assert_nil work(open, job) { 1 }
+  end
+
+  def test_what_is_wrong_fails_the_job
+    on_clock do
+      users = Sidekiq::Limiter.window("users", 5, :minute, backoff: :planned, keyed: true)
+      one = Sidekiq::Limiter.window("one", 5, :minute, backoff: :planned)
+      { "key" => -> { users.within_limit { flunk } },
+        "used" => -> { one.within_limit(used: 9) { flunk } } }.each do |argument, call|
+        error = assert_raises(Paddlegate::InvalidError) { work(one, { "jid" => "1" }, call) }
+        assert_equal argument, error.argument
+      end
+    end
+  end
+
   def test_jobs_in_jobs_and_jobs_without_an_id
     on_clock do
       limiter = Sidekiq::Limiter.window("mail", 1, :minute, backoff: :planned)

@@ -12,7 +12,7 @@ require "sidekiq_app"
 class SidekiqProcessTest < Minitest::Test
   include Helper
 
-  JOBS = 120
+  JOBS = SOAK ? 1_000 : 120
 
   def setup
     Sidekiq.redis(&:flushdb)

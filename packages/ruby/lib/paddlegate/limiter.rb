@@ -147,9 +147,7 @@ module Paddlegate
 
         return SKIPPED
       rescue InvalidError => e
-        raise e if used.nil?
-
-        raise InvalidError.new(e.reason.gsub(COST, "used"), e.argument.sub(COST, "used"))
+        raise used.nil? ? e : in_words_of_used(e)
       end
       yield permit
     ensure
@@ -433,6 +431,11 @@ module Paddlegate
     end
 
     private
+
+    # Returns the error about a cost that the caller gave as `used`.
+    def in_words_of_used(error)
+      InvalidError.new(error.reason.gsub(COST, "used"), error.argument.sub(COST, "used"))
+    end
 
     # Returns what the block returns for this limiter, or for that of a key, whose handle is then
     # closed. After an error the garbage collector closes it, since a {Cleanup} may still use it.

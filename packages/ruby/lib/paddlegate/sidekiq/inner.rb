@@ -25,7 +25,7 @@ module Paddlegate
         def within_limit_of_job(id, patience, used: nil, **arguments)
           raise InvalidError.new("give one", "block") unless block_given?
 
-          permit = JobTurn.take(self, id, patience, cost: used, **arguments)
+          permit = turn_of_job(id, patience, used, arguments)
           begin
             yield permit
           ensure
@@ -40,6 +40,14 @@ module Paddlegate
 
         def over_limit(decision)
           OverLimit.new(@owner, decision)
+        end
+
+        private
+
+        def turn_of_job(id, patience, used, arguments)
+          JobTurn.take(self, id, patience, cost: used, **arguments)
+        rescue InvalidError => e
+          raise used.nil? ? e : in_words_of_used(e)
         end
       end
     end
