@@ -8,8 +8,8 @@
 --                             All records are of the time `last`, but those of limits that the policies of later calls
 --                             did not have: they end with "@time~until", and are kept unchanged until then. The last
 --                             record is " .", so that a state which was cut off is known as damaged
---       2            hash     statistics; the fields are those of statistics.rs, and of register.lua. All keys of a keyed limiter with one hash tag
---                             share them. A limiter without statistics has its state here
+--       2            hash     statistics; the fields are those of statistics.rs and of register.lua. All keys of a keyed
+--                             limiter with one hash tag share them. A limiter without statistics has its state here
 --       3..          zset or list, one per concurrency and window limit, in policy order
 --                             leases: member: id, score: end in us, negative when it ended without a release and
 --                             another lease took its room.  log: times in us, newest first

@@ -361,7 +361,8 @@ impl Limiter {
 
     /// Returns what was counted in each of the last 60 minutes and 48 hours by all processes, for charts.
     ///
-    /// On Redis it contains what this process has counted, and what others had to send, as [`statistics`](Self::statistics).
+    /// What another process counted in a burst arrives up to a second later, as in [`statistics`](Self::statistics), and counts in
+    /// the minute in which it was decided.
     ///
     /// `Invalid`, argument `statistics`, for a limiter that keeps none.
     ///

@@ -27,7 +27,7 @@ use crate::model::budget::UpstreamReport;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::extension::Extension;
-use crate::model::history::{History, RecentSums};
+use crate::model::history::RecentSums;
 use crate::model::limit::Limit;
 #[cfg(feature = "redis")]
 use crate::model::limiter_info::LimiterInfo;
@@ -38,7 +38,6 @@ use crate::model::permit;
 use crate::model::permit::{MAX_PERMIT_ID, PERMIT_TIMEOUT, Permit, Settlement};
 use crate::model::policy::Policy;
 use crate::model::request::{Request, Wait, check_id};
-use crate::model::statistics::Statistics;
 use crate::model::turns::{ReadyCalls, TurnsHost};
 use crate::store::memory::Cell;
 #[cfg(feature = "redis")]
@@ -479,13 +478,12 @@ impl Limiter {
             return Err(Error::invalid("statistics", message));
         }
         let now = self.now();
-        let answered = |answer| Ok(Prepared::Answered(answer));
-        let of_memory = |history: Option<History>, statistics: Option<Statistics>| {
-            answered(if is_history {
-                Answer::History(history.unwrap_or_else(|| RecentSums::default().shown(now)).into())
+        let nothing = || {
+            if is_history {
+                Answer::History(RecentSums::default().shown(now).into())
             } else {
-                Answer::Statistics(statistics.unwrap_or_default().into())
-            })
+                Answer::Statistics(Box::default())
+            }
         };
         if self.is_keyed() && !self.policy().limits().is_empty() && self.policy().paused().is_none() {
             #[cfg(feature = "redis")]
@@ -494,16 +492,22 @@ impl Limiter {
                 let read = if is_history { statistics.history_at(Micros(now)) } else { statistics };
                 return Ok(Prepared::Call(Call::statistics_of_keys(read)));
             }
-            let all = self.all_keys_in_memory();
-            return of_memory(all.map(|all| all.history(now)), all.map(|all| all.statistics()));
+            return Ok(Prepared::Answered(match self.all_keys_in_memory() {
+                Some(all) if is_history => Answer::History(all.history(now).into()),
+                Some(all) => Answer::Statistics(all.statistics().into()),
+                None => nothing(),
+            }));
         }
         match &self.inner.location {
-            StateLocation::Stateless => of_memory(None, None),
+            StateLocation::Stateless => Ok(Prepared::Answered(nothing())),
             StateLocation::Memory { store, name, cell } => {
                 let cell = cell.get().cloned().or_else(|| store.find(name));
                 let mut state = cell.as_ref().map(|cell| cell.lock(State::default));
-                let history = state.as_ref().map(|state| state.counters.history(now));
-                of_memory(history, state.as_mut().map(|state| state.statistics(now)))
+                Ok(Prepared::Answered(match &mut state {
+                    Some(state) if is_history => Answer::History(state.counters.history(now).into()),
+                    Some(state) => Answer::Statistics(state.statistics(now).into()),
+                    None => nothing(),
+                }))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
