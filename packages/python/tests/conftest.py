@@ -17,7 +17,6 @@ from paddlegate import Paddlegate, TestClock
 
 # Seconds, so that a busy machine fails no test that is not about time.
 PATIENT = 20
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 
 # Newer Pythons advise against forking beside threads; that this works is what is tested.
 OPTIONS = ["-X", "faulthandler", "-W", "error", "-W", "ignore:This process:DeprecationWarning"]
@@ -70,7 +69,7 @@ def until():
     """Wait for a condition."""
 
     def until(condition):
-        for _ in range(20 * (600 if SOAK else PATIENT)):
+        for _ in range(20 * PATIENT):
             if condition():
                 return
             time.sleep(0.05)

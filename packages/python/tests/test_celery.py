@@ -17,9 +17,8 @@ from paddlegate._limited import NotYet
 from paddlegate.celery import _put_back, limited
 
 HERE = Path(__file__).parent
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
-PATIENT = 600 if SOAK else 50
-JOBS = 1000 if SOAK else 100
+PATIENT = 50
+JOBS = 100
 
 
 def worker(app, *options):
@@ -56,11 +55,11 @@ def ended(notes):
     return sorted(int(number) for _, kind, number in notes if kind == "end")
 
 
-def test_many_tasks_with_a_killed_worker(tasks):
+def test_a_hundred_tasks_with_a_killed_worker(tasks):
     began = time.monotonic()
     results = [tasks.job.delay(number) for number in range(JOBS)]
     assert [result.get(PATIENT) for result in results] == [0] * JOBS, "no task is a retry"
-    assert time.monotonic() - began >= JOBS / 20 - 1, "twenty a second"
+    assert time.monotonic() - began >= 4, "twenty a second"
     notes = tasks.notes("jobs")
     assert tasks.counted("kills") == 2, "the killed task ran again"
     assert ended(notes) == list(range(JOBS)), "none is lost, none runs twice"

@@ -16,7 +16,7 @@ from paddlegate.huey import limited as huey_limited
 from paddlegate.rq import limited as rq_limited
 
 HERE = Path(__file__).parent
-JOBS = 1000 if os.environ.get("PADDLEGATE_SOAK") == "1" else 30
+JOBS = 30
 WORKERS = {
     "rq": [
         ["rq.cli", "worker", "-u", "{url}", "--with-scheduler", "--path", ".", "{name}"],
@@ -65,7 +65,7 @@ def test_all_jobs_run_once_within_the_limits(app, host, until):
     for number in range(JOBS):
         send(app, host, "job", number)
     until(lambda: len(ended(app.notes(host))) >= JOBS)
-    assert time.monotonic() - began >= JOBS // 12 - 1, "twelve a second"
+    assert time.monotonic() - began >= 2, "twelve a second"
     notes = app.notes(host)
     assert ended(notes) == list(range(JOBS)), "none is lost, none runs twice"
     running = most = 0
