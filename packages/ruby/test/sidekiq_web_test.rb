@@ -61,11 +61,11 @@ class SidekiqWebTest < Minitest::Test
 
   def test_it_lists_all_limiters_of_all_languages
     name = unique
-    @store.limiter(name, rpm: Paddlegate::Limit.window(3, :minute), concurrency: 2).try_acquire
+    @store.limiter(name, rpm: Paddlegate::Limit.window(3, :hour), concurrency: 2).try_acquire
     4.times { Sidekiq::Limiter.bucket("#{name}-b", 3, :day).within_limit { 1 } }
   rescue Sidekiq::Limiter::OverLimit
     page = get("limits?prefix=#{name}")
-    assert_equal [name, "rpm (window): 3 per 60 s concurrency: 2 at once, each 30 s at most"],
+    assert_equal [name, "rpm (window): 3 per 3600 s concurrency: 2 at once, each 30 s at most"],
                  row(page, ">#{name}<").first(2)
     assert_equal ["#{name}-b", "bucket: 3 per 86400 s", "3", "1", "0", "0"],
                  row(page, ">#{name}-b<").first(6)
@@ -75,9 +75,9 @@ class SidekiqWebTest < Minitest::Test
 
   def test_the_page_of_a_limiter_has_limits_metrics_history_and_who_waits
     name = unique
-    limiter = @store.limiter(name, concurrency: [1, 30], window: [5, :minute])
+    limiter = @store.limiter(name, concurrency: [1, 3600], window: [5, :hour])
     limiter.acquire(id: "import-1")
-    limiter.enqueue("export-2", priority: 4)
+    limiter.enqueue("export-2", priority: 4, claim_timeout: 3600)
     page = page_of(name)
     assert_equal %w[window 5 policy 1 4], row(page, "<td>window</td>").first(5)
     assert_equal %w[concurrency 1 policy 1 0], row(page, "<td>concurrency</td>").first(5)
@@ -90,7 +90,7 @@ class SidekiqWebTest < Minitest::Test
 
   def test_it_pauses_resumes_and_deletes
     name = unique
-    limiter = @store.window(name, 5, :minute)
+    limiter = @store.window(name, 5, :hour)
     limiter.try_acquire
     page = page_of(name)
     response = submit(page, name: name, command: "pause", seconds: 900)
@@ -109,7 +109,7 @@ class SidekiqWebTest < Minitest::Test
 
   def test_a_form_of_another_site_changes_nothing
     name = unique
-    limiter = @store.window(name, 5, :minute)
+    limiter = @store.window(name, 5, :hour)
     limiter.try_acquire
     page_of(name)
     assert_equal 403, submit("", name: name, command: "delete").status
@@ -118,11 +118,11 @@ class SidekiqWebTest < Minitest::Test
 
   def test_a_keyed_limiter_shows_the_counts_of_all_and_the_state_of_one_key
     name = unique
-    limiter = @store.window(name, 5, :minute, keyed: true)
+    limiter = @store.window(name, 5, :hour, keyed: true)
     %w[ada bob].each { |key| limiter.try_acquire(key: key) }
     assert_includes get("limits?prefix=#{name}"), "keyed=1"
     # The same name without keys is another limiter.
-    @store.window(name, 5, :minute).try_acquire
+    @store.window(name, 5, :hour).try_acquire
     assert_equal %w[Held 1], row(page_of(name), "<th>Held</th>")
     page = page_of(name, keyed: 1)
     assert_equal %w[Held 2], row(page, "<th>Held</th>")
@@ -135,8 +135,8 @@ class SidekiqWebTest < Minitest::Test
 
   def test_a_group_is_part_of_the_name
     name = unique
-    @store.window(name, 5, :minute).try_acquire
-    grouped = @store.window(name, 5, :minute, group: "shop")
+    @store.window(name, 5, :hour).try_acquire
+    grouped = @store.window(name, 5, :hour, group: "shop")
     2.times { grouped.try_acquire }
     assert_includes get("limits?prefix=#{name}"), "group shop"
     held = [{}, { group: "shop" }].map { |more| row(page_of(name, **more), "<th>Held</th>") }
@@ -168,6 +168,8 @@ class SidekiqWebTest < Minitest::Test
     get("limits/limiter", 404)
     get("limits/limiter?name[]=x", 404)
     get("limits/limiter?name=%FF%00", 404)
+    get("limits/limiter?name=#{"x" * 600}", 404)
+    get("limits/limiter?name=x%00", 404)
     assert_equal 403, submit("", name: "none").status
     ["limits?cursor=none", "limits?prefix=#{"x" * 600}", "limits?prefix[]=x&cursor[x]=y",
      "limits?prefix=%00"].each { |path| get(path) }
@@ -190,11 +192,11 @@ class SidekiqWebTest < Minitest::Test
 
   def test_in_a_browser
     name = unique
-    limiter = @store.window(name, 3, :minute)
+    limiter = @store.window(name, 3, :hour)
     4.times { limiter.try_acquire }
     # Sends what this process has counted.
     assert_equal 3, limiter.stats.granted
-    @store.concurrent("#{name}-slots", 1).acquire(id: "holder")
+    @store.concurrent("#{name}-slots", 1, lock_timeout: 3600).acquire(id: "holder")
     environment = { "PADDLEGATE_URL" => Helper::URL, "LIMITER" => name }
     script = File.join(__dir__, "sidekiq_web_browser.mjs")
     app = [RbConfig.ruby, "-I#{__dir__}/../lib", "#{__dir__}/sidekiq_web_app.rb"]

@@ -153,7 +153,8 @@ module Paddlegate
         # A cost above the limit never passes.
         def planned_delay(limiter, times, exception)
           most = limiter.options[:reschedule] if limiter.is_a?(Base)
-          return if exception.reason == :too_large || (most && times >= most)
+          return if exception.reason == :too_large
+          return if most && Library.reschedule_next(times, most).nil?
 
           exception.retry_after || JobTurn::UNKNOWN
         end

@@ -23,11 +23,12 @@ module Paddlegate
 
         private
 
-        # A cursor that is none, as from a changed address, is the first page.
+        # A cursor that is none, as from a changed address, is the first page; with a prefix that no
+        # name can have there is no limiter.
         def page(cursor)
           Limiter.store.limiter_page(prefix: prefix, cursor: cursor.empty? ? nil : cursor)
         rescue InvalidError => e
-          raise unless e.argument == "cursor"
+          return LimiterPage.new([].freeze, nil) unless e.argument == "cursor"
 
           Limiter.store.limiter_page(prefix: prefix)
         end

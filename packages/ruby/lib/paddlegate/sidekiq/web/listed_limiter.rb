@@ -8,9 +8,6 @@ module Paddlegate
       # @api private
       # A limiter as the list of limiters has it, in any language, and what its page shows and does.
       class ListedLimiter
-        # The most limits that one limiter has; a name may have more, of several policies.
-        MAX_LIMITS = 8
-
         # What the page shows, by the names that Sidekiq gives the metrics of its limiters.
         METRICS = {
           "Held" => :granted, "Held time" => :held_time, "Immediate" => :immediate,
@@ -28,13 +25,15 @@ module Paddlegate
               info.name == name && info.group.to_s == group && info.keyed == keyed
             end
             found && new(found, text(params["key"]))
+          rescue InvalidError
+            # No limiter can have such a name.
           end
 
           # Returns a parameter of a request as text; empty for none, for a list and for a text that
-          # no name can have.
+          # is no UTF-8.
           def text(value)
             value = value.is_a?(String) ? value.dup.force_encoding(Encoding::UTF_8) : ""
-            value.valid_encoding? && !value.include?("\0") && value.bytesize <= 512 ? value : ""
+            value.valid_encoding? ? value : ""
           end
         end
 
@@ -145,10 +144,9 @@ module Paddlegate
           keyed? && !all_keys ? one.with_key(key) : one
         end
 
-        # Returns the limits by label, in lists that a limiter can have.
+        # Returns a policy for each limit: a name may have more than one policy can have.
         def policies
-          @policies ||= @info.limits.filter_map { |limit| limit_of(limit) }.each_slice(MAX_LIMITS)
-                             .map(&:to_h)
+          @policies ||= @info.limits.filter_map { |limit| limit_of(limit) }.map { |one| [one].to_h }
         end
 
         def limit_of(limit)
