@@ -19,6 +19,8 @@ class GemTest < Minitest::Test
                       "RUBYLIB" => nil, "RUBYOPT" => nil }
       install = ["gem", "install", "--local", "--no-document", built.first]
       run_in(home, *install, environment: environment)
+      templates = Dir[File.join(home, "gems/paddlegate-*/lib/**/*.erb")]
+      assert_equal %w[limiter.erb limits.erb], templates.map { File.basename(_1) }.sort
       program = <<~RUBY
         require "paddlegate"
         library = File.readlines("/proc/self/maps") if Paddlegate.unlimited && File.exist?("/proc")
