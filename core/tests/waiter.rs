@@ -22,6 +22,36 @@ fn a_waiter_follows_the_vectors() {
 }
 
 #[test]
+fn the_waiter_of_a_job_follows_the_vectors() {
+    let vectors: Value = serde_json::from_str(VECTORS).expect("json");
+    let cases = vectors["jobs"].as_array().expect("cases");
+    assert!(cases.len() > 5);
+    for case in cases {
+        let (claim_timeout, patience) = (micros(&case["claim_timeout_us"]), micros(&case["patience_us"]));
+        let mut waiter = Waiter::of_job(Some(claim_timeout), patience, micros(&case["now_us"])).expect("a waiter");
+        for (number, step) in case["steps"].as_array().expect("steps").iter().enumerate() {
+            let answer = if step["do"] == "next" {
+                let wait = waiter.next(micros(&step["now_us"]), text(&step["channel"]));
+                assert_eq!((wait.claim_timeout, wait.keep), (claim_timeout, paddlegate::JOB_CLAIM_TIMEOUT));
+                json!({ "max_wait_us": wait.max_wait.0, "ticket": ticket(wait.position), "channel": wait.channel })
+            } else {
+                answer(&mut waiter, step)
+            };
+            waiter = Waiter::from_words(waiter.words());
+            assert_eq!(answer, step["expect"], "{}: step {number}", case["title"]);
+        }
+    }
+}
+
+#[test]
+fn the_ticket_of_a_job_has_the_claim_timeout_of_admit() {
+    let mut waiter = Waiter::of_job(None, Micros(0), Micros(0)).expect("a waiter");
+    assert_eq!(waiter.next(Micros(0), "").claim_timeout, paddlegate::ADMISSION_CLAIM_TIMEOUT);
+    let error = Waiter::of_job(None, Micros(3650 * 86_400 * 1_000_000 + 1), Micros(0)).unwrap_err();
+    assert_eq!(error.argument(), Some("patience"));
+}
+
+#[test]
 fn pauses_between_connections_follow_the_vectors() {
     let vectors: Value = serde_json::from_str(VECTORS).expect("json");
     let pauses = vectors["reconnect_pauses_us"].as_array().expect("pauses");
@@ -42,12 +72,7 @@ fn answer(waiter: &mut Waiter, step: &Value) -> Value {
         "next" => {
             let wait = waiter.next(micros(&step["now_us"]), text(&step["channel"]));
             assert_eq!(wait.channel, text(&step["channel"]));
-            let ticket = match wait.position {
-                QueuePosition::End => None,
-                QueuePosition::Number(number) => Some(number),
-                QueuePosition::Existing => panic!("a waiter has a ticket or none"),
-            };
-            json!({ "max_wait_us": wait.max_wait.0, "ticket": ticket })
+            json!({ "max_wait_us": wait.max_wait.0, "ticket": ticket(wait.position) })
         }
         "decision" => waiter.on_decision(micros(&step["now_us"]), &decision(step)).into(),
         "error" => {
@@ -97,4 +122,12 @@ fn micros(value: &Value) -> Micros {
 
 fn text(value: &Value) -> &str {
     value.as_str().expect("a text")
+}
+
+fn ticket(position: QueuePosition) -> Option<u64> {
+    match position {
+        QueuePosition::End => None,
+        QueuePosition::Number(number) => Some(number),
+        QueuePosition::Existing => panic!("a waiter has a ticket or none"),
+    }
 }

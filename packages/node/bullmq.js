@@ -9,11 +9,10 @@ const {
   UnavailableError,
 } = require("./lib/errors.js");
 const { only } = require("./lib/request.js");
+const { ACQUIRE_JOB } = require("./lib/waiter.js");
 
 /** The longest id of a job on a limiter, in bytes. */
 const MAX_ID = 64;
-/** How long a job waits in its worker at most, when its turn comes later than it seemed. */
-const LONGEST_WAIT_MS = 30_000;
 /** When a job comes back for which no time is known. */
 const UNKNOWN_MS = 5_000;
 
@@ -25,7 +24,7 @@ function limited(processor, options) {
     throw new InvalidError("processor", "must be a function; a file cannot be limited");
   }
   const { limiter: of, claimTimeoutMs, patienceMs = 1_000, ...asked } = only(OPTIONS, options);
-  if (!(typeof of === "function" || typeof of?.admit === "function")) {
+  if (!(typeof of === "function" || typeof of?.[ACQUIRE_JOB] === "function")) {
     throw new InvalidError(
       "limiter",
       "must be a limiter, or a function that returns one for a job",
@@ -42,10 +41,10 @@ function limited(processor, options) {
     const value = (it) => (typeof it === "function" ? it(job) : it);
     const limiter = value(of);
     const request = Object.fromEntries(REQUEST.map((name) => [name, value(asked[name])]));
-    const permit = await admitted(limiter, idOf(job), request, {
-      claimTimeoutMs,
-      patienceMs,
-    }).catch((error) => putBack(job, token, error));
+    const how = { claimTimeoutMs, patienceMs };
+    const permit = await limiter[ACQUIRE_JOB](idOf(job), request, how).catch((error) =>
+      putBack(job, token, error),
+    );
     const renewal = renewing(permit);
     try {
       return await processor(job, token, signal, permit);
@@ -54,18 +53,6 @@ function limited(processor, options) {
       await permit.release().catch(ignored);
     }
   };
-}
-
-/** Returns the permit of a job whose turn has come, or fails with the refusal. */
-async function admitted(limiter, id, request, { claimTimeoutMs, patienceMs }) {
-  const asked = { ...request, claimTimeoutMs, onLimit: "reschedule" };
-  const { action, afterMs, decision, permit } = await limiter.admit(id, asked);
-  if (action === "run") return permit;
-  if (action !== "refuse" && afterMs !== null && afterMs <= patienceMs) {
-    // It has a ticket, with which it waits here until it is woken.
-    return limiter.acquire({ ...request, id, waitTimeoutMs: LONGEST_WAIT_MS });
-  }
-  throw new OverLimitError(limiter.name, decision);
 }
 
 /** Puts a job away until its turn; fails with the error of one that can never pass. */

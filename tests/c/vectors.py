@@ -233,8 +233,9 @@ def error_lines(index, case):
 def waiter_fields(step, ticket):
     match step["do"]:
         case "next":
-            expect = step["expect"]
-            return step["now_us"], step["channel"], expect["max_wait_us"], expect["ticket"] or 0
+            expect, channel = step["expect"], step["channel"]
+            used = expect.get("channel", channel)
+            return step["now_us"], channel, expect["max_wait_us"], expect["ticket"] or 0, used
         case "decision":
             status = ("refused", "granted", "queued").index(step["status"])
             given = (step[field] for field in ("retry_after_us", "ticket"))
@@ -254,7 +255,10 @@ def waiter_fields(step, ticket):
 def waiter_lines(index, case):
     ticket = False
     yield "case", text(f"waiting: {case['title']}"), text(f"waiting-{index}")
-    yield "waiter-init", int(case["owns_id"]), case["max_wait_us"], case["now_us"]
+    if "patience_us" in case:
+        yield "waiter-init_job", case["claim_timeout_us"], case["patience_us"], case["now_us"]
+    else:
+        yield "waiter-init", int(case["owns_id"]), case["max_wait_us"], case["now_us"]
     for step in case["steps"]:
         ticket = ticket or step.get("status") == "queued"
         yield f"waiter-{step['do']}", *waiter_fields(step, ticket)
@@ -274,7 +278,7 @@ def document_lines(document):
     lines = {"errors": error_lines, "waiting": waiter_lines}.get(
         document["name"], partial(case_lines, document["name"])
     )
-    for index, case in enumerate(document["cases"]):
+    for index, case in enumerate(document["cases"] + document.get("jobs", [])):
         if "c" not in case.get("not_in", []):
             yield from lines(index, case)
 

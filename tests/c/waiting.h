@@ -5,6 +5,7 @@
 #include "vectors.h"
 
 static pg_waiter waiter;
+static int64_t claim_timeout, keep;
 
 static void expect_number(const char *expected, int64_t number)
 {
@@ -19,13 +20,23 @@ static void waiter_init(void)
 {
     pg_error error;
 
+    claim_timeout = pg_claim_timeout_us(), keep = 0;
     well(pg_waiter_init(&waiter, atoi(field[1]) ? NULL : "given", atoll(field[2]), atoll(field[3]), &error), &error);
     if (strlen(waiter.id) != (atoi(field[1]) ? 32 : strlen("given"))) {
         fail("an id", waiter.id);
     }
 }
 
-/* now, channel, expected maximum wait and ticket or 0 */
+/* claim time-out, patience, now */
+static void waiter_init_job(void)
+{
+    pg_error error;
+
+    claim_timeout = atoll(field[1]), keep = pg_job_claim_timeout_us();
+    well(pg_waiter_init_job(&waiter, "given", claim_timeout, atoll(field[2]), atoll(field[3]), &error), &error);
+}
+
+/* now, channel, expected maximum wait and ticket or 0, channel of the attempt */
 static void waiter_next(void)
 {
     pg_wait wait;
@@ -34,9 +45,9 @@ static void waiter_next(void)
     well(pg_waiter_next(&waiter, atoll(field[1]), field[2], &wait, &error), &error);
     expect_number(field[3], wait.max_wait_us);
     expect_number(field[4], wait.position);
-    expect(field[2], wait.channel);
-    if (wait.claim_timeout_us != pg_claim_timeout_us()) {
-        fail("the default claim time-out", "another");
+    expect(field[5], wait.channel == NULL ? "" : wait.channel);
+    if (wait.claim_timeout_us != claim_timeout || wait.keep_us != keep) {
+        fail("the claim time-out and what a job adds to it", "others");
     }
 }
 
@@ -59,6 +70,8 @@ static void of_waiter(const char *verb)
 {
     if (strcmp(verb, "waiter-init") == 0) {
         waiter_init();
+    } else if (strcmp(verb, "waiter-init_job") == 0) {
+        waiter_init_job();
     } else if (strcmp(verb, "waiter-next") == 0) {
         waiter_next();
     } else if (strcmp(verb, "waiter-decision") == 0) {

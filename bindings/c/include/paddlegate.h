@@ -726,6 +726,11 @@ typedef struct pg_wait {
      * existing ticket, otherwise the position that the ticket with this number had.
      */
     int64_t position;
+    /**
+     * How long the ticket stays after the claim time-out, for a job that its host has put away. Others
+     * pass it by then, and it has its old position when its call is repeated. 0 for a call that waits.
+     */
+    int64_t keep_us;
 } pg_wait;
 
 /**
@@ -762,7 +767,7 @@ typedef struct pg_waiter {
     /**
      * The state, which is not part of the interface.
      */
-    uint64_t state[5];
+    uint64_t state[6];
 } pg_waiter;
 
 /**
@@ -1978,6 +1983,22 @@ pg_code pg_waiter_init(struct pg_waiter *waiter,
                        struct pg_error *error);
 
 /**
+ * Begins the wait of a job in its worker: for up to patience_us, and only when its turn seems to come
+ * within it. now_us is the present.
+ *
+ * The ticket stays in the queue when the wait ends. When pg_waiter_on_decision returns 1 for
+ * PG_STATUS_QUEUED, put the job away for retry_after_us and begin again with its id when it comes
+ * back. claim_timeout_us is as in pg_admit_within, or PG_NOT_GIVEN. Nothing is to be cancelled when
+ * the wait is interrupted, because the job comes back.
+ */
+pg_code pg_waiter_init_job(struct pg_waiter *waiter,
+                           const char *id,
+                           int64_t claim_timeout_us,
+                           int64_t patience_us,
+                           int64_t now_us,
+                           struct pg_error *error);
+
+/**
  * Writes to wait how the next attempt waits. channel is that of the caller's pg_wakeups, NULL or
  * empty without one; wait refers to it.
  *
@@ -1990,7 +2011,7 @@ pg_code pg_waiter_next(struct pg_waiter *waiter,
                        struct pg_error *error);
 
 /**
- * Evaluates the decision of an attempt. Returns 1 when it is final, 0 when the call is queued.
+ * Evaluates the decision of an attempt. Returns 1 when it is final, 0 when the call waits.
  */
 int32_t pg_waiter_on_decision(struct pg_waiter *waiter,
                               int64_t now_us,

@@ -40,6 +40,9 @@ pub struct Wait {
     /// PG_POSITION_END, PG_POSITION_EXISTING, or the number of a ticket: then the queue position of the
     /// existing ticket, otherwise the position that the ticket with this number had.
     pub position: i64,
+    /// How long the ticket stays after the claim time-out, for a job that its host has put away. Others
+    /// pass it by then, and it has its old position when its call is repeated. 0 for a call that waits.
+    pub keep_us: i64,
 }
 
 impl Wait {
@@ -50,7 +53,7 @@ impl Wait {
                 0 => CLAIM_TIMEOUT,
                 timeout => Micros(not_negative("claim_timeout", timeout)?),
             },
-            keep: Micros(0),
+            keep: Micros(not_negative("keep", self.keep_us)?),
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             channel: unsafe { text::read_or("channel", self.channel, "") }?,
             position: match self.position {

@@ -6,6 +6,7 @@ use std::ptr;
 
 use paddlegate_core::{Micros, QueuePosition, Waiter as CoreWaiter, new_id, reconnect_pause};
 
+use crate::control::micros;
 use crate::decision::{Decision, Status, number};
 use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
@@ -29,7 +30,7 @@ pub struct Waiter {
     /// The id of the call.
     pub id: [c_char; 72],
     /// The state, which is not part of the interface.
-    pub state: [u64; 5],
+    pub state: [u64; 6],
 }
 
 impl Waiter {
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn pg_waiter_init(
     guard_into(
         "waiter",
         waiter,
-        || Waiter { id: [0; 72], state: [0; 5] },
+        || Waiter { id: [0; 72], state: [0; 6] },
         error,
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
@@ -65,6 +66,39 @@ pub unsafe extern "C" fn pg_waiter_init(
             let waiter = CoreWaiter::new(given.is_none(), max_wait(wait_timeout_us)?, now)?;
             let id = given.map_or_else(|| new_id().map(|id| text::write(&id)), |id| Ok(text::write(id)))?;
             Ok(Waiter { id, state: waiter.words() })
+        },
+    )
+}
+
+/// Begins the wait of a job in its worker: for up to patience_us, and only when its turn seems to come
+/// within it. now_us is the present.
+///
+/// The ticket stays in the queue when the wait ends. When pg_waiter_on_decision returns 1 for
+/// PG_STATUS_QUEUED, put the job away for retry_after_us and begin again with its id when it comes
+/// back. claim_timeout_us is as in pg_admit_within, or PG_NOT_GIVEN. Nothing is to be cancelled when
+/// the wait is interrupted, because the job comes back.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_waiter_init_job(
+    waiter: Option<&mut MaybeUninit<Waiter>>,
+    id: *const c_char,
+    claim_timeout_us: i64,
+    patience_us: i64,
+    now_us: i64,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    guard_into(
+        "waiter",
+        waiter,
+        || Waiter { id: [0; 72], state: [0; 6] },
+        error,
+        || {
+            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+            let id = unsafe { text::read("id", id) }?;
+            let claim_timeout = micros("claim_timeout", claim_timeout_us)?;
+            let patience = Micros(not_negative("patience", patience_us)?);
+            let now = Micros(not_negative("now", now_us)?);
+            let waiter = CoreWaiter::of_job(claim_timeout, patience, now)?;
+            Ok(Waiter { id: text::write(id), state: waiter.words() })
         },
     )
 }
@@ -81,7 +115,8 @@ pub unsafe extern "C" fn pg_waiter_next(
     wait: Option<&mut MaybeUninit<Wait>>,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    let empty = || Wait { max_wait_us: 0, claim_timeout_us: 0, channel: ptr::null(), position: PG_POSITION_END };
+    let empty =
+        || Wait { max_wait_us: 0, claim_timeout_us: 0, channel: ptr::null(), position: PG_POSITION_END, keep_us: 0 };
     guard_into("wait", wait, empty, error, || {
         let waiter = waiter.ok_or_else(|| paddlegate_core::Error::invalid("waiter", "is NULL"))?;
         let now = Micros(not_negative("now", now_us)?);
@@ -91,27 +126,27 @@ pub unsafe extern "C" fn pg_waiter_next(
         Ok(Wait {
             max_wait_us: number(Some(next.max_wait.0)),
             claim_timeout_us: number(Some(next.claim_timeout.0)),
-            channel,
+            channel: if next.channel.is_empty() { ptr::null() } else { channel },
             position: match next.position {
                 QueuePosition::Number(ticket) => number(Some(ticket)),
                 QueuePosition::End | QueuePosition::Existing => PG_POSITION_END,
             },
+            keep_us: number(Some(next.keep.0)),
         })
     })
 }
 
-/// Evaluates the decision of an attempt. Returns 1 when it is final, 0 when the call is queued.
+/// Evaluates the decision of an attempt. Returns 1 when it is final, 0 when the call waits.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_waiter_on_decision(waiter: Option<&mut Waiter>, now_us: i64, decision: Option<&Decision>) -> i32 {
     let (Some(waiter), Some(decision)) = (waiter, decision) else { return 1 };
-    let is_final = decision.status != Status::Queued;
-    waiter.change(|waiter| {
-        if is_final {
-            waiter.on_final(decision.status == Status::Granted, decision.degraded != 0);
-        } else {
+    let is_final = waiter.change(|waiter| {
+        if decision.status == Status::Queued {
             let retry_after = u64::try_from(decision.retry_after_us).ok().map(Micros);
-            waiter.on_queued(micros(now_us), retry_after, u64::try_from(decision.ticket).ok());
+            return waiter.on_queued(time(now_us), retry_after, u64::try_from(decision.ticket).ok());
         }
+        waiter.on_final(decision.status == Status::Granted, decision.degraded != 0);
+        true
     });
     is_final.into()
 }
@@ -128,7 +163,7 @@ pub extern "C" fn pg_waiter_on_error(waiter: Option<&mut Waiter>, error: Option<
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_waiter_on_wakeup(waiter: Option<&mut Waiter>, at_us: i64) {
     if let Some(waiter) = waiter {
-        waiter.change(|waiter| waiter.on_wakeup(micros(at_us)));
+        waiter.change(|waiter| waiter.on_wakeup(time(at_us)));
     }
 }
 
@@ -174,6 +209,6 @@ pub extern "C" fn pg_reconnect_pause_us(failures: i64) -> i64 {
     number(Some(reconnect_pause(u32::try_from(failures.max(0)).unwrap_or(u32::MAX)).0))
 }
 
-fn micros(time: i64) -> Micros {
-    Micros(u64::try_from(time).unwrap_or(0))
+fn time(micros: i64) -> Micros {
+    Micros(u64::try_from(micros).unwrap_or(0))
 }

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use napi::bindgen_prelude::Buffer;
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Cost, Decision, Error, Extension, Label, MAX_SPAN, Micros, Operation, Page, QueuePosition,
-    Request, TurnsHost, Wait,
+    Answer, CLAIM_TIMEOUT, Cost, Decision, Error, Extension, JOB_CLAIM_TIMEOUT, Label, MAX_SPAN, Micros, Operation,
+    Page, QueuePosition, Request, TurnsHost, Wait,
 };
 
 use crate::convert::{GivenUnits, Units, millis, number, whole};
@@ -77,6 +77,7 @@ const HAS_WEIGHT: usize = 128;
 
 /// The flag of a call that asks for each limit.
 const LIMITS: usize = 256;
+const KEEPS: usize = 512;
 
 /// Added to the status of a decision that has a permit, which is the text of the ticket, of a degraded decision, of one
 /// that names its limiter, which is the `limiter_of` of the ticket, of one that only shadow made: its reason is that of the
@@ -223,6 +224,7 @@ impl SharedBuffer {
         let max_wait = self.span("wait_timeout", input::MAX_WAIT)?.unwrap_or(MAX_SPAN);
         Ok(Some(Wait {
             claim_timeout: self.claim_timeout()?.unwrap_or(CLAIM_TIMEOUT),
+            keep: if self.small(input::FLAGS) & KEEPS == 0 { Micros(0) } else { JOB_CLAIM_TIMEOUT },
             channel,
             position: match self.get(input::QUEUE_POSITION) {
                 end if end.is_nan() => QueuePosition::End,

@@ -17,6 +17,10 @@ pub struct Attempt {
     pub max_wait_ms: f64,
     /// `None` for the end of the queue.
     pub ticket: Option<f64>,
+    pub claim_timeout_ms: f64,
+    /// Whether the ticket stays after the claim timeout, as that of a job does.
+    pub keeps: bool,
+    pub channel: String,
 }
 
 impl From<Wait<'_>> for Attempt {
@@ -25,7 +29,13 @@ impl From<Wait<'_>> for Attempt {
             QueuePosition::Number(ticket) => Some(number(ticket)),
             QueuePosition::End | QueuePosition::Existing => None,
         };
-        Self { max_wait_ms: to_millis(wait.max_wait), ticket }
+        Self {
+            max_wait_ms: to_millis(wait.max_wait),
+            ticket,
+            claim_timeout_ms: to_millis(wait.claim_timeout),
+            keeps: wait.keep.0 > 0,
+            channel: wait.channel.to_owned(),
+        }
     }
 }
 
@@ -41,17 +51,28 @@ impl Waiter {
         Ok(Self { inner: inner.map_err(|error| thrown(&error))? })
     }
 
+    /// Creates the waiter of a job, whose ticket stays in the queue when its patience is over. `claim_timeout_ms`: `None`
+    /// for that of `admit`.
+    #[napi(factory, catch_unwind)]
+    pub fn of_job(claim_timeout_ms: Option<f64>, patience_ms: f64, now_ms: f64) -> napi::Result<Self, Code> {
+        let claim_timeout = claim_timeout_ms.map(|timeout| millis("claim_timeout", timeout)).transpose();
+        let inner = claim_timeout.and_then(|claim_timeout| {
+            paddlegate::Waiter::of_job(claim_timeout, millis("patience", patience_ms)?, time(now_ms))
+        });
+        Ok(Self { inner: inner.map_err(|error| thrown(&error))? })
+    }
+
     /// Returns how the next attempt waits. `channel` is that for the wake-ups of the limiter, empty without one.
     #[napi(catch_unwind)]
     pub fn next(&mut self, now_ms: f64, channel: String) -> Attempt {
         self.inner.next(time(now_ms), &channel).into()
     }
 
-    /// Evaluates the decision of an attempt that queued the call.
+    /// Evaluates the decision of an attempt that queued the call. Returns whether it is final.
     #[napi(catch_unwind)]
-    pub fn on_queued(&mut self, now_ms: f64, retry_after_us: Option<f64>, ticket: Option<f64>) {
+    pub fn on_queued(&mut self, now_ms: f64, retry_after_us: Option<f64>, ticket: Option<f64>) -> bool {
         let retry_after = retry_after_us.map(|after| Micros(integer(after)));
-        self.inner.on_queued(time(now_ms), retry_after, ticket.map(integer));
+        self.inner.on_queued(time(now_ms), retry_after, ticket.map(integer))
     }
 
     /// Evaluates the final decision of an attempt.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use paddlegate::{Micros, Operation, QueuePosition};
 use pyo3::prelude::*;
 
-use crate::argument::{OptionalArg, text};
+use crate::argument::{OptionalArg, span, text};
 use crate::cost::RequestUnits;
 use crate::decision::{Decision, seconds};
 use crate::error::Result;
@@ -48,26 +48,47 @@ impl Waiter {
         Ok(Self { rules, id, units })
     }
 
+    /// Begin the wait of a job for at most `patience` seconds; its ticket stays in the queue.
+    ///
+    /// The other arguments are those of `admit`; `order` is that of `_order.py`.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments)]
+    fn of_job(
+        id: &Bound<'_, PyAny>,
+        cost: OptionalArg,
+        estimate: OptionalArg,
+        settle_within: OptionalArg,
+        order: OptionalArg,
+        claim_timeout: OptionalArg,
+        patience: &Bound<'_, PyAny>,
+        now: f64,
+    ) -> Result<Self> {
+        let claim_timeout = claim_timeout.map(|timeout| span("claim_timeout", timeout)).transpose()?;
+        let rules = paddlegate::Waiter::of_job(claim_timeout, span("patience", patience)?, micros(now))?;
+        let units = RequestUnits::new(cost, (estimate, settle_within), order)?;
+        Ok(Self { rules: Mutex::new(rules), id: text("id", id)?.to_owned(), units })
+    }
+
     /// The id of the call.
     #[getter]
     fn id(&self) -> &str {
         &self.id
     }
 
-    /// Return how the next attempt waits: its seconds, and its ticket.
+    /// Return how the next attempt waits: its seconds, its ticket, and its channel.
     ///
     /// `_attempt` of the limiter does this itself. `channel` is that of the
     /// wake-ups, empty without one.
-    fn next(&self, now: f64, channel: &str) -> (f64, Option<u64>) {
+    fn next(&self, now: f64, channel: &str) -> (f64, Option<u64>, String) {
         let wait = locked(&self.rules).next(micros(now), channel);
         let ticket = match wait.position {
             QueuePosition::Number(ticket) => Some(ticket),
             QueuePosition::End | QueuePosition::Existing => None,
         };
-        (seconds(wait.max_wait), ticket)
+        (seconds(wait.max_wait), ticket, wait.channel.to_owned())
     }
 
-    /// Evaluate the decision of an attempt; return whether it is final, not queued.
+    /// Evaluate the decision of an attempt; return whether it is final, or else it waits.
     fn on_decision(&self, now: f64, decision: &Decision) -> bool {
         locked(&self.rules).on_decision(micros(now), &decision.0)
     }

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use crate::base::bounds::CLAIM_TIMEOUT;
+use crate::base::bounds::{ADMISSION_CLAIM_TIMEOUT, CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT};
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::model::decision::{Decision, Status};
@@ -73,6 +73,8 @@ pub struct Waiter {
     may_hold: bool,
     /// Whether the ticket remains although the call has ended: the store did not make the last decision.
     keeps_ticket: bool,
+    /// The claim timeout of a job's ticket, which stays in the queue when the wait ends.
+    job: Option<Micros>,
 }
 
 impl Waiter {
@@ -92,7 +94,23 @@ impl Waiter {
             owns_id,
             may_hold: false,
             keeps_ticket: false,
+            job: None,
         })
+    }
+
+    /// Creates the waiter of a job in its worker, whose ticket stays in the queue when the wait ends.
+    ///
+    /// The job waits only when its turn seems to come within `patience`, and for no longer. Otherwise the final decision
+    /// is `Queued`: the host puts the job away for its `retry_after`, and begins with a new waiter when the job comes
+    /// back under its id. `claim_timeout` is that of [`Limiter::admit_within`](crate::Limiter::admit_within). Nothing is
+    /// cancelled when the call is interrupted, because the job comes back. `Invalid` for a wait above ten years, argument
+    /// `patience`.
+    pub fn of_job(claim_timeout: Option<Micros>, patience: Micros, now: Micros) -> Result<Self> {
+        if patience > MAX_SPAN {
+            return Err(Error::invalid("patience", "must be at most ten years"));
+        }
+        let job = Some(claim_timeout.unwrap_or(ADMISSION_CLAIM_TIMEOUT));
+        Ok(Self { job, ..Self::new(false, patience, now)? })
     }
 
     /// Returns how the next attempt waits: for the rest of the time, with the position of the ticket.
@@ -100,25 +118,29 @@ impl Waiter {
     /// `channel` is that of the host's [`WakeupListener`](crate::WakeupListener) for the limiter, empty without one.
     /// After the deadline no time is left, and the attempt is the last.
     pub fn next<'a>(&mut self, now: Micros, channel: &'a str) -> Wait<'a> {
+        let left = Micros(self.deadline.0.saturating_sub(now.0));
+        // A job asks without a channel first, and when its time is up, so that no ticket waits for a wake-up of this host.
+        let channel = if self.job.is_some() && (self.ticket.is_none() || left.0 == 0) { "" } else { channel };
         self.retry_at = Micros(u64::MAX);
         self.channel = hash(channel);
-        self.may_hold = self.owns_id || self.ticket.is_some();
+        self.may_hold = self.job.is_none() && (self.owns_id || self.ticket.is_some());
         Wait {
-            max_wait: Micros(self.deadline.0.saturating_sub(now.0)),
-            claim_timeout: CLAIM_TIMEOUT,
-            keep: Micros(0),
+            max_wait: if self.job.is_some() { MAX_SPAN } else { left },
+            claim_timeout: self.job.unwrap_or(CLAIM_TIMEOUT),
+            keep: self.job.map_or(Micros(0), |_| JOB_CLAIM_TIMEOUT),
             channel,
             position: self.ticket.map_or(QueuePosition::End, QueuePosition::Number),
         }
     }
 
     /// Restores a waiter from its [`words`](Self::words). Zeros are a call without time that has done nothing.
-    pub const fn from_words([deadline, retry_at, ticket, channel, flags]: [u64; 5]) -> Self {
+    pub const fn from_words([deadline, retry_at, ticket, channel, job, flags]: [u64; 6]) -> Self {
         Self {
             deadline: Micros(deadline),
             retry_at: Micros(retry_at),
             ticket: ticket.checked_sub(1),
             channel,
+            job: if job == 0 { None } else { Some(Micros(job)) },
             owns_id: flags & 1 != 0,
             may_hold: flags & 2 != 0,
             keeps_ticket: flags & 4 != 0,
@@ -126,28 +148,33 @@ impl Waiter {
     }
 
     /// Returns the state of the waiter, for hosts that keep it outside of Rust.
-    pub fn words(&self) -> [u64; 5] {
+    pub fn words(&self) -> [u64; 6] {
         let ticket = self.ticket.map_or(0, |ticket| ticket.saturating_add(1));
+        let job = self.job.map_or(0, |claim_timeout| claim_timeout.0);
         let flags = [self.owns_id, self.may_hold, self.keeps_ticket].map(u64::from);
-        [self.deadline.0, self.retry_at.0, ticket, self.channel, flags[0] | flags[1] << 1 | flags[2] << 2]
+        [self.deadline.0, self.retry_at.0, ticket, self.channel, job, flags[0] | flags[1] << 1 | flags[2] << 2]
     }
 
-    /// Evaluates the decision of an attempt. Returns whether it is final; otherwise the call is queued.
+    /// Evaluates the decision of an attempt. Returns whether it is final; otherwise the call is queued, and waits.
     pub fn on_decision(&mut self, now: Micros, decision: &Decision) -> bool {
         if decision.status == Status::Queued {
-            self.on_queued(now, decision.retry_after, decision.ticket.map(|ticket| ticket.number));
+            self.on_queued(now, decision.retry_after, decision.ticket.map(|ticket| ticket.number))
         } else {
             self.on_final(decision.allowed(), decision.degraded);
+            true
         }
-        decision.status != Status::Queued
     }
 
-    /// Evaluates the decision of an attempt that queued the call, by its fields.
-    pub fn on_queued(&mut self, now: Micros, retry_after: Option<Micros>, ticket: Option<u64>) {
-        let retry_at = retry_after.map_or(self.deadline, |after| Micros(now.0.saturating_add(after.0)));
-        self.retry_at = self.retry_at.min(retry_at).min(self.deadline);
+    /// Evaluates the decision of an attempt that queued the call, by its fields. Returns whether it is final, as it is for
+    /// a job that is to be put away.
+    pub fn on_queued(&mut self, now: Micros, retry_after: Option<Micros>, ticket: Option<u64>) -> bool {
+        let retry_at = retry_after.map(|after| Micros(now.0.saturating_add(after.0)));
+        // A job ends its wait only with an attempt without a channel.
+        let is_over = self.channel == 0 && retry_at.is_none_or(|at| at > self.deadline);
+        self.retry_at = self.retry_at.min(retry_at.unwrap_or(self.deadline)).min(self.deadline);
         self.ticket = ticket.or(self.ticket);
-        self.may_hold = true;
+        self.may_hold = self.job.is_none();
+        self.job.is_some() && is_over
     }
 
     /// Evaluates the final decision of an attempt, by its fields: a grant, or a refusal.
@@ -158,7 +185,7 @@ impl Waiter {
 
     /// Evaluates the error of an attempt, which ends the call. `may_have_counted` is that of the error.
     pub fn on_error(&mut self, may_have_counted: bool) {
-        self.may_hold = self.ticket.is_some() || (self.owns_id && may_have_counted);
+        self.may_hold = self.job.is_none() && (self.ticket.is_some() || (self.owns_id && may_have_counted));
     }
 
     /// Evaluates a wake-up: the call retries at this time, unless it retries earlier.

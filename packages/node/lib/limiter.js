@@ -41,6 +41,7 @@ const {
   GAVE_UP,
   AT_END,
   EXISTING,
+  KEEPS,
   SETTLEMENT,
   STATUS,
   GRANTED,
@@ -80,7 +81,7 @@ const { history } = require("./history.js");
 const { inspection } = require("./inspection.js");
 const { statistics } = require("./statistics.js");
 const { Turns } = require("./turns.js");
-const { Waiter, ACQUIRE_QUEUED, RELEASE_LATE } = require("./waiter.js");
+const { Waiter, ACQUIRE_JOB, ACQUIRE_QUEUED, RELEASE_LATE } = require("./waiter.js");
 const { abortable } = require("./waiting.js");
 
 // Fulfilled promises: creating one for each answer takes half as long as a decision.
@@ -344,6 +345,15 @@ class Limiter {
     return limiter.#permit(await waiter.decision(), waiter.began, asked);
   }
 
+  /** Its ticket stays in the queue when the turn does not come within `patienceMs`, and the error has the decision. */
+  async [ACQUIRE_JOB](job, { key, ...others }, { claimTimeoutMs, patienceMs }) {
+    const limiter = this.#of(key);
+    const asked = withKeptCosts(others);
+    const how = { claimTimeoutMs: claimTimeout(claimTimeoutMs), patienceMs };
+    const waiter = new Waiter(limiter, this.#hub, limiter.#run, text("job", job), asked, 0, how);
+    return limiter.#permit(await waiter.decision(), waiter.began, asked);
+  }
+
   async withinLimit(options, fn) {
     const body = typeof options === "function" ? options : fn;
     if (typeof body !== "function") {
@@ -365,14 +375,14 @@ class Limiter {
 
   /**
    * Sends one attempt of a waiter: `maxWaitMs` is the rest of its wait, `queuePosition` its ticket or a special value,
-   * `channel` the channel for its wake-ups.
+   * `channel` the channel for its wake-ups; `keeps` as in `KEEPS`.
    */
   [ACQUIRE_QUEUED](
     id,
     { signal, ...asked },
-    { maxWaitMs, claimTimeoutMs, queuePosition, channel = "" },
+    { maxWaitMs, claimTimeoutMs, keeps, queuePosition, channel = "" },
   ) {
-    const how = { channel, maxWaitMs, claimTimeoutMs, queuePosition, options: WAITING };
+    const how = { channel, maxWaitMs, claimTimeoutMs, keeps, queuePosition, options: WAITING };
     return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, ...how });
   }
 
@@ -548,7 +558,7 @@ function runWith(run, more) {
   if (more.gaveUp) slots[FLAGS] |= GAVE_UP;
   slots[CLAIM_TIMEOUT] = claimTimeoutMs ?? Number.NaN;
   if (more.channel !== undefined) {
-    slots[FLAGS] |= WAITS;
+    slots[FLAGS] |= more.keeps ? WAITS | KEEPS : WAITS;
     slots[MAX_WAIT] = maxWaitMs;
     slots[QUEUE_POSITION] = queuePosition;
   }

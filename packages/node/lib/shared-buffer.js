@@ -82,6 +82,8 @@ module.exports = {
   HAS_PRIORITY: 64,
   HAS_WEIGHT: 128,
   LIMITS: 256,
+  /** The ticket stays after its claim timeout, as that of a job does. */
+  KEEPS: 512,
 
   /** Values for `QUEUE_POSITION` other than the number of a ticket: the end of the queue, and the existing position. */
   AT_END: Number.NaN,

@@ -9,6 +9,8 @@ const { abortable, after } = require("./waiting.js");
 /** Internal methods of `Limiter`: sends one attempt of a waiter; returns a grant that came too late. */
 const ACQUIRE_QUEUED = Symbol("acquire queued");
 const RELEASE_LATE = Symbol("release late");
+/** An internal method of `Limiter` for job systems: waits for the turn of a job in its worker. */
+const ACQUIRE_JOB = Symbol("acquire job");
 
 /**
  * One call that waits in the queue with a ticket. The core has the rules: when to retry, with which ticket, and what to
@@ -36,9 +38,9 @@ class Waiter {
 
   /**
    * `run` is the addon's function of the limiter, `hub` the hub of its store. If `id` is null the waiter creates a
-   * unique one.
+   * unique one. A `job` waits in its worker for up to `patienceMs`, and then keeps its ticket.
    */
-  constructor(limiter, hub, run, id, asked, maxWaitMs) {
+  constructor(limiter, hub, run, id, asked, maxWaitMs, job = null) {
     this.id = id ?? callNative(newId);
     this.#ownsId = id === null;
     this.#limiter = limiter;
@@ -46,10 +48,14 @@ class Waiter {
     this.#run = run;
     this.#asked = asked;
     this.#maxWaitMs = maxWaitMs;
+    if (job !== null) {
+      const { claimTimeoutMs, patienceMs } = job;
+      this.#native = callNative(() => Rules.ofJob(claimTimeoutMs, patienceMs, now()));
+    }
   }
 
   /**
-   * Returns the first decision that is not `"queued"`. An abort of the signal leaves neither ticket nor lease, except a
+   * Returns the first decision that is final: not `"queued"`, except for a job to be put away. An abort of the signal leaves neither ticket nor lease, except a
    * lease that the same id held before.
    */
   async decision() {
@@ -63,8 +69,10 @@ class Waiter {
         const next = this.#native?.next(this.began, this.#channel);
         const how = {
           maxWaitMs: next?.maxWaitMs ?? this.#maxWaitMs,
+          claimTimeoutMs: next?.claimTimeoutMs,
+          keeps: next?.keeps,
           queuePosition: next?.ticket ?? AT_END,
-          channel: this.#channel,
+          channel: next?.channel ?? this.#channel,
         };
         this.#call = this.#limiter[ACQUIRE_QUEUED](this.id, this.#asked, how);
         const decision = await (signal ? abortable(this.#call, signal) : this.#call);
@@ -116,10 +124,9 @@ class Waiter {
 
   /** Evaluates the decision of the last attempt. Returns whether it is final. */
   #evaluate({ status, allowed, degraded, retryAfterUs, ticket }) {
-    const isFinal = status !== "queued";
-    if (isFinal) this.#native?.onFinal(allowed, degraded);
-    else this.#rules().onQueued(now(), retryAfterUs, ticket);
-    return isFinal;
+    if (status === "queued") return this.#rules().onQueued(now(), retryAfterUs, ticket);
+    this.#native?.onFinal(allowed, degraded);
+    return true;
   }
 
   #sleep() {
@@ -161,4 +168,4 @@ class Waiter {
   }
 }
 
-module.exports = { Waiter, ACQUIRE_QUEUED, RELEASE_LATE };
+module.exports = { Waiter, ACQUIRE_JOB, ACQUIRE_QUEUED, RELEASE_LATE };

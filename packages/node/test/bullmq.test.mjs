@@ -6,8 +6,10 @@ import { fileURLToPath } from "node:url";
 import { Queue, QueueEvents, Worker } from "bullmq";
 import { limited } from "../bullmq.mjs";
 import { Paddlegate, UnavailableError } from "../index.mjs";
+import waiter from "../lib/waiter.js";
 import { required, unique, until } from "./support.mjs";
 
+const { ACQUIRE_JOB } = waiter;
 const url = required("PADDLEGATE_TEST_URL");
 const { hostname, port } = new URL(url);
 const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null };
@@ -139,7 +141,7 @@ test("a lease is renewed while its job runs, and then released", async () => {
       return "released";
     },
   };
-  const limiter = { name: "x", admit: async () => ({ action: "run", permit }) };
+  const limiter = { name: "x", [ACQUIRE_JOB]: async () => permit };
   const run = limited(() => until(() => calls.renew >= 4), { limiter });
   await run({ queueName: "queue", id: "1" });
   const { renew } = calls;
@@ -196,9 +198,9 @@ test("ids of queues differ, and a long one is shortened", async (t) => {
   const seen = [];
   const spy = {
     name: "spy",
-    admit(id, options) {
+    [ACQUIRE_JOB](id, ...others) {
       seen.push(id);
-      return limiter.admit(id, options);
+      return limiter[ACQUIRE_JOB](id, ...others);
     },
   };
   const { queue, finished } = queued(t, async () => null, { limiter: spy });

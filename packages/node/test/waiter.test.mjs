@@ -21,6 +21,20 @@ test("a waiter follows the vectors", async (t) => {
   }
 });
 
+test("the waiter of a job follows the vectors", async (t) => {
+  assert.ok(vectors.jobs.length > 5);
+  for (const example of vectors.jobs) {
+    await t.test(example.title, () => {
+      const { claim_timeout_us, patience_us, now_us, steps } = example;
+      const waiter = native.Waiter.ofJob(ms(claim_timeout_us), ms(patience_us), ms(now_us));
+      for (const [i, step] of steps.entries()) {
+        const message = `${example.title}, step ${i}: ${JSON.stringify(step)}`;
+        assert.deepEqual(answer(waiter, step), step.expect, message);
+      }
+    });
+  }
+});
+
 test("pauses between connections follow the vectors", () => {
   const pauses = vectors.reconnect_pauses_us;
   assert.deepEqual(
@@ -37,14 +51,18 @@ test("a wait above ten years is an error", () => {
 function answer(waiter, step) {
   switch (step.do) {
     case "next": {
-      const { maxWaitMs, ticket = null } = waiter.next(ms(step.now_us), step.channel);
-      return { max_wait_us: micros(maxWaitMs), ticket };
+      const next = waiter.next(ms(step.now_us), step.channel);
+      const { maxWaitMs, ticket = null, channel, claimTimeoutMs, keeps } = next;
+      const wait = { max_wait_us: micros(maxWaitMs), ticket };
+      if (!("channel" in step.expect)) return wait;
+      assert.deepEqual([claimTimeoutMs, keeps], [9000, true]);
+      return { ...wait, channel };
     }
     case "decision": {
-      const isFinal = step.status !== "queued";
-      if (isFinal) waiter.onFinal(step.status === "granted", step.degraded);
-      else waiter.onQueued(ms(step.now_us), step.retry_after_us, step.ticket);
-      return isFinal;
+      if (step.status === "queued")
+        return waiter.onQueued(ms(step.now_us), step.retry_after_us, step.ticket);
+      waiter.onFinal(step.status === "granted", step.degraded);
+      return true;
     }
     case "error":
       return waiter.onError(step.may_have_counted);

@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
 from paddlegate._guarded import PERMIT, release_held, release_held_again
-from paddlegate._native import call_with_fallback
-from paddlegate._permit import Permit
+from paddlegate._native import Waiter, call_with_fallback
+from paddlegate._order import order
+from paddlegate._waiting import ThreadWaiter
 
 if TYPE_CHECKING:
     from paddlegate._cost import Cost
     from paddlegate._limiter import Limiter
+    from paddlegate._permit import Permit
     from paddlegate._waiting import Span
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 Body: TypeAlias = Callable[..., Any]
-
-LONGEST_WAIT = 30
-"""Seconds for which a task waits in its worker at most, when its turn is later than it seemed."""
-
 
 UNKNOWN = 5.0
 """Seconds after which a task comes back for which no time is known, if its host has no default."""
@@ -39,8 +37,8 @@ class BaseLimited:
 
     A task over its limit is put back for its turn, with its place in the queue of the limiter, and
     that is not counted as a retry. One whose turn comes within `patience` seconds waits in its
-    worker, by default 1. A function with the keyword-only argument `permit` gets the permit, to
-    correct an estimate.
+    worker, for no longer: by default 1, and 0.1 in Celery, whose workers start a task on time. A
+    function with the keyword-only argument `permit` gets the permit, to correct an estimate.
 
     Outside a worker the function waits as `within_limit` does. When no store can be reached, the
     limiter's `on_unavailable` decides; if that is "raise", the task comes back later, as does one
@@ -49,6 +47,7 @@ class BaseLimited:
     """
 
     __slots__ = ("_claim_timeout", "_limiter", "_options", "_patience")
+    PATIENCE = 1.0
 
     def __init__(
         self,
@@ -62,7 +61,7 @@ class BaseLimited:
         priority: int | Callable[..., int] | None = None,
         share: str | Callable[..., str] | None = None,
         weight: int | None = None,
-        patience: float = 1.0,
+        patience: float | None = None,
     ) -> None:
         options: dict[str, Any] = {
             "key": key,
@@ -78,6 +77,7 @@ class BaseLimited:
                 "must be a limiter, or a function that returns one for the arguments of a task",
                 "limiter",
             )
+        patience = self.PATIENCE if patience is None else patience
         if not isinstance(patience, int | float) or not patience >= 0:
             raise InvalidError(
                 f"must be a number of seconds, not below zero: patience={patience!r}", "patience"
@@ -134,27 +134,27 @@ class BaseLimited:
             call_with_fallback(release_held, release_held_again, permit)
 
     def _turn(self, task_id: str, limiter: Limiter, options: dict[str, Any]) -> Permit:
-        sent = time.monotonic()
+        asked = dict(options)
+        key = asked.pop("key", None)
+        of_key = limiter if key is None else limiter.with_key(key)
+        rules = Waiter.of_job(
+            task_id,
+            asked.get("cost"),
+            asked.get("estimate"),
+            asked.get("settle_within"),
+            order(asked.get("priority"), asked.get("share"), asked.get("weight")),
+            self._claim_timeout,
+            self._patience,
+            time.monotonic(),
+        )
         try:
-            admission = limiter.admit(
-                task_id, "reschedule", claim_timeout=self._claim_timeout, **options
-            )
-            if admission.action == "run":
-                key = options.get("key")
-                of_key = limiter if key is None else limiter.with_key(key)
-                return Permit(of_key, admission.decision, sent)
-            decision, after = admission.decision, admission.after
-            if admission.action != "refuse" and after is not None and after <= self._patience:
-                # It has a ticket, with which it waits here until it is woken.
-                return limiter.acquire(id=task_id, wait_timeout=LONGEST_WAIT, **options)
-        except OverLimit as error:
-            decision, after = error.decision, error.retry_after
+            return ThreadWaiter(of_key, rules).wait()
+        except OverLimit as refusal:
+            if refusal.reason == "too_large":
+                raise
+            raise NotYet(refusal.retry_after, refusal) from refusal
         except UnavailableError as error:
             raise NotYet(None, error) from error
-        refusal = OverLimit(limiter.name, decision)
-        if decision.reason == "too_large":
-            raise refusal
-        raise NotYet(after, refusal)
 
 
 class NotYet(Exception):  # noqa: N818 - it is no error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Any, overload
 
 from paddlegate._asyncio import run_operation, send_first
@@ -11,7 +12,7 @@ from paddlegate._extension import Extension
 from paddlegate._history import to_history
 from paddlegate._inspection import to_inspection
 from paddlegate._jobs import Jobs
-from paddlegate._native import Call, new_id
+from paddlegate._native import Call, Waiter, new_id
 from paddlegate._order import order
 from paddlegate._permit import Grant
 from paddlegate._statistics import to_statistics
@@ -129,7 +130,9 @@ class Limiter(Jobs):
             reports.acquire(share="acme", weight=3)
         """
         limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
-        return ThreadWaiter(limiter, cost, estimate, wait_timeout, id, settle_within, place).wait()
+        now = monotonic()
+        rules = Waiter(limiter, cost, estimate, wait_timeout, id, now, settle_within, place)
+        return ThreadWaiter(limiter, rules).wait()
 
     async def aacquire(
         self,
@@ -149,9 +152,9 @@ class Limiter(Jobs):
         As in `acquire`, the lease of a given `id` may stay.
         """
         limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
-        return await TaskWaiter(
-            limiter, cost, estimate, wait_timeout, id, settle_within, place
-        ).wait()
+        now = monotonic()
+        rules = Waiter(limiter, cost, estimate, wait_timeout, id, now, settle_within, place)
+        return await TaskWaiter(limiter, rules).wait()
 
     def turns(
         self, count: int = 100, *, wait_timeout: Span | None = None, key: str | None = None

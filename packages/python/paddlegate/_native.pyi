@@ -668,17 +668,32 @@ class Waiter:
         settle_within: _Span | None = None,
         order: Order | None = None,
     ) -> Waiter: ...
+    @staticmethod
+    def of_job(
+        id: str,
+        cost: Cost | None,
+        estimate: Cost | None,
+        settle_within: _Span | None,
+        order: Order | None,
+        claim_timeout: _Span | None,
+        patience: _Span,
+        now: float,
+    ) -> Waiter:
+        """Begin the wait of a job for at most `patience` seconds; its ticket stays in the queue.
+
+        The other arguments are those of `admit`; `order` is that of `_order.py`.
+        """
     @property
     def id(self) -> str:
         """The id of the call."""
-    def next(self, now: float, channel: str) -> tuple[float, int | None]:
-        """Return how the next attempt waits: its seconds, and its ticket.
+    def next(self, now: float, channel: str) -> tuple[float, int | None, str]:
+        """Return how the next attempt waits: its seconds, its ticket, and its channel.
 
         `_attempt` of the limiter does this itself. `channel` is that of the
         wake-ups, empty without one.
         """
     def on_decision(self, now: float, decision: Decision) -> bool:
-        """Evaluate the decision of an attempt; return whether it is final, not queued."""
+        """Evaluate the decision of an attempt; return whether it is final, or else it waits."""
     def on_error(self, may_have_counted: bool) -> None:
         """Evaluate the error of an attempt, which ends the call."""
     def on_wakeup(self, at: float) -> None:

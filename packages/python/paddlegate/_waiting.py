@@ -13,15 +13,13 @@ from paddlegate._asyncio import run_operation
 from paddlegate._blocking import warn_if_blocking
 from paddlegate._cleanup import cancel_in_background, cancel_on_loop
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
-from paddlegate._native import CANCEL_TIMEOUT, Waiter
+from paddlegate._native import CANCEL_TIMEOUT
 from paddlegate._permit import AsyncPermit, Permit
 
 if TYPE_CHECKING:
-    from paddlegate._cost import Cost
     from paddlegate._hub import Hub
     from paddlegate._limiter import Limiter
-    from paddlegate._native import Decision
-    from paddlegate._order import Order
+    from paddlegate._native import Decision, Waiter
 
 Span: TypeAlias = float | timedelta | str
 """Seconds, a timedelta, one of second, minute, hour and day, or an ISO 8601 duration."""
@@ -35,20 +33,9 @@ CLOSE_CANCEL_TIMEOUT = 1
 class BaseWaiter:
     """One call that may wait. The rules are native; this receives the wake-ups."""
 
-    def __init__(
-        self,
-        limiter: Limiter,
-        cost: Cost | None,
-        estimate: Cost | None,
-        wait_timeout: Span | None,
-        id: str | None,  # noqa: A002 - the name in all languages
-        settle_within: Span | None = None,
-        order: Order | None = None,
-    ) -> None:
+    def __init__(self, limiter: Limiter, rules: Waiter) -> None:
         self.limiter = limiter
-        self._rules = Waiter(
-            limiter, cost, estimate, wait_timeout, id, monotonic(), settle_within, order
-        )
+        self._rules = rules
         self._hub: Hub | None = None
 
     @property
@@ -105,7 +92,7 @@ class ThreadWaiter(BaseWaiter):
     """A call that waits on a thread."""
 
     def wait(self) -> Permit:
-        """Wait for the permit, or raise `OverLimit`."""
+        """Wait for the permit, or raise `OverLimit`; that of a job may have its ticket."""
         limiter, rules = self.limiter, self._rules
         self._has_slept = False
         try:

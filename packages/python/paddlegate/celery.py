@@ -50,6 +50,9 @@ class Limited(BaseLimited):
     """Decorates the function of a task: keeps it within a limit, as `BaseLimited` says."""
 
     __slots__ = ()
+    # A worker keeps the tasks whose time it knows, and starts them to the millisecond. While a task
+    # waits in a process, one that is before it in the queue may find none that is free.
+    PATIENCE = 0.1
 
     def _call(
         self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]

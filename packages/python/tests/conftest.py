@@ -68,8 +68,8 @@ def run(request):
 def until():
     """Wait for a condition."""
 
-    def until(condition):
-        for _ in range(20 * PATIENT):
+    def until(condition, seconds=PATIENT):
+        for _ in range(20 * seconds):
             if condition():
                 return
             time.sleep(0.05)

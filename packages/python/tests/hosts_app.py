@@ -60,7 +60,7 @@ def first_away(host):
     return (away if is_first else pg).window(f"{NAME}-{host}-away", 9, 1)
 
 
-rq_limited = paddlegate.rq.limited(limiter("rq"), patience=0.2)
+rq_limited = paddlegate.rq.limited(limiter("rq"), patience=1)
 
 
 @rq_limited
@@ -79,7 +79,7 @@ def rq_spend(units, *, permit):
 
 
 @dramatiq.actor(max_retries=0)
-@paddlegate.dramatiq.limited(limiter("dramatiq"), patience=0.2)
+@paddlegate.dramatiq.limited(limiter("dramatiq"), patience=1)
 def dramatiq_job(number):
     work("dramatiq", number)
 
@@ -98,7 +98,7 @@ def dramatiq_fails():
 
 
 @tasks.task(context=True)
-@paddlegate.huey.limited(limiter("huey"), patience=0.2)
+@paddlegate.huey.limited(limiter("huey"), patience=1)
 def huey_job(number):
     work("huey", number)
 

@@ -17,8 +17,9 @@ from paddlegate._limited import NotYet
 from paddlegate.celery import _put_back, limited
 
 HERE = Path(__file__).parent
-PATIENT = 50
-JOBS = 100
+SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
+PATIENT = 400 if SOAK else 50
+JOBS = 1000 if SOAK else 100
 
 
 def worker(app, *options):
@@ -55,11 +56,12 @@ def ended(notes):
     return sorted(int(number) for _, kind, number in notes if kind == "end")
 
 
-def test_a_hundred_tasks_with_a_killed_worker(tasks):
+@pytest.mark.timeout(500 if SOAK else 60)
+def test_many_tasks_with_a_killed_worker(tasks):
     began = time.monotonic()
     results = [tasks.job.delay(number) for number in range(JOBS)]
     assert [result.get(PATIENT) for result in results] == [0] * JOBS, "no task is a retry"
-    assert time.monotonic() - began >= 4, "twenty a second"
+    assert time.monotonic() - began >= JOBS / 20 - 1, "twenty a second"
     notes = tasks.notes("jobs")
     assert tasks.counted("kills") == 2, "the killed task ran again"
     assert ended(notes) == list(range(JOBS)), "none is lost, none runs twice"
@@ -202,7 +204,7 @@ def test_the_signature_is_that_of_the_function_without_the_permit():
     )
 
 
-@pytest.mark.parametrize("patience", [-1, float("nan"), "1", None])
+@pytest.mark.parametrize("patience", [-1, float("nan"), "1"])
 def test_a_wrong_patience_is_named(patience):
     with pytest.raises(InvalidError) as caught:
         limited(Paddlegate("memory://").window("patience", 1, 60), patience=patience)

@@ -40,8 +40,9 @@ def decision(step):
 def answer(waiter, step):
     match step["do"]:
         case "next":
-            max_wait, ticket = waiter.next(step["now_us"] / 1e6, step["channel"])
-            return {"max_wait_us": micros(max_wait), "ticket": ticket}
+            max_wait, ticket, channel = waiter.next(step["now_us"] / 1e6, step["channel"])
+            wait = {"max_wait_us": micros(max_wait), "ticket": ticket, "channel": channel}
+            return {name: wait[name] for name in step["expect"]}
         case "decision":
             return waiter.on_decision(step["now_us"] / 1e6, decision(step))
         case "error":
@@ -72,3 +73,13 @@ def test_a_waiter(case):
 def test_pauses_between_connections():
     pauses = VECTORS["reconnect_pauses_us"]
     assert [micros(reconnect_pause(failures)) for failures in range(len(pauses))] == pauses
+
+
+@pytest.mark.parametrize("case", [pytest.param(it, id=it["title"]) for it in VECTORS["jobs"]])
+def test_the_waiter_of_a_job(case):
+    claim_timeout, patience, now = (
+        case[name] / 1e6 for name in ("claim_timeout_us", "patience_us", "now_us")
+    )
+    waiter = Waiter.of_job("job", None, None, None, None, claim_timeout, patience, now)
+    for number, step in enumerate(case["steps"]):
+        assert answer(waiter, step) == step.get("expect"), f"step {number}"

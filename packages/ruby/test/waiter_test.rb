@@ -11,11 +11,16 @@ class WaiterTest < Minitest::Test
   VECTORS.fetch("cases").each do |vector|
     define_method("test_#{vector["title"]}") do
       owns_id, max_wait_us, now_us = vector.values_at("owns_id", "max_wait_us", "now_us")
-      waiter = Paddlegate::WaitState.new(owns_id, max_wait_us, seconds(now_us))
-      vector.fetch("steps").each.with_index(1) do |step, number|
-        answer = send("do_#{step.fetch("do")}", waiter, step)
-        assert_equal [step["expect"]], [answer], "step #{number}" if step.key?("expect")
-      end
+      waiter = Paddlegate::WaitState.of_call(owns_id, max_wait_us, seconds(now_us))
+      replay(waiter, vector)
+    end
+  end
+
+  VECTORS.fetch("jobs").each do |vector|
+    define_method("test_#{vector["title"]}") do
+      claim_timeout_us, patience_us, now_us =
+        vector.values_at("claim_timeout_us", "patience_us", "now_us")
+      replay(Paddlegate::WaitState.of_job(claim_timeout_us, patience_us, seconds(now_us)), vector)
     end
   end
 
@@ -31,9 +36,22 @@ class WaiterTest < Minitest::Test
 
   private
 
+  def replay(waiter, vector)
+    vector.fetch("steps").each.with_index(1) do |step, number|
+      answer = send("do_#{step.fetch("do")}", waiter, step)
+      assert_equal [step["expect"]], [answer], "step #{number}" if step.key?("expect")
+    end
+  end
+
   def do_next(waiter, step)
-    max_wait_us, ticket = waiter.next(seconds(step["now_us"]), step["channel"])
-    { "max_wait_us" => max_wait_us, "ticket" => (ticket unless ticket.zero?) }
+    max_wait_us, claim_timeout_us, channel, ticket, keep_us =
+      waiter.next(seconds(step["now_us"]), step["channel"])
+    answer = { "max_wait_us" => max_wait_us, "ticket" => (ticket unless ticket.zero?) }
+    if step["expect"].key?("channel")
+      assert_equal [9_000_000, 60_000_000], [claim_timeout_us, keep_us]
+      answer["channel"] = channel
+    end
+    answer
   end
 
   # A `pg_decision` with the fields that matter for a wait.
@@ -44,7 +62,7 @@ class WaiterTest < Minitest::Test
     bytes[64, 8] = [step["retry_after_us"] || -1].pack("q")
     bytes[104, 8] = [step["ticket"] || -1].pack("q")
     bytes[728, 4] = [step["degraded"] ? 1 : 0].pack("l")
-    waiter.on_decision(seconds(step["now_us"]), Paddlegate::Decision.new(bytes)) == 1
+    waiter.on_decision(seconds(step["now_us"]), Paddlegate::Decision.new(bytes))
   end
 
   def do_error(waiter, step)

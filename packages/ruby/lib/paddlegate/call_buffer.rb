@@ -25,7 +25,7 @@ module Paddlegate
     }.freeze
 
     REQUEST_SIZE = 88
-    WAIT_SIZE = 32
+    WAIT_SIZE = 40
     CHANNEL_SIZE = 64
     ATTRIBUTES_SIZE = 40
 
@@ -84,11 +84,12 @@ module Paddlegate
     end
 
     # Returns a `pg_wait`. `queue_position`: 0 is the end of the queue, -1 the position of the
-    # existing ticket, any other value the number of an earlier ticket.
-    def wait(max_wait_us, claim_timeout_us, channel, queue_position)
+    # existing ticket, any other value the number of an earlier ticket. `keep_us` is how long the
+    # ticket of a job stays after its claim timeout.
+    def wait(max_wait_us, claim_timeout_us, channel, queue_position, keep_us = 0)
       @wait.put_string(WAIT_SIZE, channel)
       @wait.put_array_of_int64(0, [max_wait_us, claim_timeout_us, @wait.address + WAIT_SIZE,
-                                   queue_position])
+                                   queue_position, keep_us])
     end
 
     # Returns the memory for a `pg_runtime_state`. Created on first use, since few calls need it.

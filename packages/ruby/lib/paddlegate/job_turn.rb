@@ -6,25 +6,21 @@ module Paddlegate
   module JobTurn
     # When a job comes back, in seconds, for which no time is known.
     UNKNOWN = 5
-    # How long a job waits in its worker at most, in seconds, when its turn comes later than it
-    # seemed.
-    LONGEST_WAIT = 30
+    # A claim timeout that is not given, in C.
+    NOT_GIVEN = -1
+    private_constant :NOT_GIVEN
 
     # Returns the {Permit} of a job whose turn has come, or comes within `patience` seconds.
     # Otherwise the job has a ticket in the queue of the limiter, and an {OverLimit} is raised. Its
     # `retry_after` is the time until its turn. `options` are those of {Jobs#admit}.
-    def self.take(limiter, id, patience, claim_timeout: nil, key: nil, **options)
+    def self.take(limiter, id, patience, cost: nil, estimate: nil, key: nil, settle_within: nil,
+                  claim_timeout: nil, priority: nil, share: nil, weight: nil)
       limiter = limiter.with_key(key) unless key.nil?
-      admission = limiter.admit(id, on_limit: :reschedule, claim_timeout: claim_timeout, **options)
-      return admission.permit if admission.action == :run
-
-      after = admission.after
-      if admission.action == :refuse || after.nil? || after > patience
-        raise limiter.over_limit(admission.decision)
-      end
-
-      # With its ticket it waits here until it is woken.
-      limiter.acquire(id: id, wait_timeout: LONGEST_WAIT, **options)
+      claim_timeout =
+        claim_timeout.nil? ? NOT_GIVEN : Value.interval("claim_timeout", claim_timeout)
+      order = Value.order(priority, share, weight)
+      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, nil, order)
+      waiter.of_job(claim_timeout, patience).acquire
     end
   end
 end

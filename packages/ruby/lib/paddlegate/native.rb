@@ -130,6 +130,7 @@ module Paddlegate
     attach_function :pg_wakeups_receive, %i[pointer pointer size_t pointer pointer], :int32
     attach_function :pg_wakeups_close, %i[pointer pointer], :int32
     attach_function :pg_waiter_init, %i[pointer string int64 int64 pointer], :int32
+    attach_function :pg_waiter_init_job, %i[pointer string int64 int64 int64 pointer], :int32
     attach_function :pg_waiter_next, %i[pointer int64 string pointer pointer], :int32
     attach_function :pg_waiter_on_decision, %i[pointer int64 pointer], :int32
     attach_function :pg_waiter_on_error, %i[pointer pointer], :void

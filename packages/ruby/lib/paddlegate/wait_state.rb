@@ -6,30 +6,45 @@ module Paddlegate
   # The rules of a waiting call, in the core: when it is due, with which ticket, and whether it must
   # be cancelled. Times are seconds of the monotonic clock.
   class WaitState
-    # The sizes of a `pg_waiter` and a `pg_wait`, and the offset of the position in the latter.
-    SIZE = 112
-    WAIT_SIZE = 32
-    POSITION_OFFSET = 24
+    # The sizes of a `pg_waiter` and a `pg_wait`.
+    SIZE = 120
+    WAIT_SIZE = 40
     MICROS = 1_000_000.0
-    private_constant :SIZE, :WAIT_SIZE, :POSITION_OFFSET, :MICROS
+    private_constant :SIZE, :WAIT_SIZE, :MICROS
 
-    # `owns_id`: only this call has its id, so that every ticket and lease of the id belongs to it.
-    def initialize(owns_id, max_wait_us, now)
-      @waiter = FFI::MemoryPointer.new(:char, SIZE)
+    # The state of a call that begins now. `owns_id`: only this call has its id, so that every
+    # ticket and lease of the id belongs to it.
+    def self.of_call(owns_id, max_wait_us, now)
       # Only whether there is an id matters here.
       id = "given" unless owns_id
-      call { |error| Native.pg_waiter_init(@waiter, id, max_wait_us, micros(now), error) }
+      new(now) { |it, time, error| Native.pg_waiter_init(it, id, max_wait_us, time, error) }
     end
 
-    # Returns the maximum wait of the next attempt in microseconds, and its ticket or 0.
+    # The state of a job in its worker, whose ticket stays in the queue when its patience is over.
+    # `claim_timeout_us` is as in `pg_admit_within`.
+    def self.of_job(claim_timeout_us, patience_us, now)
+      new(now) do |it, time, error|
+        Native.pg_waiter_init_job(it, "given", claim_timeout_us, patience_us, time, error)
+      end
+    end
+
+    def initialize(now)
+      @waiter = FFI::MemoryPointer.new(:char, SIZE)
+      call { |error| yield(@waiter, micros(now), error) }
+    end
+    private_class_method :new
+
+    # Returns how the next attempt waits: the arguments of {CallBuffer#wait}.
     def next(now, channel)
       wait = FFI::MemoryPointer.new(:char, WAIT_SIZE)
       call { |error| Native.pg_waiter_next(@waiter, micros(now), channel, wait, error) }
-      [wait.get_int64(0), wait.get_int64(POSITION_OFFSET)]
+      max_wait_us, claim_timeout_us, address, ticket, keep_us = wait.read_array_of_int64(5)
+      [max_wait_us, claim_timeout_us, address.zero? ? "" : channel, ticket, keep_us]
     end
 
+    # Returns whether the decision is final; otherwise the call waits.
     def on_decision(now, decision)
-      Native.pg_waiter_on_decision(@waiter, micros(now), decision.bytes)
+      Native.pg_waiter_on_decision(@waiter, micros(now), decision.bytes) == 1
     end
 
     def on_error(error)

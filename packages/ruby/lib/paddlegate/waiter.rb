@@ -32,6 +32,13 @@ module Paddlegate
       @max_wait_us = Value.interval("wait_timeout", max_wait)
     end
 
+    # Makes this the wait of a job in its worker, for at most `patience` seconds. When its turn
+    # comes later, {#acquire} raises an {OverLimit}, and the ticket stays in the queue.
+    def of_job(claim_timeout_us, patience)
+      @state = WaitState.of_job(claim_timeout_us, Value.interval("patience", patience), now)
+      self
+    end
+
     # Waits until the call is granted and returns a {Permit}. Raises {OverLimit} when the wait times
     # out, or at once when it is known to be longer.
     def acquire
@@ -68,7 +75,7 @@ module Paddlegate
     # The rules of the wait. Most calls end with the first attempt, without an error, and need none:
     # this one begins as the first attempt did.
     def state
-      @state ||= WaitState.new(@owns_id, @max_wait_us, @sent_at).tap do |state|
+      @state ||= WaitState.of_call(@owns_id, @max_wait_us, @sent_at).tap do |state|
         state.next(@sent_at, @channel)
         state.on_error(@error) if @error
         state.on_decision(@sent_at, @decision) if @decision
@@ -83,9 +90,9 @@ module Paddlegate
       @sent_at = now
       decision = @limiter.acquire_with_id(@id, @cost, @estimate, @settle_within, next_wait, @order)
       @state = state if decision.status == :queued
-      @state&.on_decision(now, decision)
+      is_final = @state.nil? || @state.on_decision(now, decision)
       @decision = decision
-      decision unless decision.status == :queued
+      decision if is_final
     rescue Error => e
       @error = e
       @state&.on_error(e)
@@ -94,10 +101,9 @@ module Paddlegate
 
     # Returns the arguments of {CallBuffer#wait}, or `nil` for a call that does not wait.
     def next_wait
-      return if @state.nil? && @max_wait_us.zero?
+      return @state.next(@sent_at, @channel) if @state
 
-      max_wait_us, ticket = @state&.next(@sent_at, @channel)
-      [max_wait_us || @max_wait_us, DEFAULT_CLAIM_TIMEOUT, @channel, ticket || END_OF_QUEUE]
+      [@max_wait_us, DEFAULT_CLAIM_TIMEOUT, @channel, END_OF_QUEUE] unless @max_wait_us.zero?
     end
 
     # Returns the seconds until the next attempt is due.
