@@ -82,7 +82,9 @@ tarballs() {
             "$root"/packages/node "$root"/packages/node/npm/*/ "$root"/packages/wasm &&
         (cd project && npm install --offline --no-audit --no-fund ../tarballs/*.tgz) &&
         # What it integrates with comes from the work tree.
-        ln -s "$root/node_modules/bullmq" project/node_modules/
+        ln -s "$root/node_modules/bullmq" project/node_modules/ &&
+        mkdir project/node_modules/@discordjs &&
+        ln -s "$root/node_modules/@discordjs/rest" project/node_modules/@discordjs/
 }
 gem_built() {
     (cd "$root/packages/ruby" && rake gem) &&

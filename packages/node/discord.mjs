@@ -1,0 +1,3 @@
+import discord from "./discord.js";
+
+export const { limited } = discord;
