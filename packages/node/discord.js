@@ -39,7 +39,7 @@ class Discord {
   #paddlegate;
   #name;
   #perSecond;
-  #waitTimeoutMs;
+  waitTimeoutMs;
   #options;
   #routes = new Map();
 
@@ -61,7 +61,7 @@ class Discord {
     this.#paddlegate = paddlegate;
     this.#name = name;
     this.#perSecond = perSecond;
-    this.#waitTimeoutMs = waitTimeoutMs;
+    this.waitTimeoutMs = waitTimeoutMs;
     // One group, so that all can decide together in a cluster too.
     const shared = { group: name, ...(onUnavailable !== undefined && { onUnavailable }) };
     this.#options = { ...shared, statistics: false };
@@ -80,7 +80,7 @@ class Discord {
     const limiters = [this.invalid];
     if (!route.isCallback) limiters.push(...this.#known(route).limiters);
     if (route.isGlobal) limiters.push(this.bot);
-    const together = this.#paddlegate.together(limiters, { waitTimeoutMs: this.#waitTimeoutMs });
+    const together = this.#paddlegate.together(limiters, { waitTimeoutMs: this.waitTimeoutMs });
     // Only a response says whether the request was invalid; here the pause of the guard counts.
     await together.acquire({ cost: { [this.invalid.name]: 0 }, signal });
   }
@@ -165,13 +165,13 @@ class Discord {
 
 function limited(paddlegate, options = {}) {
   const discord = new Discord(paddlegate, options);
-  const { makeRequest = DefaultRestOptions.makeRequest, waitTimeoutMs = 60_000 } = options;
+  const { makeRequest = DefaultRestOptions.makeRequest } = options;
   if (typeof makeRequest !== "function") {
     throw new InvalidError("makeRequest", "must be a function");
   }
   return {
     // A request that waits for its turn has not failed.
-    timeout: waitTimeoutMs + REQUEST_MS,
+    timeout: discord.waitTimeoutMs + REQUEST_MS,
     async makeRequest(url, init) {
       const route = routeOf(init.method ?? "GET", new URL(url).pathname, Date.now());
       if (route === null) return makeRequest(url, init);

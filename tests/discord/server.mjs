@@ -22,7 +22,7 @@ const windows = new Map();
 const report = { requests: 0, granted: {}, user: 0, global: 0, shared: 0, banned: 0, invalid: 0 };
 const arrivals = [];
 
-/** Counts a request in a window that begins with its first request; tells what is left. */
+/** Counts a request in its window, which begins with the first one. Returns whether the limit allows it. */
 function count(key, limit, intervalMs) {
   const now = performance.now();
   let window = windows.get(key);

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use paddlegate_core::{Micros, QueuePosition, Waiter as CoreWaiter, new_id, reconnect_pause};
+use paddlegate_core::{Micros, QueuePosition, Result, Waiter as CoreWaiter, new_id, reconnect_pause};
 
 use crate::control::micros;
 use crate::decision::{Decision, Status, number};
@@ -54,20 +54,13 @@ pub unsafe extern "C" fn pg_waiter_init(
     now_us: i64,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    guard_into(
-        "waiter",
-        waiter,
-        || Waiter { id: [0; 72], state: [0; 6] },
-        error,
-        || {
-            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-            let given = unsafe { text::read_some("id", id) }?;
-            let now = Micros(not_negative("now", now_us)?);
-            let waiter = CoreWaiter::new(given.is_none(), max_wait(wait_timeout_us)?, now)?;
-            let id = given.map_or_else(|| new_id().map(|id| text::write(&id)), |id| Ok(text::write(id)))?;
-            Ok(Waiter { id, state: waiter.words() })
-        },
-    )
+    begin(waiter, now_us, error, |now| {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let given = unsafe { text::read_some("id", id) }?;
+        let waiter = CoreWaiter::new(given.is_none(), max_wait(wait_timeout_us)?, now)?;
+        let id = given.map_or_else(|| new_id().map(|id| text::write(&id)), |id| Ok(text::write(id)))?;
+        Ok(Waiter { id, state: waiter.words() })
+    })
 }
 
 /// Begins the wait of a job in its worker: for up to patience_us, and only when its turn seems to come
@@ -86,21 +79,14 @@ pub unsafe extern "C" fn pg_waiter_init_job(
     now_us: i64,
     error: Option<&mut MaybeUninit<Error>>,
 ) -> Code {
-    guard_into(
-        "waiter",
-        waiter,
-        || Waiter { id: [0; 72], state: [0; 6] },
-        error,
-        || {
-            // SAFETY: the caller passes NULL or a text that ends with a zero byte.
-            let id = unsafe { text::read("id", id) }?;
-            let claim_timeout = micros("claim_timeout", claim_timeout_us)?;
-            let patience = Micros(not_negative("patience", patience_us)?);
-            let now = Micros(not_negative("now", now_us)?);
-            let waiter = CoreWaiter::of_job(claim_timeout, patience, now)?;
-            Ok(Waiter { id: text::write(id), state: waiter.words() })
-        },
-    )
+    begin(waiter, now_us, error, |now| {
+        // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+        let id = unsafe { text::read("id", id) }?;
+        let claim_timeout = micros("claim_timeout", claim_timeout_us)?;
+        let patience = Micros(not_negative("patience", patience_us)?);
+        let waiter = CoreWaiter::of_job(claim_timeout, patience, now)?;
+        Ok(Waiter { id: text::write(id), state: waiter.words() })
+    })
 }
 
 /// Writes to wait how the next attempt waits. channel is that of the caller's pg_wakeups, NULL or
@@ -207,6 +193,17 @@ pub extern "C" fn pg_waiter_must_cancel(waiter: Option<&Waiter>, delivered: i32)
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_reconnect_pause_us(failures: i64) -> i64 {
     number(Some(reconnect_pause(u32::try_from(failures.max(0)).unwrap_or(u32::MAX)).0))
+}
+
+/// Writes the waiter that `make` begins; an empty one after an error.
+fn begin(
+    waiter: Option<&mut MaybeUninit<Waiter>>,
+    now_us: i64,
+    error: Option<&mut MaybeUninit<Error>>,
+    make: impl FnOnce(Micros) -> Result<Waiter>,
+) -> Code {
+    let empty = || Waiter { id: [0; 72], state: [0; 6] };
+    guard_into("waiter", waiter, empty, error, || make(Micros(not_negative("now", now_us)?)))
 }
 
 fn time(micros: i64) -> Micros {

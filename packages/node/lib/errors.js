@@ -72,6 +72,7 @@ const NAMES = {
   now: "nowUs",
   on_limit: "onLimit",
   on_unavailable: "onUnavailable",
+  patience: "patienceMs",
   reset_at: "resetAt",
   reset_in: "resetInMs",
   restore_rate: "restoreRate",

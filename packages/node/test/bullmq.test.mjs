@@ -5,7 +5,7 @@ import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { Queue, QueueEvents, Worker } from "bullmq";
 import { limited } from "../bullmq.mjs";
-import { Paddlegate, UnavailableError } from "../index.mjs";
+import { OverLimitError, Paddlegate, UnavailableError } from "../index.mjs";
 import waiter from "../lib/waiter.js";
 import { required, unique, until } from "./support.mjs";
 
@@ -208,6 +208,26 @@ test("ids of queues differ, and a long one is shortened", async (t) => {
   await finished([await queue.add("job", {}), await queue.add("job", {}, { jobId })]);
   assert.equal(seen[0], `${queue.name}:1`);
   assert.equal(seen[1].length, 64);
+});
+
+test("a job keeps its ticket when its patience and its claim timeout are over", async (t) => {
+  const limiter = pg.concurrent(unique(), 1, { lockTimeoutMs: 600_000 });
+  const holder = await limiter.acquire();
+  t.after(() => holder.release());
+  for (const patienceMs of [0, 200]) {
+    const how = { claimTimeoutMs: 1, patienceMs };
+    await assert.rejects(limiter[ACQUIRE_JOB](`job-${patienceMs}`, {}, how), OverLimitError);
+  }
+  const forever = limiter[ACQUIRE_JOB]("job", {}, { patienceMs: Number.POSITIVE_INFINITY });
+  await assert.rejects(forever, { argument: "patienceMs" });
+  await sleep(500);
+  // A ticket that does not stay is removed by the calls of others.
+  await limiter.admit("another");
+  const { refused } = await limiter.stats();
+  assert.deepEqual(
+    [refused, (await limiter.queue()).map(({ id }) => id)],
+    [0, ["job-0", "job-200", "another"]],
+  );
 });
 
 test("bad input is named", () => {

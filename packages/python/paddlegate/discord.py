@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from paddlegate._options import LimiterOptions
     from paddlegate._waiting import Span
 
-__all__ = ["Discord", "limited"]
+__all__ = ["limited"]
 
 logger = logging.getLogger("paddlegate.discord")
 
@@ -67,17 +67,13 @@ def limited(
     process sends anything, since Discord bans an address with 10,000.
 
     A request that would have to wait for longer than `wait_timeout`, by default a minute, raises
-    `OverLimit`, also in discord.py. When no store can be reached, `on_unavailable` decides. Raises
+    `OverLimit`, also in discord.py. aiohttp counts the wait in the whole time of a request, which
+    is 5 minutes by default. When no store can be reached, `on_unavailable` decides. Raises
     `InvalidError`, argument `paddlegate`, `name`, `per_second` or `invalid_limit`, or that of an
     option.
     """
     return Discord(
-        paddlegate,
-        name,
-        per_second=per_second,
-        invalid_limit=invalid_limit,
-        wait_timeout=wait_timeout,
-        on_unavailable=on_unavailable,
+        paddlegate, name, per_second, invalid_limit, wait_timeout, on_unavailable
     ).trace()
 
 
@@ -94,17 +90,19 @@ class _Known:
 
 
 class Discord:
-    """The limits of a bot: take a turn before a request, and report its response."""
+    """The limits of a bot, by the arguments of `limited`.
+
+    A request takes its turn before it is sent, and its response corrects the limits.
+    """
 
     def __init__(
         self,
         paddlegate: Paddlegate,
-        name: str = "discord",
-        *,
-        per_second: int = 50,
-        invalid_limit: int = 9_500,
-        wait_timeout: Span = 60,
-        on_unavailable: _OnUnavailable | None = None,
+        name: str,
+        per_second: int,
+        invalid_limit: int,
+        wait_timeout: Span,
+        on_unavailable: _OnUnavailable | None,
     ) -> None:
         if not isinstance(paddlegate, Paddlegate):
             raise InvalidError("must be a Paddlegate", "paddlegate")

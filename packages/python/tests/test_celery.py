@@ -204,6 +204,23 @@ def test_the_signature_is_that_of_the_function_without_the_permit():
     )
 
 
+@pytest.mark.parametrize("patience", [0, 0.2])
+def test_a_task_keeps_its_ticket_when_its_patience_is_over(url, name, patience):
+    limiter = Paddlegate(url, timeout=20).concurrent(name, 1, lock_timeout=600)
+    limit = limited(limiter, claim_timeout=0.001, patience=patience)
+    holder = limiter.acquire()
+    with pytest.raises(NotYet) as caught:
+        limit._run_task("task", print, (), {})
+    assert caught.value.after is not None
+    time.sleep(0.5)
+    # A ticket that does not stay is removed by the calls of others.
+    limiter.admit("another", "reschedule")
+    assert [ticket.id for ticket in limiter.queue()] == ["task", "another"]
+    stats = limiter.stats()
+    assert (stats.refused, stats.tickets) == (0, 2)
+    holder.release()
+
+
 @pytest.mark.parametrize("patience", [-1, float("nan"), "1"])
 def test_a_wrong_patience_is_named(patience):
     with pytest.raises(InvalidError) as caught:

@@ -20,6 +20,25 @@ class AdmissionTest < Minitest::Test
     end
   end
 
+  def test_a_job_keeps_its_ticket_when_its_patience_and_its_claim_timeout_are_over
+    [memory, redis].each do |store|
+      limiter = store.concurrent(unique("patience"), 1, lock_timeout: 600)
+      holder = limiter.acquire
+      { "a" => 0, "b" => 0.2 }.each do |job, patience|
+        error = assert_raises(Paddlegate::OverLimit) do
+          Paddlegate::JobTurn.take(limiter, job, patience, claim_timeout: 0.001)
+        end
+        refute_nil error.retry_after
+      end
+      sleep 0.5
+      # A ticket that does not stay is removed by the calls of others.
+      limiter.admit("another")
+      assert_equal %w[a b another], limiter.queue.map(&:id)
+      assert_equal 0, limiter.stats.refused
+      holder.release
+    end
+  end
+
   def test_ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it
     on_both(window: [1, 0.7]) do |limiter|
       ask = lambda do |job, on_limit = :reschedule|
