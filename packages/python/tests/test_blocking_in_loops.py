@@ -4,26 +4,35 @@
 import asyncio
 import threading
 import warnings
+from queue import SimpleQueue
 
 import pytest
 from paddlegate import BlockingWarning, OverLimit, Paddlegate
 
 
 @pytest.fixture
-def busy(until):
-    """Hold a limiter until somebody waits for it, who then gets it."""
+def busy(monkeypatch):
+    """Hold a limiter until somebody sleeps for it, who then gets it."""
+    sleeps = threading.Event()
     threads = []
 
+    class Wakeups(SimpleQueue[float]):
+        def get(self, *args, **kwargs):
+            sleeps.set()
+            return super().get(*args, **kwargs)
+
     def busy(limiter):
+        sleeps.clear()
         holder = limiter.acquire()
 
         def release():
-            until(lambda: limiter.stats().tickets)
+            assert sleeps.wait(20)
             holder.release()
 
         threads.append(threading.Thread(target=release))
         threads[-1].start()
 
+    monkeypatch.setattr("paddlegate._waiting.SimpleQueue", Wakeups)
     yield busy
     for thread in threads:
         thread.join()
