@@ -57,7 +57,7 @@ setup: ## Install what is missing on this machine (says what and why)
 	@scripts/setup.sh
 	@mkdir -p $(STAMPS) && touch $(SETUP)
 
-$(SETUP): scripts/setup.sh scripts/versions.bash scripts/requirements-dev.txt \
+$(SETUP): scripts/setup.sh scripts/versions.bash $(wildcard scripts/requirements-*.txt) \
 		$(wildcard package-lock.json packages/*/package-lock.json)
 	@$(MAKE) --no-print-directory setup
 

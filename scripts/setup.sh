@@ -131,6 +131,12 @@ if newer scripts/requirements-dev.txt .venv/.stamp; then
         -r scripts/requirements-dev.txt
     touch .venv/.stamp
 fi
+if newer scripts/requirements-arq.txt .venv/arq/.stamp; then
+    say "installing arq into .venv/arq"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
+        --no-warn-conflicts --target .venv/arq -r scripts/requirements-arq.txt
+    touch .venv/arq/.stamp
+fi
 
 for dir in . packages/node packages/wasm; do
     if [[ -f $dir/package-lock.json ]] &&

@@ -73,7 +73,7 @@ wheel() {
         venv/bin/pip install --quiet --disable-pip-version-check --no-index \
             "$root"/target/wheels/paddlegate-*.whl &&
         # What it integrates with comes from the work tree, and behind it in the path.
-        echo "$root"/.venv/lib/python3.*/site-packages >venv/hosts.pth &&
+        printf '%s\n' "$root"/.venv/lib/python3.*/site-packages "$root/.venv/arq" >venv/hosts.pth &&
         mv venv/hosts.pth venv/lib/python3.*/site-packages/
 }
 tarballs() {

@@ -5,19 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
-from paddlegate._guarded import PERMIT, release_held, release_held_again
+from paddlegate._guarded import PERMIT, AsyncRelease, release_held, release_held_again
 from paddlegate._native import Waiter, call_with_fallback
 from paddlegate._order import order
-from paddlegate._waiting import ThreadWaiter
+from paddlegate._waiting import TaskWaiter, ThreadWaiter
 
 if TYPE_CHECKING:
     from paddlegate._cost import Cost
     from paddlegate._limiter import Limiter
-    from paddlegate._permit import Permit
+    from paddlegate._permit import Grant
     from paddlegate._waiting import Span
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -38,7 +39,8 @@ class BaseLimited:
     A task over its limit is put back for its turn, with its place in the queue of the limiter, and
     that is not counted as a retry. One whose turn comes within `patience` seconds waits in its
     worker, for no longer: by default 1, and 0.1 in Celery, whose workers start a task on time. A
-    function with the keyword-only argument `permit` gets the permit, to correct an estimate.
+    function with the keyword-only argument `permit` gets the permit, to correct an estimate. A
+    coroutine function waits in its loop, and gets the permit of `aacquire`.
 
     Outside a worker the function waits as `within_limit` does. When no store can be reached, the
     limiter's `on_unavailable` decides; if that is "raise", the task comes back later, as does one
@@ -88,11 +90,18 @@ class BaseLimited:
         self._patience = patience
 
     def __call__(self, function: Function) -> Function:
-        """Wrap the function of a task."""
+        """Wrap the function or coroutine function of a task."""
+        if inspect.iscoroutinefunction(function):
 
-        @functools.wraps(function)
-        def body(*args: Any, **kwargs: Any) -> Any:
-            return self._call(body, function, args, kwargs)
+            @functools.wraps(function)
+            async def body(*args: Any, **kwargs: Any) -> Any:
+                return await self._arun(self._task_of(body, args, kwargs), function, args, kwargs)
+
+        else:
+
+            @functools.wraps(function)
+            def body(*args: Any, **kwargs: Any) -> Any:
+                return self._run(self._task_of(body, args, kwargs), function, args, kwargs)
 
         signature = inspect.signature(function)
         shown = [it for it in signature.parameters.values() if not _is_permit(it)]
@@ -100,10 +109,24 @@ class BaseLimited:
         body.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
         return cast("Function", body)
 
-    def _call(
-        self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the task of the host that runs this function; None for an ordinary call.
+
+        It is None too for a function that a task calls: the task has begun and cannot be put back.
+        """
         raise NotImplementedError
+
+    def _id_of(self, task: Any) -> str:
+        """Return the id of a task, which is that of its ticket."""
+        raise NotImplementedError
+
+    def _put_back(self, task: Any, wait: NotYet) -> Any:
+        """Put a task back until its turn: raise what the host takes for that, or return it."""
+        raise NotImplementedError
+
+    async def _aput_back(self, task: Any, wait: NotYet) -> Any:
+        """Like `_put_back`, for a coroutine function."""
+        return self._put_back(task, wait)
 
     def _chosen(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -115,6 +138,24 @@ class BaseLimited:
 
         return value(self._limiter), {name: value(it) for name, it in self._options.items()}
 
+    def _run(self, task: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if task is None:
+            return self._run_here(function, args, kwargs)
+        try:
+            return self._run_task(self._id_of(task), function, args, kwargs)
+        except NotYet as wait:
+            return self._put_back(task, wait)
+
+    async def _arun(
+        self, task: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if task is None:
+            return await self._run_here(function, args, kwargs)
+        try:
+            return await self._arun_task(self._id_of(task), function, args, kwargs)
+        except NotYet as wait:
+            return await self._aput_back(task, wait)
+
     def _run_here(self, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function that no worker runs: it waits."""
         limiter, options = self._chosen(args, kwargs)
@@ -124,37 +165,41 @@ class BaseLimited:
         self, task_id: str, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Run the function of a task whose turn has come; otherwise raise `NotYet`."""
-        limiter, options = self._chosen(args, kwargs)
-        permit = self._turn(task_id, limiter, options)
-        if any(map(_is_permit, inspect.signature(function).parameters.values())):
-            kwargs = {PERMIT: permit, **kwargs}
+        limiter, rules = self._waiter(task_id, args, kwargs)
+        with _turn_that_may_not_come():
+            permit = ThreadWaiter(limiter, rules).wait()
         try:
-            return function(*args, **kwargs)
+            return function(*args, **_with_permit(function, permit, kwargs))
         finally:
             call_with_fallback(release_held, release_held_again, permit)
 
-    def _turn(self, task_id: str, limiter: Limiter, options: dict[str, Any]) -> Permit:
-        asked = dict(options)
-        key = asked.pop("key", None)
-        of_key = limiter if key is None else limiter.with_key(key)
+    async def _arun_task(
+        self, task_id: str, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Like `_run_task`, for a coroutine function."""
+        limiter, rules = self._waiter(task_id, args, kwargs)
+        with _turn_that_may_not_come():
+            permit = await TaskWaiter(limiter, rules).wait()
+        async with AsyncRelease(permit):
+            return await function(*args, **_with_permit(function, permit, kwargs))
+
+    def _waiter(
+        self, task_id: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Limiter, Waiter]:
+        """Return the limiter of a task and the rules by which the task waits for its turn."""
+        limiter, options = self._chosen(args, kwargs)
+        key = options.get("key")
         rules = Waiter.of_job(
             task_id,
-            asked.get("cost"),
-            asked.get("estimate"),
-            asked.get("settle_within"),
-            order(asked.get("priority"), asked.get("share"), asked.get("weight")),
+            options.get("cost"),
+            options.get("estimate"),
+            options.get("settle_within"),
+            order(options.get("priority"), options.get("share"), options.get("weight")),
             self._claim_timeout,
             self._patience,
             time.monotonic(),
         )
-        try:
-            return ThreadWaiter(of_key, rules).wait()
-        except OverLimit as refusal:
-            if refusal.reason == "too_large":
-                raise
-            raise NotYet(refusal.retry_after, refusal) from refusal
-        except UnavailableError as error:
-            raise NotYet(None, error) from error
+        return limiter if key is None else limiter.with_key(key), rules
 
 
 class NotYet(Exception):  # noqa: N818 - it is no error
@@ -178,6 +223,24 @@ def runs(function: Body | None, body: Body) -> bool:
             return True
         function = getattr(function, "__wrapped__", None)
     return False
+
+
+@contextmanager
+def _turn_that_may_not_come() -> Generator[None]:
+    """Raise `NotYet` for a refusal that ends, and when no store can be reached."""
+    try:
+        yield
+    except OverLimit as refusal:
+        if refusal.reason == "too_large":
+            raise
+        raise NotYet(refusal.retry_after, refusal) from refusal
+    except UnavailableError as error:
+        raise NotYet(None, error) from error
+
+
+def _with_permit(function: Body, permit: Grant, kwargs: dict[str, Any]) -> dict[str, Any]:
+    takes = any(map(_is_permit, inspect.signature(function).parameters.values()))
+    return {PERMIT: permit, **kwargs} if takes else kwargs
 
 
 def _is_permit(parameter: inspect.Parameter) -> bool:

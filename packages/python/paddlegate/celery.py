@@ -40,7 +40,7 @@ def limit_tasks(app: Any, limits: Mapping[str, Limited]) -> None:
     def call(task: Any, *args: Any, **kwargs: Any) -> Any:
         for pattern, limit in limits.items():
             if fnmatchcase(task.name, pattern):
-                return limit._run(task, task.run, args, kwargs)
+                return limit._run(_in_worker(task), task.run, args, kwargs)
         return task.run(*args, **kwargs)
 
     app.Task = type("LimitedTask", (app.Task,), {"abstract": True, "__call__": call})
@@ -54,22 +54,25 @@ class Limited(BaseLimited):
     # waits in a process, one that is before it in the queue may find none that is free.
     PATIENCE = 0.1
 
-    def _call(
-        self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         task = current_task._get_current_object() if current_task else None
-        # A function that a task calls cannot put the task back, which has begun.
-        is_task = task is not None and runs(task.run, body)
-        return self._run(task if is_task else None, function, args, kwargs)
+        return _in_worker(task) if task is not None and runs(task.run, body) else None
 
-    def _run(self, task: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        request = None if task is None else task.request
-        if request is None or request.id is None or request.called_directly or request.is_eager:
-            return self._run_here(function, args, kwargs)
-        try:
-            return self._run_task(request.id, function, args, kwargs)
-        except NotYet as wait:
-            raise _put_back(task, wait) from wait.reason
+    def _id_of(self, task: Any) -> str:
+        return str(task.request.id)
+
+    def _put_back(self, task: Any, wait: NotYet) -> Any:
+        """Send the task to the broker again, with its id and its count of retries."""
+        options = task.app.conf.broker_transport_options or {}
+        # A message that waits for longer is delivered a second time. The task then asks again.
+        most = options.get("visibility_timeout", DEFAULT_VISIBILITY_TIMEOUT) / 2
+        after = min(wait.seconds(task.default_retry_delay), most)
+        message = task.signature_from_request(
+            task.request, countdown=after, retries=task.request.retries
+        )
+        message.apply_async()
+        text = f"waits for its turn: {wait.reason}"
+        raise Retry(text, wait.reason, when=after, sig=message) from wait.reason
 
 
 limited = Limited
@@ -77,14 +80,8 @@ limited = Limited
 comes back after its `default_retry_delay`."""
 
 
-def _put_back(task: Any, wait: NotYet) -> Retry:
-    """Send the task to the broker again, with its id and its count of retries."""
-    options = task.app.conf.broker_transport_options or {}
-    # A message that waits longer than this is delivered a second time. The task then asks again.
-    most = options.get("visibility_timeout", DEFAULT_VISIBILITY_TIMEOUT) / 2
-    after = min(wait.seconds(task.default_retry_delay), most)
-    message = task.signature_from_request(
-        task.request, countdown=after, retries=task.request.retries
-    )
-    message.apply_async()
-    return Retry(f"waits for its turn: {wait.reason}", wait.reason, when=after, sig=message)
+def _in_worker(task: Any) -> Any:
+    """Return the task if a worker runs it, and None if it was called."""
+    request = task.request
+    is_called = request is None or request.called_directly or request.is_eager
+    return None if is_called or request.id is None else task

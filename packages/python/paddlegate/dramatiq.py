@@ -31,20 +31,17 @@ class Limited(BaseLimited):
 
     __slots__ = ()
 
-    def _call(
-        self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         message = CurrentMessage.get_current_message()
-        # A function that an actor calls cannot put the message back, which has begun.
-        if message is None or not runs(_function_of(message), body):
-            return self._run_here(function, args, kwargs)
-        try:
-            return self._run_task(message.message_id, function, args, kwargs)
-        except NotYet as wait:
-            after = wait.seconds()
-            # The middleware counts what comes back; this is no retry.
-            message.options["retries"] = message.options.get("retries", 0) - 1
-            raise Retry(str(wait.reason), delay=math.ceil(after * 1000)) from wait.reason
+        return message if message is not None and runs(_function_of(message), body) else None
+
+    def _id_of(self, task: Any) -> str:
+        return str(task.message_id)
+
+    def _put_back(self, task: Any, wait: NotYet) -> Any:
+        # The middleware counts what comes back; this is no retry.
+        task.options["retries"] = task.options.get("retries", 0) - 1
+        raise Retry(str(wait.reason), delay=math.ceil(wait.seconds() * 1000)) from wait.reason
 
 
 limited = Limited

@@ -29,19 +29,17 @@ class Limited(BaseLimited):
 
     __slots__ = ()
 
-    def _call(
-        self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         task = kwargs.get(TASK)
-        if TASK not in inspect.signature(function).parameters:
+        if TASK not in inspect.signature(body).parameters:
             kwargs.pop(TASK, None)
-        if task is None:
-            return self._run_here(function, args, kwargs)
-        try:
-            return self._run_task(task.id, function, args, kwargs)
-        except NotYet as wait:
-            after = wait.seconds()
-            raise RetryTask(str(wait.reason), delay=after) from wait.reason
+        return task
+
+    def _id_of(self, task: Any) -> str:
+        return str(task.id)
+
+    def _put_back(self, task: Any, wait: NotYet) -> Any:
+        raise RetryTask(str(wait.reason), delay=wait.seconds()) from wait.reason
 
 
 limited = Limited

@@ -31,18 +31,15 @@ class Limited(BaseLimited):
 
     __slots__ = ()
 
-    def _call(
-        self, body: Body, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         job = get_current_job()
-        # A function that a job calls cannot put the job back, which has begun.
-        if job is None or not runs(job.func, body):
-            return self._run_here(function, args, kwargs)
-        try:
-            return self._run_task(job.id, function, args, kwargs)
-        except NotYet as wait:
-            after = math.ceil(wait.seconds())
-            return Retry(MOST, after)
+        return job if job is not None and runs(job.func, body) else None
+
+    def _id_of(self, task: Any) -> str:
+        return str(task.id)
+
+    def _put_back(self, task: Any, wait: NotYet) -> Retry:
+        return Retry(MOST, math.ceil(wait.seconds()))
 
 
 limited = Limited

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """The tasks of test_hosts.py for real workers of RQ, Dramatiq and Huey, by the environment."""
 
-import os
-import time
+import asyncio
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import dramatiq
@@ -10,54 +10,44 @@ import huey
 import paddlegate.dramatiq
 import paddlegate.huey
 import paddlegate.rq
+import paddlegate.taskiq
 import redis
 import rq
 from dramatiq.brokers.redis import RedisBroker
-from dramatiq.middleware import CurrentMessage
-from paddlegate import Paddlegate
+from dramatiq.middleware import AsyncIO, CurrentMessage
+from hosts_log import NAME, URL, first_away, limiter, note, notes, pg, work
+from taskiq import Context, SmartRetryMiddleware, TaskiqDepends, TaskiqScheduler
+from taskiq_redis import ListRedisScheduleSource, RedisAsyncResultBackend, RedisStreamBroker
 
-URL, NAME = os.environ["TASKS_URL"], os.environ["TASKS_NAME"]
-
-log = redis.Redis.from_url(URL, decode_responses=True)
-pg = Paddlegate(URL, timeout=20)
-away = Paddlegate("redis://127.0.0.1:1", timeout=0.1)
+__all__ = ["notes"]
 
 broker = RedisBroker(url=URL, namespace=NAME)
 broker.add_middleware(CurrentMessage())
+broker.add_middleware(AsyncIO())
 dramatiq.set_broker(broker)
 parts = urlsplit(URL)
 tasks = huey.RedisHuey(
     NAME, host=parts.hostname, port=parts.port, password=parts.password, utc=True
 )
 queue = rq.Queue(NAME, connection=redis.Redis.from_url(URL))
+source = ListRedisScheduleSource(URL, prefix=f"{NAME}-schedule")
+taskiq_broker = (
+    RedisStreamBroker(URL, queue_name=f"{NAME}-stream", consumer_id="0")
+    .with_result_backend(RedisAsyncResultBackend(URL, prefix_str=f"{NAME}-results"))
+    .with_middlewares(
+        SmartRetryMiddleware(
+            default_retry_label=True, default_retry_count=2, default_delay=1, schedule_source=source
+        ),
+        paddlegate.taskiq.LimitMiddleware(source),
+    )
+)
+taskiq_scheduler = TaskiqScheduler(taskiq_broker, [source])
 
 
-def count(what):
-    return log.incr(f"{NAME}-{what}")
-
-
-def note(host, what, number):
-    log.rpush(f"{NAME}-{host}", f"{time.monotonic_ns()} {what} {number}")
-
-
-def notes(host):
-    return [line.split() for line in log.lrange(f"{NAME}-{host}", 0, -1)]
-
-
-def work(host, number):
+async def awork(host, number):
     note(host, "begin", number)
-    time.sleep(0.02)
+    await asyncio.sleep(0.02)
     note(host, "end", number)
-
-
-def limiter(host):
-    return pg.limiter(f"{NAME}-{host}", concurrency=2, window=(12, 1), lock_timeout=60)
-
-
-def first_away(host):
-    """Give a limiter whose server is away, and then another."""
-    is_first = count(f"{host}-asked") == 1
-    return (away if is_first else pg).window(f"{NAME}-{host}-away", 9, 1)
 
 
 rq_limited = paddlegate.rq.limited(limiter("rq"), patience=1)
@@ -66,6 +56,11 @@ rq_limited = paddlegate.rq.limited(limiter("rq"), patience=1)
 @rq_limited
 def rq_job(number):
     work("rq", number)
+
+
+@paddlegate.rq.limited(limiter("rq-async"), patience=0)
+async def rq_asynchronous(number):
+    await awork("rq-async", number)
 
 
 @paddlegate.rq.limited(lambda: first_away("rq"))
@@ -82,6 +77,12 @@ def rq_spend(units, *, permit):
 @paddlegate.dramatiq.limited(limiter("dramatiq"), patience=1)
 def dramatiq_job(number):
     work("dramatiq", number)
+
+
+@dramatiq.actor(max_retries=0)
+@paddlegate.dramatiq.limited(limiter("dramatiq-async"), patience=0)
+async def dramatiq_asynchronous(number):
+    await awork("dramatiq-async", number)
 
 
 @dramatiq.actor(max_retries=0)
@@ -107,3 +108,48 @@ def huey_job(number):
 @paddlegate.huey.limited(lambda task: first_away("huey"))
 def huey_away(task):
     note("huey-away", "end", task.retries)
+
+
+@taskiq_broker.task
+@paddlegate.taskiq.limited(limiter("taskiq"), patience=1)
+def taskiq_job(number):
+    work("taskiq", number)
+
+
+@taskiq_broker.task
+@paddlegate.taskiq.limited(limiter("taskiq-async"), patience=0.1)
+async def taskiq_asynchronous(number):
+    await awork("taskiq-async", number)
+
+
+@taskiq_broker.task
+@paddlegate.taskiq.limited(lambda: first_away("taskiq"))
+async def taskiq_away():
+    note("taskiq-away", "end", 0)
+
+
+@taskiq_broker.task
+@paddlegate.taskiq.limited(
+    pg.points(f"{NAME}-taskiq-points", 100, 1000), estimate=lambda units: units
+)
+async def taskiq_spend(units, *, permit):
+    await permit.points_used(units - 1)
+    return permit.decision.remaining
+
+
+@taskiq_broker.task
+@paddlegate.taskiq.limited(pg.concurrent(f"{NAME}-taskiq-fails", 1))
+async def taskiq_fails(context: Annotated[Context, TaskiqDepends()]):
+    note("taskiq-fails", "end", int(context.message.labels.get("_retries", 0)))
+    raise ValueError
+
+
+@paddlegate.taskiq.limited(pg.window(f"{NAME}-taskiq-helper", 1, 0.2))
+async def helper():
+    note("taskiq-helper", "end", 0)
+
+
+@taskiq_broker.task
+async def taskiq_outer():
+    await helper()
+    await helper()

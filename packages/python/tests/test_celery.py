@@ -11,10 +11,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from celery.exceptions import SoftTimeLimitExceeded  # type: ignore[import-untyped]
+from celery.exceptions import Retry, SoftTimeLimitExceeded  # type: ignore[import-untyped]
 from paddlegate import SKIPPED, InvalidError, OverLimit, Paddlegate
 from paddlegate._limited import NotYet
-from paddlegate.celery import _put_back, limited
+from paddlegate.celery import limited
 
 HERE = Path(__file__).parent
 SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
@@ -31,11 +31,15 @@ def worker(app, *options):
 
 @pytest.fixture(scope="module")
 def tasks(url):
-    """The module, with workers of both its apps."""
+    """The module, with workers of both its apps, of processes, greenlets and threads."""
     os.environ["TASKS_URL"], os.environ["TASKS_NAME"] = url, f"tasks-{uuid.uuid4().hex}"
     sys.path.insert(0, str(HERE))
     module = importlib.import_module("celery_app")
-    workers = [worker("app", "-c", "8"), worker("by_name", "-c", "2", "-P", "threads")]
+    workers = [
+        worker("app", "-c", "8"),
+        worker("app", "-c", "8", "-P", "gevent", "-Q", f"{module.NAME}-gevent"),
+        worker("by_name", "-c", "2", "-P", "threads"),
+    ]
     yield module
     for process in workers:
         process.terminate()
@@ -77,6 +81,15 @@ def test_each_key_has_its_limit(tasks):
     for tenant in ("a", "b"):
         notes = tasks.notes(tenant)
         assert (ended(notes), at_once(notes)) == (list(range(10)), 1)
+
+
+def test_greenlets_keep_the_limit(tasks):
+    queue = f"{tasks.NAME}-gevent"
+    results = [tasks.of_tenant.apply_async((queue, i), queue=queue) for i in range(20)]
+    for result in results:
+        result.get(PATIENT)
+    notes = tasks.notes(queue)
+    assert (ended(notes), at_once(notes)) == (list(range(20)), 1)
 
 
 def test_a_task_gets_its_permit_and_corrects_its_estimate(tasks):
@@ -141,9 +154,11 @@ def test_no_message_waits_for_longer_than_the_broker_allows(tasks, options, afte
     capped.apply_async = lambda *_, **given: sent.append(given)
     capped.push_request(id="1", args=(), kwargs={}, retries=4)
     limiter = Paddlegate("memory://").window("capped", 1, 60)
-    retry = _put_back(capped, NotYet(after, OverLimit("capped", limiter.peek())))
+    wait = NotYet(after, OverLimit("capped", limiter.peek()))
+    with pytest.raises(Retry) as caught:
+        limited(limiter)._put_back(capped, wait)
     assert (sent[0]["countdown"], sent[0]["retries"], sent[0]["task_id"]) == (countdown, 4, "1")
-    assert retry.when == countdown
+    assert caught.value.when == countdown
 
 
 def test_a_task_comes_back_when_the_server_does(tasks):

@@ -1,6 +1,7 @@
 # mypy: allow-untyped-calls
-"""Jobs of RQ, Dramatiq and Huey within limits, in real workers. See hosts_app.py."""
+"""Jobs of RQ, Dramatiq, Huey and taskiq within limits, in real workers. See hosts_app.py."""
 
+import asyncio
 import importlib
 import os
 import subprocess
@@ -14,7 +15,12 @@ from paddlegate import InvalidError, Paddlegate
 from paddlegate.dramatiq import limited as dramatiq_limited
 from paddlegate.huey import limited as huey_limited
 from paddlegate.rq import limited as rq_limited
+from paddlegate.taskiq import LimitMiddleware
+from paddlegate.taskiq import limited as taskiq_limited
+from taskiq import InMemoryBroker
+from taskiq.schedule_sources import LabelScheduleSource
 
+loop = asyncio.new_event_loop()
 HERE = Path(__file__).parent
 SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 JOBS = 1000 if SOAK else 30
@@ -25,6 +31,18 @@ WORKERS = {
     ],
     "dramatiq": [["dramatiq", "hosts_app", "--processes", "1", "--threads", "4"]],
     "huey": [["huey.bin.huey_consumer", "hosts_app.tasks", "-w", "4", "-d", "0.1", "-s", "1"]],
+    "taskiq": [
+        ["taskiq", "worker", "hosts_app:taskiq_broker", "--workers", "2", "--log-level", "WARNING"],
+        [
+            "taskiq",
+            "scheduler",
+            "hosts_app:taskiq_scheduler",
+            "--update-interval",
+            "1",
+            "--log-level",
+            "WARNING",
+        ],
+    ],
 }
 
 
@@ -54,6 +72,8 @@ def send(app, host, task, *arguments):
     function = getattr(app, f"{host}_{task}")
     if host == "rq":
         return app.queue.enqueue(function, *arguments)
+    if host == "taskiq":
+        return loop.run_until_complete(function.kiq(*arguments))
     return function.send(*arguments) if host == "dramatiq" else function(*arguments)
 
 
@@ -66,10 +86,22 @@ def test_all_jobs_run_once_within_the_limits(app, host, until):
     began = time.monotonic()
     for number in range(JOBS):
         send(app, host, "job", number)
-    until(lambda: len(ended(app.notes(host))) >= JOBS, 250 if SOAK else 50)
+    check(app, host, JOBS, until)
     assert time.monotonic() - began >= JOBS / 12 - 1, "twelve a second"
+
+
+def test_coroutine_functions_run_once_within_the_limits(app, host, until):
+    if host != "huey":  # It has none.
+        for number in range(20):
+            send(app, host, "asynchronous", number)
+        check(app, f"{host}-async", 20, until)
+
+
+def check(app, host, jobs, until):
+    """Wait for the end of all jobs, and check what an outside log says."""
+    until(lambda: len(ended(app.notes(host))) >= jobs, 250 if SOAK else 50)
     notes = app.notes(host)
-    assert ended(notes) == list(range(JOBS)), "none is lost, none runs twice"
+    assert ended(notes) == list(range(jobs)), "none is lost, none runs twice"
     running = most = 0
     for _, kind, _ in sorted(notes, key=lambda note: int(note[0])):
         running += 1 if kind == "begin" else -1
@@ -77,7 +109,7 @@ def test_all_jobs_run_once_within_the_limits(app, host, until):
     assert most <= 2
     limiter = app.limiter(host)
     until(lambda: limiter.stats().leases == 0)
-    assert (limiter.stats().granted, limiter.stats().tickets) == (JOBS, 0)
+    assert (limiter.stats().granted, limiter.stats().tickets) == (jobs, 0)
 
 
 def test_a_job_comes_back_when_the_server_does(app, host, until):
@@ -85,19 +117,27 @@ def test_a_job_comes_back_when_the_server_does(app, host, until):
     until(lambda: ended(app.notes(f"{host}-away")) == [0])
 
 
-def test_a_job_of_rq_gets_its_permit(app, host, until):
-    if host == "rq":
-        send(app, host, "spend", 40)
-        until(lambda: app.pg.points(f"{app.NAME}-rq-points", 100, 1000).stats().units == 39)
+@pytest.mark.parametrize("host", ["rq", "taskiq"], indirect=True)
+def test_a_job_gets_its_permit(app, host, until):
+    send(app, host, "spend", 40)
+    until(lambda: app.pg.points(f"{app.NAME}-{host}-points", 100, 1000).stats().units == 39)
 
 
-def test_the_retries_of_dramatiq_are_its_own(app, host, until):
-    if host == "dramatiq":
-        send(app, host, "fails")
-        until(lambda: ended(app.notes("dramatiq-fails")) == [0, 1, 2])
+@pytest.mark.parametrize("host", ["taskiq"], indirect=True)
+def test_a_function_that_a_task_of_taskiq_calls_waits(app, host, until):
+    """It cannot put the task back, which has begun."""
+    send(app, host, "outer")
+    until(lambda: ended(app.notes("taskiq-helper")) == [0, 0])
+    assert app.pg.window(f"{app.NAME}-taskiq-helper", 1, 0.2).stats().waited == 1
 
 
-@pytest.mark.parametrize("limited", [rq_limited, dramatiq_limited, huey_limited])
+@pytest.mark.parametrize("host", ["dramatiq", "taskiq"], indirect=True)
+def test_retries_are_those_of_the_host(app, host, until):
+    send(app, host, "fails")
+    until(lambda: ended(app.notes(f"{host}-fails")) == [0, 1, 2][: 3 if host == "dramatiq" else 2])
+
+
+@pytest.mark.parametrize("limited", [rq_limited, dramatiq_limited, huey_limited, taskiq_limited])
 def test_outside_a_worker_the_function_waits(limited):
     limiter = Paddlegate("memory://").window("direct", 1, 0.1)
 
@@ -109,7 +149,7 @@ def test_outside_a_worker_the_function_waits(limited):
     assert limiter.stats().waited == 1
 
 
-@pytest.mark.parametrize("limited", [rq_limited, dramatiq_limited, huey_limited])
+@pytest.mark.parametrize("limited", [rq_limited, dramatiq_limited, huey_limited, taskiq_limited])
 @pytest.mark.parametrize(
     ("argument", "given"), [("limiter", {"limiter": "erp"}), ("patience", {"patience": -1})]
 )
@@ -118,3 +158,27 @@ def test_bad_input_is_named(limited, argument, given):
     with pytest.raises(InvalidError) as caught:
         limited(**{"limiter": limiter, **given})
     assert caught.value.argument == argument
+
+
+def test_a_call_after_a_task_in_memory_is_no_task():
+    limiter = Paddlegate("memory://").window("memory", 1, 0.2)
+    broker = InMemoryBroker(await_inplace=True)
+    broker.add_middlewares(LimitMiddleware(LabelScheduleSource(broker)))
+
+    @broker.task
+    @taskiq_limited(limiter)
+    async def body(number):
+        return number
+
+    async def main():
+        task = await body.kiq(1)
+        return (await task.wait_result()).return_value, await body(2)
+
+    assert asyncio.run(main()) == (1, 2)
+    assert limiter.stats().waited == 1
+
+
+def test_a_wrong_source_is_named():
+    with pytest.raises(InvalidError) as caught:
+        LimitMiddleware("redis://localhost")  # type: ignore[arg-type]
+    assert caught.value.argument == "schedule_source"

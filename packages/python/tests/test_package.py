@@ -3,6 +3,7 @@
 
 import ast
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import paddlegate
 from paddlegate import AsyncPermit, Limiter, Paddlegate, Permit, _native
 
 README = Path(__file__).parents[1] / "README.md"
+# arq needs an older redis than the other job systems, so it lies apart.
+ARQ = Path(__file__).parents[3] / ".venv" / "arq"
 
 
 def test_the_readme(url, name, script, tmp_path, monkeypatch):
@@ -49,7 +52,10 @@ def test_the_readme_names_everything():
 
 def test_the_stubs_agree_with_the_module():
     check = subprocess.run(
-        [sys.executable, "-m", "mypy.stubtest", "paddlegate"], capture_output=True, text=True
+        [sys.executable, "-m", "mypy.stubtest", "paddlegate"],
+        env={**os.environ, "PYTHONPATH": str(ARQ)},
+        capture_output=True,
+        text=True,
     )
     assert check.returncode == 0, check.stdout + check.stderr
 
