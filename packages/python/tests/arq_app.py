@@ -43,12 +43,14 @@ async def spend(ctx, units, *, permit):
 
 @limited(pg.window(f"{NAME}-helper", 1, 0.2), patience=0)
 async def helper(ctx):
-    note("helper", "end", ctx["job_try"])
+    return ctx["job_try"]
 
 
 async def outer(ctx):
+    note("outer", "begin", 0)
     await helper(ctx)
     await helper(ctx)
+    note("outer", "end", 0)
 
 
 errors = pg.concurrent(f"{NAME}-errors", 1, lock_timeout=60)

@@ -85,7 +85,8 @@ def test_a_job_gets_its_permit_and_corrects_its_estimate(log, until):
 def test_a_function_that_a_job_calls_waits(log, until):
     """It cannot put the job back, which has begun."""
     enqueue("outer")
-    until(lambda: numbers(log.notes("helper")) == [1, 1])
+    until(lambda: numbers(log.notes("outer")) == [0])
+    assert [what for _, what, _ in log.notes("outer")] == ["begin", "end"]
     assert log.pg.window(f"{log.NAME}-helper", 1, 0.2).stats().waited == 1
 
 
