@@ -5,6 +5,8 @@ mod labels;
 #[path = "faults/proxy.rs"]
 #[allow(dead_code)]
 mod proxy;
+#[path = "faults/sentinel.rs"]
+mod sentinel;
 #[path = "faults/server.rs"]
 #[allow(dead_code)]
 mod server;
@@ -23,6 +25,7 @@ use paddlegate::{
     Settlement, Status, Wait,
 };
 use proxy::{Fault, Proxy};
+use sentinel::Sentinel;
 use server::{Server, free_port, wait_until};
 use support::raw::{Raw, Reply};
 use support::unique;
@@ -637,6 +640,60 @@ fn a_failover_of_the_server_itself_is_followed() {
     assert_primary_is_found(|| acquire_one(&limiter), 998);
 }
 
+/// Returns the first decision; a call that meets the old primary fails without counting.
+fn after_failover(call: impl Fn() -> Result<Decision, Error>) -> Decision {
+    for _ in 0..20 {
+        match call() {
+            Ok(decision) => return decision,
+            Err(error) => assert!(!error.may_have_counted(), "{error}"),
+        }
+    }
+    panic!("no decision after the failover");
+}
+
+#[test]
+fn sentinels_name_the_primary_before_and_after_a_failover() {
+    let (first, second, _) = primary_and_replica();
+    let sentinel = Sentinel::of(&first);
+    // The first address is that of no sentinel.
+    let url = format!("redis+sentinel://127.0.0.1:{},127.0.0.1:{}/main", free_port(), sentinel.port);
+    let pg = Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap();
+    let limiter = pg.leaky("of-sentinels", 1_000, YEAR).unwrap();
+    assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(999));
+    let slots = pg.concurrent("slots", 1, HOUR).unwrap();
+    let holder = slots.acquire(Request::cost(1)).unwrap();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| slots.acquire_timeout(Request::cost(1), LONG_TIMEOUT));
+        wait_until("the call waits", || slots.statistics().unwrap().tickets == 1);
+        second.catch_up_with(&first);
+        sentinel.fail_over(&first, &second);
+        assert_eq!(after_failover(|| acquire_one(&limiter)).remaining, Some(998));
+        assert_eq!(slots.release(holder.permit.as_ref().unwrap()).unwrap(), Settlement::Released);
+        assert!(waiter.join().unwrap().unwrap().allowed(), "the wake-up comes from the new primary");
+    });
+    drop(first);
+    assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(997));
+}
+
+#[test]
+fn sentinels_have_a_login_of_their_own_and_may_not_know_the_name() {
+    let (first, _second, _) = primary_and_replica();
+    let sentinel = Sentinel::of(&first);
+    let at = |rest: &str| {
+        let url = format!("redis+sentinel://127.0.0.1:{}/{rest}", sentinel.port);
+        Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap().leaky("login", 5, HOUR).unwrap()
+    };
+    let error = failed(&at("other"));
+    assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false));
+    assert!(error.message().contains("master=other"), "{error}");
+    assert_eq!(sentinel.execute(&["ACL", "SETUSER", "default", ">hush"]), "OK");
+    assert!(failed(&at("main")).message().contains("NOAUTH"));
+    let error = failed(&at("main?sentinel_password=guess"));
+    assert!(error.message().contains("WRONGPASS") && !error.message().contains("guess"), "{error}");
+    assert!(acquire_one(&at("main/1?sentinel_password=hush")).unwrap().allowed());
+    assert_eq!(first.execute(&["-n", "1", "KEYS", "*:s:*"]).lines().count(), 1);
+}
+
 #[test]
 fn many_dead_connections_cost_one_timeout() {
     let server = Server::start();
@@ -723,6 +780,7 @@ fn a_unix_domain_socket() {
 /// Creates certificates for an authority and for a server `localhost` with openssl.
 fn certificates(dir: &std::path::Path) {
     let script = "openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=test-ca 2>/dev/null &&
+        openssl req -x509 -newkey rsa:2048 -nodes -keyout other.key -out other.crt -days 2 -subj /CN=other 2>/dev/null &&
         openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost 2>/dev/null &&
         printf 'subjectAltName=DNS:localhost\\nbasicConstraints=CA:FALSE\\n' > ext &&
         openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt -days 2 -extfile ext 2>/dev/null";
@@ -736,7 +794,7 @@ fn tls_accepts_a_trusted_certificate_and_refuses_another() {
     certificates(&dir);
     let (plain, port) = (free_port(), free_port());
     let file = |name: &str| dir.join(name).to_str().unwrap().to_owned();
-    let _server = Server::start_with(
+    let server = Server::start_with(
         plain,
         &[
             "--tls-port",
@@ -751,12 +809,12 @@ fn tls_accepts_a_trusted_certificate_and_refuses_another() {
             "no",
         ],
     );
-    let code = |host: &str, trust: Option<&str>| {
+    let code = |host: &str, trust: Option<&str>, options: &str| {
         // A process reads the trusted certificates only once, so each case runs in its own process.
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
             .args(["--exact", "a_call_over_tls", "--nocapture"])
-            .env("TLS_TEST_URL", format!("rediss://{host}:{port}"));
+            .env("TLS_TEST_URL", format!("rediss://{host}:{port}{options}"));
         if let Some(path) = trust {
             command.env("SSL_CERT_FILE", path);
         }
@@ -765,10 +823,22 @@ fn tls_accepts_a_trusted_certificate_and_refuses_another() {
             .lines()
             .find_map(|line| line.split_once("tls: ").map(|(_, result)| result.to_owned()))
     };
-    assert_eq!(code("localhost", Some(&file("ca.crt"))).as_deref(), Some("granted granted"));
-    for (host, trust) in [("localhost", None), ("127.0.0.1", Some(file("ca.crt")))] {
-        assert_eq!(code(host, trust.as_deref()).as_deref(), Some("unavailable false"), "{host}");
-    }
+    let (granted, refused) = (Some("granted granted"), Some("unavailable false"));
+    let (trusted, other) = (file("ca.crt"), file("other.crt"));
+    let of_url = format!("?ssl_ca_certs={trusted}");
+    assert_eq!(code("localhost", Some(&trusted), "").as_deref(), granted);
+    assert_eq!(code("localhost", None, "").as_deref(), refused);
+    assert_eq!(code("127.0.0.1", Some(&trusted), "").as_deref(), refused, "another name");
+    assert_eq!(code("localhost", None, &of_url).as_deref(), granted);
+    assert_eq!(code("127.0.0.1", None, &of_url).as_deref(), refused, "another name");
+    assert_eq!(code("localhost", Some(&trusted), &format!("?ssl_ca_certs={other}")).as_deref(), refused);
+    assert_eq!(code("localhost", None, "?ssl_ca_certs=/nowhere.pem").as_deref(), refused);
+    assert_eq!(code("127.0.0.1", None, "?ssl_cert_reqs=none").as_deref(), granted);
+    server.execute(&["CONFIG", "SET", "tls-auth-clients", "yes"]);
+    // The server refuses after the handshake, when the call is under way.
+    assert_eq!(code("localhost", None, &of_url).as_deref(), Some("unavailable true"));
+    let own = format!("&ssl_certfile={}&ssl_keyfile={}", file("server.crt"), file("server.key"));
+    assert_eq!(code("localhost", None, &format!("{of_url}{own}")).as_deref(), granted);
     let _ = fs::remove_dir_all(dir);
 }
 

@@ -14,6 +14,7 @@ mod history;
 mod inspection;
 mod link;
 mod multi_step;
+mod sentinel;
 mod shared_buffer;
 mod statistics;
 mod store;
@@ -105,6 +106,7 @@ mod tests {
             include_str!("multi_step.rs"),
             include_str!("gate.rs"),
             include_str!("lib.rs"),
+            include_str!("sentinel.rs"),
             include_str!("store.rs"),
             include_str!("subscription.rs"),
             include_str!("test_clock.rs"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use napi::bindgen_prelude::{Buffer, ClassInstance, Function};
 use napi::{Either, Env};
 use napi_derive::napi;
-use paddlegate::store::redis::{Address, Redis};
+use paddlegate::store::redis::{Address, Certificates, Redis, SentinelQuery};
 use paddlegate::{Error, Limiter, LoadOptions, Micros, Mode, Paddlegate, Policy};
 
 use crate::admin_request::{AdminRequest, InForce, ReportAnswer};
@@ -22,6 +22,7 @@ use crate::gate::Gate;
 use crate::history::History;
 use crate::inspection::Inspection;
 use crate::multi_step::MultiStepCall;
+use crate::sentinel::Sentinel;
 use crate::shared_buffer::SharedBuffer;
 use crate::statistics::Statistics;
 use crate::subscription::{Message, Subscription};
@@ -46,6 +47,22 @@ pub struct Node {
     pub host: Option<String>,
     pub port: Option<u16>,
     pub path: Option<String>,
+}
+
+/// The certificates of encrypted connections; files in PEM.
+#[napi(object, object_from_js = false)]
+pub struct Tls {
+    pub accepts_any: bool,
+    pub trusted_file: Option<String>,
+    pub own_file: Option<String>,
+    pub key_file: Option<String>,
+}
+
+impl From<&Certificates> for Tls {
+    fn from(certificates: &Certificates) -> Self {
+        let Certificates { accepts_any, trusted_file, own_file, key_file } = certificates.clone();
+        Self { accepts_any, trusted_file, own_file, key_file }
+    }
 }
 
 /// The action for a job, and the time until the next attempt.
@@ -318,10 +335,17 @@ impl Store {
         self.redis().map(|redis| to_millis(redis.timeout()))
     }
 
-    /// Returns whether connections are encrypted.
+    /// Returns the certificates of encrypted connections; nothing if connections are not encrypted.
     #[napi(catch_unwind)]
-    pub fn tls(&self) -> bool {
-        self.redis().is_some_and(|redis| redis.location().tls)
+    pub fn tls(&self) -> Option<Tls> {
+        let location = self.redis()?.location();
+        location.tls.then(|| Tls::from(&location.certificates))
+    }
+
+    /// Returns the question for the master; nothing without sentinels.
+    #[napi(catch_unwind)]
+    pub fn sentinel(&self) -> Option<Sentinel> {
+        SentinelQuery::new(self.redis()?.location()).map(Sentinel::from)
     }
 
     /// Returns the address of a connection.

@@ -73,7 +73,10 @@ impl Paddlegate {
     /// Opens a store in Redis, whose limits all processes share. Connects at the first call.
     ///
     /// `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`, or `memory://`.
-    /// More nodes of a cluster may follow the first after commas (`redis://a:7000,b:7000`). Every call returns or fails
+    /// More nodes of a cluster may follow the first after commas (`redis://a:7000,b:7000`); with
+    /// `redis+sentinel://host,host/master` they are sentinels. The options of TLS are those of
+    /// [`Certificates`](crate::store::redis::Certificates), and `sentinel_username` and `sentinel_password` are the login of
+    /// sentinels. Every call returns or fails
     /// within `timeout` (default one second).
     ///
     /// # Examples

@@ -33,7 +33,7 @@ class Link {
     this.node = store.node(id);
     this.#redis = redis;
     this.#exchange = store.link(id, this.#arrived, this.#toSend);
-    this.#socket = this.#connect(store.tls());
+    this.#connect(store);
   }
 
   /** Adds a call that the addon has submitted to this connection. */
@@ -71,7 +71,7 @@ class Link {
   close(why) {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#socket.destroy();
+    this.#socket?.destroy();
     const error = this.#error;
     if (!this.#isConnected) this.#redis.unreachable(this, error ?? new Error(why));
     else if (!this.#hasSent) this.#redis.unused(this, why, error);
@@ -83,9 +83,17 @@ class Link {
       );
   }
 
-  #connect(encrypted) {
+  #connect(store) {
     // The deadline keeps the process alive while there are calls.
-    const socket = connect(this.node, encrypted, {
+    const use = (socket, isServer) => {
+      this.#socket = socket;
+      if (isServer) this.#attend(socket);
+    };
+    const fail = (error) => {
+      this.#error = error;
+      this.close(error.message);
+    };
+    connect(store, this.node, use, fail, {
       // One buffer for all received data, instead of one for each chunk.
       onread: {
         buffer: this.#arrived,
@@ -96,7 +104,10 @@ class Link {
         },
       },
     });
-    socket.once(encrypted ? "secureConnect" : "connect", () => {
+  }
+
+  #attend(socket) {
+    socket.once(socket.encrypted ? "secureConnect" : "connect", () => {
       // Calls whose deadline passed while the program was busy end before they are sent.
       setImmediate(() => {
         this.#isConnected = true;
@@ -110,7 +121,6 @@ class Link {
     const closed = () => this.close("redis closed the connection before it answered");
     socket.once("end", closed);
     socket.once("close", closed);
-    return socket;
   }
 
   /** Passes received bytes to the addon and writes its output to the socket. */

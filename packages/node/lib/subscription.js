@@ -32,10 +32,21 @@ class Subscription extends Waiters {
   open() {
     if (this.#socket !== null || this.#timer !== null) return;
     const subscription = callNative(() => this.#store.subscribe(this.#node));
-    const socket = connect(subscription.node(), this.#store.tls());
+    let current = null;
+    this.#timer = setTimeout(() => this.#lost(current), this.#store.timeoutMs()).unref();
+    connect(
+      this.#store,
+      subscription.node(),
+      (socket, isServer) => {
+        this.#socket = current = socket;
+        if (isServer) this.#attend(socket, subscription);
+      },
+      () => this.#lost(current),
+    );
+  }
+
+  #attend(socket, subscription) {
     const lost = () => this.#lost(socket);
-    this.#socket = socket;
-    this.#timer = setTimeout(lost, this.#store.timeoutMs()).unref();
     socket.on("data", (arrived) => {
       if (socket !== this.#socket) return;
       try {
@@ -69,7 +80,7 @@ class Subscription extends Waiters {
 
   #lost(socket) {
     if (socket !== this.#socket) return;
-    socket.destroy();
+    socket?.destroy();
     clearTimeout(this.#timer);
     this.#socket = null;
     this.channel = "";

@@ -5,7 +5,18 @@ import { once } from "node:events";
 import { join } from "node:path";
 import test from "node:test";
 import { DataError, Paddlegate, UnavailableError } from "../index.mjs";
-import { entry, freePort, redis, redisServer, required, run, server, unique } from "./support.mjs";
+import {
+  entry,
+  freePort,
+  redis,
+  redisSentinel,
+  redisServer,
+  required,
+  run,
+  server,
+  unique,
+  until,
+} from "./support.mjs";
 
 const url = required("PADDLEGATE_TEST_URL");
 const patient = { timeoutMs: 10_000 };
@@ -74,6 +85,8 @@ test("each call has its own deadline", async (t) => {
 
 test("an answer that came while the program was busy still counts", async () => {
   const limiter = new Paddlegate(url, { timeoutMs: 2000 }).window(unique(), 5, 60);
+  // The server may have to get the script of a first call and that of the next.
+  await limiter.allow();
   await limiter.allow();
   const call = limiter.allow();
   await new Promise(setImmediate);
@@ -283,7 +296,8 @@ test("rediss:// checks the certificate", async (t) => {
   const code = `
     import { Paddlegate } from ${JSON.stringify(entry)};
     for (const host of ["localhost", "127.0.0.1"]) {
-      const limiter = new Paddlegate("rediss://" + host + ":${port}", { timeoutMs: 10000 }).window(host, 100, 60);
+      const url = "rediss://" + host + ":${port}" + (process.env.TLS_OPTIONS ?? "");
+      const limiter = new Paddlegate(url, { timeoutMs: 10000 }).window(host, 1000, 60);
       const answers = await Promise.all(Array.from({ length: 64 }, () => limiter.allow())).catch((error) => error.cause.code);
       console.log(Array.isArray(answers) ? answers.filter(Boolean).length : answers);
     }`;
@@ -291,6 +305,57 @@ test("rediss:// checks the certificate", async (t) => {
   assert.equal(trusting.output, "64\n64");
   const strict = await run(code);
   assert.match(strict.output, /^[A-Z_]*(CERT|SIGNATURE|ISSUER)[A-Z_]*\n/);
+  const of = async (options) => (await run(code, { TLS_OPTIONS: options })).output;
+  assert.equal(await of("?ssl_cert_reqs=none"), "64\n64");
+  const trusted = `?ssl_ca_certs=${file("ca.crt")}`;
+  assert.equal(await of(trusted), "64\n64");
+  assert.match(await of("?ssl_ca_certs=/nowhere.pem"), /^ENOENT\n/);
+  redis(own.url, "config", "set", "tls-auth-clients", "yes");
+  assert.doesNotMatch(await of(trusted), /64/);
+  assert.equal(
+    await of(`${trusted}&ssl_certfile=${file("crt")}&ssl_keyfile=${file("key")}`),
+    "64\n64",
+  );
+});
+
+test("sentinels name the master before and after a failover", async (t) => {
+  const [first, second] = [await redisServer(t), await redisServer(t)];
+  redis(first.url, "config", "set", "repl-diskless-sync-delay", "0");
+  redis(second.url, "replicaof", "127.0.0.1", String(first.port));
+  const sentinel = await redisSentinel(t, first.port);
+  const nobody = `127.0.0.1:${await freePort()}`;
+  const pg = new Paddlegate(`redis+sentinel://${nobody},127.0.0.1:${sentinel.port}/main`, patient);
+  const slots = pg.concurrent("slots", 1, { waitTimeoutMs: 50_000 });
+  const holder = await slots.acquire();
+  const waiting = slots.acquire();
+  await until(async () => (await slots.stats()).tickets === 1);
+  const offset = (url) => /master_repl_offset:\d+/.exec(redis(url, "info", "replication"))[0];
+  await until(() => offset(first.url) === offset(second.url));
+  await until(() => redis(sentinel.url, "sentinel", "failover", "main") === "OK", 50);
+  const role = ({ url }) => {
+    try {
+      return redis(url, "role").split("\n")[0];
+    } catch {
+      return "the sentinel has closed the connection";
+    }
+  };
+  await until(() => role(second) === "master" && role(first) === "slave", 50);
+  // A call that meets the old master fails without counting.
+  await until(() =>
+    holder.release().then(
+      (answer) => answer === "released",
+      () => false,
+    ),
+  );
+  await (await waiting).release();
+  await first.stop();
+  assert.equal((await slots.stats()).leases, 0);
+  const unknown = new Paddlegate(`redis+sentinel://127.0.0.1:${sentinel.port}/other`, patient);
+  await assert.rejects(unknown.window("x", 1, 1).allow(), (error) => {
+    assert.ok(error instanceof UnavailableError, error.stack);
+    assert.match(error.message, /master=other/);
+    return true;
+  });
 });
 
 test("a server that closes while nothing is asked is forgotten quietly", async (t) => {

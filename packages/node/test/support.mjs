@@ -1,7 +1,7 @@
 // What several test files need: servers, names, processes.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,11 +37,11 @@ export const unique = (prefix = "node") => {
   return `${prefix}-${process.pid}-${Date.now()}-${names}`;
 };
 
-/** Waits until `isTrue` gives true, which it must within ten seconds. */
-export async function until(isTrue) {
+/** Waits until `isTrue` gives true, which it must within ten seconds, or those given. */
+export async function until(isTrue, seconds = 10) {
   const began = performance.now();
   while (!(await isTrue())) {
-    if (performance.now() - began > 10_000) throw new Error(`never came true: ${isTrue}`);
+    if (performance.now() - began > seconds * 1000) throw new Error(`never came true: ${isTrue}`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }
@@ -82,6 +82,25 @@ export async function redisServer(t, options = []) {
   });
   await start();
   return server;
+}
+
+/** A Redis Sentinel that watches a server under the name `main`, once it knows a replica of it. Ended with the test. */
+export async function redisSentinel(t, watched) {
+  const folder = mkdtempSync(join(tmpdir(), "paddlegate-"));
+  const port = await freePort();
+  const file = join(folder, "sentinel.conf");
+  const lines = [`port ${port}`, "bind 127.0.0.1", `sentinel monitor main 127.0.0.1 ${watched} 1`];
+  writeFileSync(file, [...lines, "sentinel down-after-milliseconds main 600000", ""].join("\n"));
+  const running = spawn("redis-server", [file, "--sentinel"], { stdio: "ignore" });
+  t.after(async () => {
+    running.kill("SIGKILL");
+    await once(running, "exit");
+    rmSync(folder, { recursive: true });
+  });
+  const url = `redis://127.0.0.1:${port}`;
+  await until(() => accepts(port));
+  await until(() => redis(url, "info", "sentinel").includes("slaves=1"), 50);
+  return { port, url };
 }
 
 /** What redis-cli prints. */

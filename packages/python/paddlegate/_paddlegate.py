@@ -48,10 +48,11 @@ class Paddlegate(_native.Paddlegate):
 
     `url` is `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`,
     or `memory://`; by default the environment variable `PADDLEGATE_URL`, and the memory of this
-    process if that is not set. More nodes of a cluster may follow the first after commas. Every
-    call returns or raises `UnavailableError` within `timeout`, by default one second. With a
-    `clock` the store decides by that `TestClock`; in Redis it raises `InvalidError` unless the
-    environment variable `PADDLEGATE_TEST_CLOCK` is 1.
+    process if that is not set. More nodes of a cluster may follow the first after commas; with
+    `redis+sentinel://host,host/master` they are sentinels. Every call returns or raises
+    `UnavailableError` within `timeout`, by default one second. With a `clock` the store decides by
+    that `TestClock`; in Redis it raises `InvalidError` unless the environment variable
+    `PADDLEGATE_TEST_CLOCK` is 1.
 
     The methods that create a limiter without a document take a `name` of 1 to 512 bytes;
     `wait_timeout`, by default 5 seconds; `on_limit`, by default "raise", with which a refused body

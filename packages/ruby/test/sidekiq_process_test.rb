@@ -112,7 +112,12 @@ class SidekiqProcessTest < Minitest::Test
     {
       { url: "redis://:se%20c%2Fret@localhost:7000/2" } => "redis://:se%20c%2Fret@localhost:7000/2",
       { url: "rediss://me:secret@[::1]:7000" } => "rediss://me:secret@[::1]:7000/0",
-      { url: "unix:///tmp/redis.sock", db: 5 } => "unix:///tmp/redis.sock?db=5"
+      { url: "unix:///tmp/redis.sock", db: 5 } => "unix:///tmp/redis.sock?db=5",
+      { url: "rediss://localhost:7000", ssl_params: { verify_mode: 0 } } =>
+        "rediss://localhost:7000/0?ssl_cert_reqs=none",
+      { url: "redis://:pw@main/2", name: "main", role: :master,
+        sentinels: [{ host: "a", port: 7, password: "s" }, { host: "b", port: 8 }] } =>
+        "redis+sentinel://:pw@a:7,b:8/main/2?sentinel_password=s"
     }.each do |options, url|
       found = ruby(<<~RUBY).lines.last
         $VERBOSE = nil

@@ -348,7 +348,21 @@ class SidekiqTest < Minitest::Test
       { "path" => "/tmp/redis.sock", "db" => 2 } => "unix:///tmp/redis.sock?db=2",
       { url: "rediss://me:se%2Fcret@a:7000/1", db: 5 } => "rediss://me:se%2Fcret@a:7000/5",
       { url: "redis://a", username: "me", password: "a b", size: 5 } => "redis://me:a%20b@a:6379/0",
-      { url: "redis://a:7000,b:7001/2", timeout: 2 } => "redis://a:7000,b:7001/2"
+      { url: "redis://a:7000,b:7001/2", timeout: 2 } => "redis://a:7000,b:7001/2",
+      { url: "rediss://a/1", ssl_params: { verify_mode: OpenSSL::SSL::VERIFY_NONE } } =>
+        "rediss://a:6379/1?ssl_cert_reqs=none",
+      { url: "rediss://a?ssl_cert_reqs=none", db: 2 } => "rediss://a:6379/2?ssl_cert_reqs=none",
+      { host: "a", ssl: true, ssl_params: { ca_file: "/ca 1.pem", cert: "/c", "key" => "/k",
+                                            verify_mode: OpenSSL::SSL::VERIFY_PEER } } =>
+        "rediss://a:6379/0?ssl_ca_certs=%2Fca%201.pem&ssl_certfile=%2Fc&ssl_keyfile=%2Fk",
+      { host: "a", ssl_params: { verify_mode: 0 } } => "redis://a:6379/0",
+      { url: "redis://:pw@main/2", role: :master,
+        sentinels: [{ host: "a", port: 7 }, { host: "::1" }] } =>
+        "redis+sentinel://:pw@a:7,[::1]:26379/main/2",
+      { name: "main", ssl: true, sentinels: [{ "host" => "a", "password" => "p w" }] } =>
+        "rediss+sentinel://a:26379/main/0?sentinel_password=p%20w",
+      { name: "a b", sentinels: [{ host: "a" }], sentinel_username: "u", sentinel_password: "p" } =>
+        "redis+sentinel://a:26379/a%20b/0?sentinel_username=u&sentinel_password=p"
     }.each do |options, url|
       Sidekiq::Limiter.configure { |config| config.redis = options }
       assert_equal url, Sidekiq::Limiter.config.send(:url_of, Sidekiq::Limiter.config.redis)
@@ -370,7 +384,10 @@ class SidekiqTest < Minitest::Test
   end
 
   def test_wrong_redis_options
-    [7, "redis://localhost", { sentinels: [] }, { ssl_params: {} }, { port: "x" }, { db: 1.5 },
+    [7, "redis://localhost", { sentinels: [] }, { name: "a", sentinels: [1] }, { port: "x" },
+     { sentinels: [{ host: "a" }] }, { host: "a", role: :slave, sentinels: [{ host: "a" }] },
+     { ssl: true, ssl_params: { ciphers: "a" } }, { ssl: true, ssl_params: { cert: 1 } },
+     { db: 1.5 },
      { url: "memory://", db: 1 }, { url: "redis://a:7000,b:7001", db: 1 }].each do |options|
       before = Sidekiq::Limiter.config
       error = assert_raises(Paddlegate::InvalidError) do

@@ -17,6 +17,7 @@ use super::blocking::{MAX_IDLE, TRUSTED};
 use super::call::{Call, CallOutcome};
 use super::config::{Address, RedisConfig};
 use super::route::{self, Next};
+use super::sentinel::SentinelQuery;
 use super::session::{Completion, ConnectionState};
 use super::socket::keep_alive;
 use super::{Connections, Redis, tls};
@@ -160,6 +161,22 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 async fn connect(location: &RedisConfig, node: &Address) -> io::Result<Box<dyn Stream>> {
+    let Some(mut query) = SentinelQuery::new(location) else { return dial(location, node).await };
+    let (mut sentinel, mut buffer) = (dial(location, node).await?, [0; 512]);
+    sentinel.write_all(&query.output()).await?;
+    sentinel.flush().await?;
+    loop {
+        let size = sentinel.read(&mut buffer).await?;
+        if size == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        if let Some(master) = query.receive(&buffer[..size]).map_err(io::Error::other)? {
+            return dial(location, &master).await;
+        }
+    }
+}
+
+async fn dial(location: &RedisConfig, node: &Address) -> io::Result<Box<dyn Stream>> {
     match node {
         Address::Unix(path) => loop {
             match UnixStream::connect(path).await {
@@ -176,7 +193,9 @@ async fn connect(location: &RedisConfig, node: &Address) -> io::Result<Box<dyn S
             if !location.tls {
                 return Ok(Box::new(stream));
             }
-            Ok(Box::new(TlsConnector::from(tls::config()?).connect(tls::name(host)?, stream).await?))
+            Ok(Box::new(
+                TlsConnector::from(tls::config(&location.certificates)?).connect(tls::name(host)?, stream).await?,
+            ))
         }
     }
 }

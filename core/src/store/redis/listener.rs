@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use super::config::{Address, RedisConfig};
 use super::socket::Socket;
 use super::wire::{Decoder, Value, command};
-use crate::base::clock::monotonic;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::wakeup::Wakeup;
@@ -100,30 +99,14 @@ impl Listener {
         let socket = Socket::connect(location, node, deadline).map_err(|error| lost(&error))?;
         let mut listener = Self { subscription: Subscription::new(location, channel), socket };
         let output = listener.subscription.output();
-        let mut sent = 0;
-        let (mut buffer, mut hints) = ([0; 512], Vec::new());
-        while !listener.subscription.is_ready() {
-            let left = deadline.saturating_duration_since(monotonic());
-            if left.is_zero() {
-                return Err(lost(&"no reply in time"));
-            }
-            let moved = if sent < output.len() || listener.socket.wants_write() {
-                listener.socket.set_wait(left).map_err(|error| lost(&error))?;
-                listener.socket.write(&output[sent..]).map(|size| {
-                    sent += size;
-                    None
-                })
-            } else {
-                listener.socket.read(&mut buffer, left).map(Some)
-            };
-            match moved {
-                Ok(None) => {}
-                Ok(Some(0)) => return Err(lost(&"closed")),
-                Ok(Some(size)) => listener.subscription.receive(&buffer[..size], &mut hints)?,
-                Err(error) if is_passing(error.kind()) => {}
-                Err(error) => return Err(lost(&error)),
-            }
-        }
+        let Self { socket, subscription } = &mut listener;
+        let mut early = Vec::new();
+        socket
+            .exchange(&output, deadline, |bytes| {
+                subscription.receive(bytes, &mut early)?;
+                Ok(subscription.is_ready())
+            })
+            .map_err(|error| lost(&error))??;
         listener.socket.set_nonblocking().map_err(|error| lost(&error))?;
         Ok(listener)
     }
@@ -146,10 +129,6 @@ impl Listener {
             }
         }
     }
-}
-
-fn is_passing(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 #[cfg(test)]

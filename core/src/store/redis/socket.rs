@@ -13,7 +13,9 @@ use rustix::net::sockopt::{
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketType, recv};
 
 use super::config::{Address, RedisConfig};
+use super::sentinel::SentinelQuery;
 use crate::base::clock::monotonic;
+use crate::base::error::Result;
 
 /// The accepted difference between the requested and the configured time-out.
 const SLACK: Duration = Duration::from_millis(10);
@@ -68,8 +70,57 @@ impl Interrupted {
 }
 
 impl Socket {
-    /// Connects and performs the TLS handshake before `deadline`. Host name resolution has its own time-outs.
+    /// Connects and performs the TLS handshake before `deadline`; for a URL of sentinels, to the master that the sentinel
+    /// at this address knows. Host name resolution has its own time-outs.
     pub fn connect(location: &RedisConfig, address: &Address, deadline: Instant) -> io::Result<Self> {
+        let Some(mut query) = SentinelQuery::new(location) else { return Self::dial(location, address, deadline) };
+        let (output, mut master) = (query.output(), None);
+        Self::dial(location, address, deadline)?
+            .exchange(&output, deadline, |bytes| {
+                master = query.receive(bytes)?;
+                Ok(master.is_some())
+            })?
+            .map_err(io::Error::other)?;
+        Self::dial(location, &master.unwrap_or_else(|| address.clone()), deadline)
+    }
+
+    /// Writes `output`, then passes what arrives to `receive` until that returns true or fails.
+    pub(super) fn exchange(
+        &mut self,
+        output: &[u8],
+        deadline: Instant,
+        mut receive: impl FnMut(&[u8]) -> Result<bool>,
+    ) -> io::Result<Result<()>> {
+        let (mut sent, mut buffer) = (0, [0; 512]);
+        loop {
+            let left = deadline.saturating_duration_since(monotonic());
+            if left.is_zero() {
+                return Err(io::Error::new(ErrorKind::TimedOut, "no reply in time"));
+            }
+            let moved = if sent < output.len() || self.wants_write() {
+                self.set_wait(left)?;
+                self.write(&output[sent..]).map(|size| {
+                    sent += size;
+                    None
+                })
+            } else {
+                self.read(&mut buffer, left).map(Some)
+            };
+            match moved {
+                Ok(None) => {}
+                Ok(Some(0)) => return Err(io::Error::new(ErrorKind::UnexpectedEof, "closed")),
+                Ok(Some(size)) => match receive(&buffer[..size]) {
+                    Ok(false) => {}
+                    Ok(true) => return Ok(Ok(())),
+                    Err(error) => return Ok(Err(error)),
+                },
+                Err(error) if is_passing(error.kind()) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn dial(location: &RedisConfig, address: &Address, deadline: Instant) -> io::Result<Self> {
         let stream = match address {
             Address::Tcp(host, port) => Stream::Tcp(connect_tcp(host, *port, deadline)?),
             Address::Unix(path) => Stream::Unix(connect_unix(path, deadline)?),
@@ -78,7 +129,9 @@ impl Socket {
         #[cfg(feature = "tls")]
         {
             let tls = match address {
-                Address::Tcp(host, _) if location.tls => Some(Box::new(super::tls::client(host)?)),
+                Address::Tcp(host, _) if location.tls => {
+                    Some(Box::new(super::tls::client(&location.certificates, host)?))
+                }
                 _ => None,
             };
             let mut socket = Self { stream, tls, wait: None, nonblocking: false };
@@ -337,6 +390,10 @@ fn unix_socket() -> io::Result<OwnedFd> {
 fn unix_socket() -> io::Result<OwnedFd> {
     use rustix::net::{SocketFlags, socket_with};
     Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
+fn is_passing(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 /// Enables keep-alive probes, which detect a lost connection within some twenty seconds even if nothing is written.

@@ -13,7 +13,8 @@ module Paddlegate
     # closes a store once neither the program nor a limiter references it.
     #
     # `url`: `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]`
-    # or `memory://`; more nodes of a cluster may follow after commas. `nil` (default) uses
+    # or `memory://`; more nodes of a cluster may follow after commas, and with
+    # `redis+sentinel://host,host/master` they are sentinels. `nil` (default) uses
     # `PADDLEGATE_URL`, or memory when that variable is not set. `timeout`: seconds within which
     # every call returns or fails; default 1. `clock`: a {TestClock} by which the store decides,
     # for tests; default: the clock of the store. For a store in Redis it raises {InvalidError}

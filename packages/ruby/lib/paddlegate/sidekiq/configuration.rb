@@ -18,12 +18,14 @@ module Paddlegate
         # Where the limits are: a Hash or a pool.
         #
         # A Hash has a `url`, as in {Store#initialize}, or `host`, `port`, `path`, `db`, `username`,
-        # `password` and `ssl`, which also replace the parts of a `url`; and `timeout` (or
+        # `password`, `ssl` and `ssl_params`, which also replace the parts of a `url`; for Sentinel
+        # `sentinels`, `name`, `sentinel_username` and `sentinel_password`; and `timeout` (or
         # `network_timeout`): seconds within which every call returns or fails; default 1. `size` is
-        # accepted without effect.
+        # accepted without effect. `ssl_params` may have `verify_mode`, and names of files as
+        # `ca_file`, `cert` and `key`.
         #
         # Of a pool, which has `with` as a ConnectionPool, the address is used and not the
-        # connections. It may be one of the gem redis or redis-client, and not by Sentinel.
+        # connections. It may be one of the gem redis or redis-client.
         #
         # The default `url` is that in the environment variable `PADDLEGATE_URL`, otherwise that of
         # Sidekiq's own Redis where Sidekiq is loaded, otherwise in the variable that
@@ -103,7 +105,8 @@ module Paddlegate
           options = options.transform_keys(&:to_sym)
           surplus = options.keys - RedisUrl::OPTIONS - TIMEOUTS - IGNORED_OPTIONS - [:url]
           unless surplus.empty?
-            known = "url, host, port, path, db, username, password, ssl, timeout and size"
+            known = "url, host, port, path, db, username, password, ssl, ssl_params, sentinels, " \
+                    "name, timeout and size"
             raise InvalidError.new("takes #{known}, not #{surplus.first}", "redis")
           end
 
@@ -116,7 +119,7 @@ module Paddlegate
         end
 
         def url_of_pool
-          RedisUrl.of_pool(redis) || raise(InvalidError.new("must not be of a Sentinel", "redis"))
+          RedisUrl.of_pool(redis)
         end
 
         # The variable that all languages of Paddlegate share, Sidekiq's Redis, and then Sidekiq's

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-require "erb"
 require "uri"
+require_relative "url_text"
 
 module Paddlegate
   module Sidekiq
@@ -10,21 +10,21 @@ module Paddlegate
     # the options of a client.
     module RedisUrl
       # The options that a URL has.
-      OPTIONS = %i[host port path db username password ssl scheme].freeze
+      OPTIONS = %i[host port path db username password ssl scheme ssl_params sentinels name role
+                   sentinel_username sentinel_password].freeze
 
       SCHEMES = %w[redis rediss valkey valkeys].freeze
       private_constant :SCHEMES
 
       class << self
-        # Returns the URL of the Redis that Sidekiq uses; `nil` without Sidekiq, and for one that no
-        # URL describes (Sentinel).
+        # Returns the URL of the Redis that Sidekiq uses; `nil` without Sidekiq.
         def of_sidekiq
           return unless defined?(::Sidekiq) && ::Sidekiq.respond_to?(:redis)
 
           ::Sidekiq.redis { |connection| of_connection(connection) }
         end
 
-        # Returns the URL of the connections of a pool, which has `with`; `nil` as {of_sidekiq}.
+        # Returns the URL of the connections of a pool, which has `with`.
         def of_pool(pool)
           pool.with { |connection| of_connection(connection) }
         end
@@ -34,71 +34,50 @@ module Paddlegate
         def of_options(url: nil, **parts)
           return url if parts.empty?
 
-          of_parts(url.nil? ? parts : parts_of(url).merge(parts))
+          UrlText.new(url.nil? ? parts : parts_of(url).merge(parts)).to_s
         end
 
         private
 
-        # A connection of the gem redis has a client with options, one of redis-client a config.
+        # A connection of the gem redis 4 has a client with options, one of redis-client a config.
         def of_connection(connection)
-          return of_client(connection._client.options) if connection.respond_to?(:_client)
           return of_connection(connection.raw) if connection.respond_to?(:raw)
 
-          config = connection.config
-          return if config.respond_to?(:sentinels)
+          client = connection.respond_to?(:_client) ? connection._client : connection
+          return UrlText.new(client.options).to_s if client.respond_to?(:options)
 
-          of_parts({ host: config.host, port: config.port, path: config.path, db: config.db,
-                     username: config.username, password: config.password, ssl: config.ssl? })
+          UrlText.new(parts_of_config(client.config)).to_s
         end
 
-        def of_client(options)
-          of_parts(options) unless options[:sentinels]
+        def parts_of_config(config)
+          parts = { username: config.username, password: config.password, db: config.db,
+                    ssl: config.ssl?, ssl_params: config.ssl_params }
+          return parts.merge(address_of(config), path: config.path) unless
+            config.respond_to?(:sentinels)
+
+          parts.merge(name: config.name, sentinels: config.sentinels.map { |it| address_of(it) })
         end
 
-        def of_parts(parts)
-          db = whole("db", parts[:db] || 0)
-          return "unix://#{parts[:path]}?db=#{db}" if parts[:path]
-
-          scheme = parts[:ssl] || %w[rediss valkeys].include?(parts[:scheme]) ? "rediss" : "redis"
-          "#{scheme}://#{login(parts)}#{host(parts)}:#{whole("port", parts[:port] || 6379)}/#{db}"
+        def address_of(config)
+          { host: config.host, port: config.port, username: config.username,
+            password: config.password }
         end
 
         def parts_of(url)
           uri = URI.parse(url)
-          return reject("url that is not of one redis://") unless SCHEMES.include?(uri.scheme)
+          return UrlText.reject("url that is not of one redis://") unless
+            SCHEMES.include?(uri.scheme)
 
           user, password = [uri.user, uri.password].map { |it| unescaped(it) }
           db = uri.path.to_s.delete_prefix("/")
           { host: uri.host, port: uri.port, scheme: uri.scheme, username: user, password: password,
-            db: db.empty? ? nil : db }.compact
+            db: db.empty? ? nil : db, query: uri.query }.compact
         rescue URI::InvalidURIError
-          reject("url that is not of one redis://")
+          UrlText.reject("url that is not of one redis://")
         end
 
         def unescaped(text)
           text&.gsub(/%\h\h/) { |escape| escape[1, 2].hex.chr }&.force_encoding(Encoding::UTF_8)
-        end
-
-        def whole(name, value)
-          Integer(value.to_s, 10, exception: false) || reject("#{name} that is no whole number")
-        end
-
-        # Without the value, which may be a secret.
-        def reject(what)
-          raise InvalidError.new("has a #{what}", "redis")
-        end
-
-        def host(parts)
-          host = (parts[:host] || "127.0.0.1").to_s
-          host.include?(":") && !host.start_with?("[") ? "[#{host}]" : host
-        end
-
-        def login(parts)
-          user, password = parts.values_at(:username, :password)
-          return if password.nil?
-
-          user = nil if user == "default"
-          "#{[user, password].map { |it| ERB::Util.url_encode(it.to_s) }.join(":")}@"
         end
       end
     end
