@@ -73,6 +73,28 @@ fn snake_case_is_read_as_conductor_python_writes_it() {
 }
 
 #[test]
+fn former_names_of_a_rate_limit_are_read() {
+    for limit in [
+        json!({ "tag": "max", "concurrentExecutionLimit": 3 }),
+        json!({ "tag": "max", "concurrent_execution_limit": 3, "rate_limit_key": null, "concurrent_exec_limit": null }),
+    ] {
+        let former = workflow(&limit);
+        assert_eq!((former.key(&json!({})).unwrap().as_deref(), former.concurrent_exec_limit), (Some("max"), 3));
+    }
+    for (limit, path) in [
+        (json!({ "tag": "max", "rateLimitKey": "max" }), "at $.rateLimitConfig.tag: "),
+        (
+            json!({ "concurrent_execution_limit": 1, "concurrent_exec_limit": 1 }),
+            "at $.rateLimitConfig.concurrent_execution_limit: ",
+        ),
+    ] {
+        let document = json!({ "name": "w", "rateLimitConfig": limit }).to_string();
+        let error = WorkflowDefinition::parse(&document).unwrap_err();
+        assert!(error.message().starts_with(path), "{error}");
+    }
+}
+
+#[test]
 fn a_workflow_with_one_key_is_a_definition() {
     let fixed = workflow(&json!({ "rateLimitKey": "max", "concurrentExecLimit": 3 }));
     let definition = &fixed.definitions(LOCK_TIMEOUT).unwrap()[0];
