@@ -80,7 +80,7 @@ class Guarded(_native.WithinLimit):
                 permit = await self._aadmit()
                 if permit is None:
                     return SKIPPED
-                async with _AsyncRelease(permit):
+                async with AsyncRelease(permit):
                     return await function(*args, **with_permit(permit, kwargs))
 
             return coroutine
@@ -91,7 +91,7 @@ class Guarded(_native.WithinLimit):
                 if permit is None:
                     return
                 async with (
-                    _AsyncRelease(permit),
+                    AsyncRelease(permit),
                     aclosing(function(*args, **with_permit(permit, kwargs))) as items,
                 ):
                     step = anext(items)
@@ -135,7 +135,7 @@ class Guarded(_native.WithinLimit):
         return plain
 
 
-class _AsyncRelease:
+class AsyncRelease:
     """Settles and releases a permit at the end of an asynchronous body."""
 
     __slots__ = ("_permit",)

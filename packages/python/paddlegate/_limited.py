@@ -5,19 +5,21 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
-from paddlegate._guarded import PERMIT, release_held, release_held_again
+from paddlegate._guarded import PERMIT, AsyncRelease, release_held, release_held_again
 from paddlegate._native import Waiter, call_with_fallback
 from paddlegate._order import order
-from paddlegate._waiting import ThreadWaiter
+from paddlegate._renewal import AsyncRenewal, Renewal
+from paddlegate._waiting import TaskWaiter, ThreadWaiter
 
 if TYPE_CHECKING:
     from paddlegate._cost import Cost
     from paddlegate._limiter import Limiter
-    from paddlegate._permit import Permit
+    from paddlegate._permit import Grant
     from paddlegate._waiting import Span
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
@@ -48,6 +50,8 @@ class BaseLimited:
 
     __slots__ = ("_claim_timeout", "_limiter", "_options", "_patience")
     PATIENCE = 1.0
+    RENEWS = False
+    """Whether the lease is renewed while the task runs."""
 
     def __init__(
         self,
@@ -94,10 +98,7 @@ class BaseLimited:
         def body(*args: Any, **kwargs: Any) -> Any:
             return self._call(body, function, args, kwargs)
 
-        signature = inspect.signature(function)
-        shown = [it for it in signature.parameters.values() if not _is_permit(it)]
-        # Hosts check the arguments of a task by its signature.
-        body.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        hide_permit(body, function)
         return cast("Function", body)
 
     def _call(
@@ -125,19 +126,32 @@ class BaseLimited:
     ) -> Any:
         """Run the function of a task whose turn has come; otherwise raise `NotYet`."""
         limiter, options = self._chosen(args, kwargs)
-        permit = self._turn(task_id, limiter, options)
-        if any(map(_is_permit, inspect.signature(function).parameters.values())):
-            kwargs = {PERMIT: permit, **kwargs}
+        with _not_yet():
+            permit = ThreadWaiter(*self._waiting(task_id, limiter, options)).wait()
         try:
-            return function(*args, **kwargs)
+            with Renewal(permit) if self.RENEWS else nullcontext():
+                return function(*args, **_with_permit(function, permit, kwargs))
         finally:
             call_with_fallback(release_held, release_held_again, permit)
 
-    def _turn(self, task_id: str, limiter: Limiter, options: dict[str, Any]) -> Permit:
+    async def _arun_task(
+        self, task_id: str, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Do the same as `_run_task`, for a coroutine function."""
+        limiter, options = self._chosen(args, kwargs)
+        with _not_yet():
+            permit = await TaskWaiter(*self._waiting(task_id, limiter, options)).wait()
+        async with AsyncRelease(permit), AsyncRenewal(permit) if self.RENEWS else nullcontext():
+            return await function(*args, **_with_permit(function, permit, kwargs))
+
+    def _waiting(
+        self, task_id: str, limiter: Limiter, options: dict[str, Any]
+    ) -> tuple[Limiter, Waiter]:
+        """Return the limiter of the key, and the rules by which a task waits in its worker."""
         asked = dict(options)
         key = asked.pop("key", None)
         of_key = limiter if key is None else limiter.with_key(key)
-        rules = Waiter.of_job(
+        return of_key, Waiter.of_job(
             task_id,
             asked.get("cost"),
             asked.get("estimate"),
@@ -147,14 +161,19 @@ class BaseLimited:
             self._patience,
             time.monotonic(),
         )
-        try:
-            return ThreadWaiter(of_key, rules).wait()
-        except OverLimit as refusal:
-            if refusal.reason == "too_large":
-                raise
-            raise NotYet(refusal.retry_after, refusal) from refusal
-        except UnavailableError as error:
-            raise NotYet(None, error) from error
+
+
+@contextmanager
+def _not_yet() -> Iterator[None]:
+    """Raise `NotYet` for a refusal that is not for ever."""
+    try:
+        yield
+    except OverLimit as refusal:
+        if refusal.reason == "too_large":
+            raise
+        raise NotYet(refusal.retry_after, refusal) from refusal
+    except UnavailableError as error:
+        raise NotYet(None, error) from error
 
 
 class NotYet(Exception):  # noqa: N818 - it is no error
@@ -178,6 +197,19 @@ def runs(function: Body | None, body: Body) -> bool:
             return True
         function = getattr(function, "__wrapped__", None)
     return False
+
+
+def hide_permit(body: Body, function: Body) -> None:
+    """Show the arguments of a function without its permit: hosts check them by the signature."""
+    signature = inspect.signature(function)
+    shown = [it for it in signature.parameters.values() if not _is_permit(it)]
+    body.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+
+
+def _with_permit(function: Body, permit: Grant, kwargs: dict[str, Any]) -> dict[str, Any]:
+    if any(map(_is_permit, inspect.signature(function).parameters.values())):
+        return {PERMIT: permit, **kwargs}
+    return kwargs
 
 
 def _is_permit(parameter: inspect.Parameter) -> bool:
