@@ -2,12 +2,13 @@
 
     python tests/conductor/server.py '{"responseTimeoutSeconds": 5}'
 
-Prints its port. POST /start adds tasks, GET /report returns what became of them, POST /set changes
-the numbers. After the sources of Conductor OSS (TaskResource, WorkflowExecutorOps, DeciderService,
-the queue in SQL): a queue by priority, then by the time at which a task is due; a task in progress
-goes back to it for `callbackAfterSeconds`, as scheduled and so without a timeout; one of whose
-worker nothing is heard for `responseTimeoutSeconds` is timed out; a failed or timed out one is
-retried under another id; an update by v2 is answered with the next task, whatever it says.
+Prints its port. POST /start adds tasks, GET /report returns what became of them, GET /count how
+many have each status. After the sources of Conductor OSS (TaskResource, WorkflowExecutor,
+DeciderService, the queue in SQL): a queue by priority, then by the time at which a task is due; a
+task in progress goes back to it for `callbackAfterSeconds`, as scheduled and so without a timeout;
+one of whose worker nothing is heard for `responseTimeoutSeconds` is timed out; a failed or timed
+out one is retried under another id; an update by v2 is answered with the next task, whatever it
+says.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import json
 import sys
 import time
 import uuid
+from collections import Counter
 
 from aiohttp import web
 
@@ -173,15 +175,15 @@ class Api:
             )
         return web.json_response({})
 
-    async def set(self, request):
-        self.conductor.numbers.update(await request.json())
-        return web.json_response({})
-
     async def report(self, request):
         it = self.conductor
         counts = {name: getattr(it, name) for name in ("polls", "empty", "updates", "extended")}
         tasks = list(it.tasks.values())
         return web.json_response({**counts, "polls_at": it.polls_at, "tasks": tasks})
+
+    async def count(self, request):
+        """Count the tasks of each status."""
+        return web.json_response(Counter(it["status"] for it in self.conductor.tasks.values()))
 
     async def sweep(self, app):
         async def run():
@@ -199,8 +201,8 @@ class Api:
         app.router.add_post("/api/tasks/update-v2", self.update_v2)
         app.router.add_post("/api/tasks", self.update)
         app.router.add_post("/start", self.start)
-        app.router.add_post("/set", self.set)
         app.router.add_get("/report", self.report)
+        app.router.add_get("/count", self.count)
         app.cleanup_ctx.append(self.sweep)
         return app
 
