@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from paddlegate._native import Decision
 
 EVERY = 1.0
-"""Seconds between two questions to the limiter at least, but for news of this process."""
-STEP = 0.1
+"""Seconds between two questions to the limiter, but for news of this process."""
+STEP = 0.05
+"""Those to the first question after it closed, since all leases may be taken for a moment only;
+then as many as it has been closed for."""
 STOPS = ("paused", "blocked")
 
 
@@ -30,7 +32,15 @@ class PollGate:
     choose the limiter or its key it is never closed, since the next one may pass.
     """
 
-    __slots__ = ("_ask_at", "_asked", "_asking", "_closed_until", "_limiter", "_patience")
+    __slots__ = (
+        "_ask_at",
+        "_asked",
+        "_asking",
+        "_closed_at",
+        "_closed_until",
+        "_limiter",
+        "_patience",
+    )
 
     def __init__(
         self,
@@ -44,6 +54,7 @@ class PollGate:
         self._asked = {name: value for name, value in asked.items() if not callable(value)}
         self._patience = patience
         self._closed_until = 0.0
+        self._closed_at = math.inf
         self._ask_at = math.inf if is_chosen else 0.0
         self._asking: asyncio.Task[None] | None = None
 
@@ -108,7 +119,11 @@ class PollGate:
         self._close_for(math.inf if isinstance(error, UnavailableError) else 0)
 
     def _close_for(self, seconds: float) -> None:
-        self._closed_until = monotonic() + seconds - self._patience if seconds else 0.0
+        now = monotonic()
+        self._closed_until = now + seconds - self._patience if seconds else 0.0
+        self._closed_at = min(self._closed_at, now) if seconds else math.inf
+        closed_for = max(now - self._closed_at, STEP) if seconds else EVERY
+        self._ask_at = now + min(closed_for, EVERY)
 
     def _seconds(self, decision: Decision) -> float:
         if decision.allowed:
