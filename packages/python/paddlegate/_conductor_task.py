@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -32,16 +31,22 @@ PAUSED = 60.0
 before its time."""
 
 
+_known: dict[tuple[Body, str], bool] = {}
+"""What `_is_of` said: to list the workers takes longer than many a task."""
+
+
 def context_of(body: Body) -> TaskContext | None:
     """Return the context of the task whose function this is; None elsewhere."""
     try:
         context = get_task_context()
     except RuntimeError:
         return None
-    return context if _is_of(body, context.get_task_def_name()) else None
+    task = body, context.get_task_def_name()
+    if task not in _known:
+        _known[task] = _is_of(*task)
+    return context if _known[task] else None
 
 
-@functools.cache
 def _is_of(body: Body, task: str) -> bool:
     """Return whether a task has this function, unless its worker was made without `@worker_task`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from conductor.client.worker.worker import Worker  # type: ignore[import-untyped]
@@ -19,7 +20,7 @@ CLOSED = object()
 """That a worker is paused by its gate."""
 
 
-class GatedWorker(Worker):  # type: ignore[misc]
+class GatedWorker(Worker, metaclass=ABCMeta):  # type: ignore[misc]
     """A worker that does not poll while the limiter of its function lets nothing pass."""
 
     @property

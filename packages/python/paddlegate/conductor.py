@@ -19,15 +19,12 @@ from __future__ import annotations
 import functools
 import inspect
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from paddlegate._conductor_task import context_of, hold_until, put_back
 from paddlegate._conductor_worker import LIMIT, GatedWorker, gated
 from paddlegate._limited import BaseLimited, Body, Function, NotYet, hide_permit
 from paddlegate._poll_gate import PollGate
-
-if TYPE_CHECKING:
-    from conductor.client.context.task_context import TaskContext  # type: ignore[import-untyped]
 
 __all__ = ["GatedWorker", "Limited", "gated", "limited"]
 
@@ -94,7 +91,7 @@ class Limited(BaseLimited):
         return outcome
 
     def _tried(
-        self, context: TaskContext, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, context: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         try:
             return self._run_task(context.get_task_id(), function, args, kwargs)
@@ -104,7 +101,7 @@ class Limited(BaseLimited):
             self.gate.doubt()
 
     async def _atried(
-        self, context: TaskContext, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, context: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         try:
             return await self._arun_task(context.get_task_id(), function, args, kwargs)
