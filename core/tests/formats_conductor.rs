@@ -73,6 +73,28 @@ fn snake_case_is_read_as_conductor_python_writes_it() {
 }
 
 #[test]
+fn former_names_of_a_rate_limit_are_read() {
+    for limit in [
+        json!({ "tag": "max", "concurrentExecutionLimit": 3 }),
+        json!({ "tag": "max", "concurrent_execution_limit": 3, "rate_limit_key": null, "concurrent_exec_limit": null }),
+    ] {
+        let former = workflow(&limit);
+        assert_eq!((former.key(&json!({})).unwrap().as_deref(), former.concurrent_exec_limit), (Some("max"), 3));
+    }
+    for (limit, path) in [
+        (json!({ "tag": "max", "rateLimitKey": "max" }), "at $.rateLimitConfig.tag: "),
+        (
+            json!({ "concurrent_execution_limit": 1, "concurrent_exec_limit": 1 }),
+            "at $.rateLimitConfig.concurrent_execution_limit: ",
+        ),
+    ] {
+        let document = json!({ "name": "w", "rateLimitConfig": limit }).to_string();
+        let error = WorkflowDefinition::parse(&document).unwrap_err();
+        assert!(error.message().starts_with(path), "{error}");
+    }
+}
+
+#[test]
 fn a_workflow_with_one_key_is_a_definition() {
     let fixed = workflow(&json!({ "rateLimitKey": "max", "concurrentExecLimit": 3 }));
     let definition = &fixed.definitions(LOCK_TIMEOUT).unwrap()[0];
@@ -111,6 +133,20 @@ fn cn_t18_an_empty_key_is_not_limited() {
     let unlimited = workflow(&json!({ "rateLimitKey": "max", "concurrentExecLimit": 0 }));
     assert_eq!(unlimited.policy(LOCK_TIMEOUT).unwrap().limits(), []);
     assert!(by_input.key(&json!("input")).is_err());
+}
+
+#[test]
+fn a_run_may_be_in_snake_case_as_clients_and_the_server_write_it() {
+    let key: Template = "${workflow.correlationId}/${workflow.version}/${workflow.input.orderId}".parse().unwrap();
+    for run in [
+        json!({ "correlation_id": "C", "workflow_version": 2, "input": { "orderId": 7 } }),
+        json!({ "correlationId": "C", "workflowVersion": 2, "input": { "orderId": 7 } }),
+        json!({ "correlationId": "C", "correlation_id": "D", "version": 2, "workflowVersion": 3, "input": { "orderId": 7 } }),
+    ] {
+        assert_eq!(key.resolve(&run).unwrap().as_deref(), Some("C/2/7"), "{run}");
+    }
+    let run = json!({ "correlation_id": "C", "version": 2, "input": { "order_id": 7 } });
+    assert_eq!(key.resolve(&run).unwrap(), None, "the names in the input are the caller's");
 }
 
 #[test]

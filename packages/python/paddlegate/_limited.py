@@ -6,13 +6,14 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
 from paddlegate._guarded import PERMIT, AsyncRelease, release_held, release_held_again
 from paddlegate._native import Waiter, call_with_fallback
 from paddlegate._order import order
+from paddlegate._renewal import AsyncRenewal, Renewal
 from paddlegate._waiting import TaskWaiter, ThreadWaiter
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class BaseLimited:
 
     __slots__ = ("_claim_timeout", "_limiter", "_options", "_patience")
     PATIENCE = 1.0
+    RENEWS = False
+    """Whether the lease is renewed while the task runs."""
 
     def __init__(
         self,
@@ -169,7 +172,8 @@ class BaseLimited:
         with _turn_that_may_not_come():
             permit = ThreadWaiter(limiter, rules).wait()
         try:
-            return function(*args, **_with_permit(function, permit, kwargs))
+            with Renewal(permit) if self.RENEWS else nullcontext():
+                return function(*args, **_with_permit(function, permit, kwargs))
         finally:
             call_with_fallback(release_held, release_held_again, permit)
 
@@ -180,7 +184,7 @@ class BaseLimited:
         limiter, rules = self._waiter(task_id, args, kwargs)
         with _turn_that_may_not_come():
             permit = await TaskWaiter(limiter, rules).wait()
-        async with AsyncRelease(permit):
+        async with AsyncRelease(permit), AsyncRenewal(permit) if self.RENEWS else nullcontext():
             return await function(*args, **_with_permit(function, permit, kwargs))
 
     def _waiter(

@@ -105,10 +105,11 @@ def script():
 
 
 class Server:
-    """A Redis that can be stopped and started at the same address."""
+    """A Redis that can be stopped and started at the same address, perhaps with a file."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, *file):
         self.directory = directory
+        self.file = file
         self.process = None
         self.port = 0
 
@@ -132,7 +133,8 @@ class Server:
         program = shutil.which("redis-server")
         assert program
         self.process = subprocess.Popen(
-            [program, *options, "--dir", str(self.directory)], stdout=subprocess.DEVNULL
+            [program, *self.file, *options, "--dir", str(self.directory)],
+            stdout=subprocess.DEVNULL,
         )
         until = time.monotonic() + PATIENT
         while self.process.poll() is None and time.monotonic() < until:
@@ -166,3 +168,14 @@ def server(tmp_path):
     server.start()
     yield server
     server.stop()
+
+
+@pytest.fixture
+def sentinel(server, tmp_path):
+    """Give the address of a sentinel that knows the server under the name "main"."""
+    file = tmp_path / "sentinel.conf"
+    file.write_text(f"sentinel monitor main 127.0.0.1 {server.port} 1\n")
+    sentinel = Server(tmp_path, file)
+    sentinel.start("--sentinel")
+    yield f"redis+sentinel://127.0.0.1:{sentinel.port}"
+    sentinel.stop()

@@ -142,6 +142,22 @@ def test_a_certificate_that_is_not_trusted(encrypted, run):
         run(limiter.aallow())
 
 
+@pytest.mark.parametrize(
+    "options", ["?ssl_cert_reqs=none", f"?ssl_ca_certs={TLS / 'authority.pem'}"]
+)
+def test_certificates_named_in_the_url(encrypted, both, name, options):
+    both(Paddlegate(encrypted + options, timeout=20), name)
+
+
+def test_sentinels(sentinel, both, name, run):
+    both(Paddlegate(f"{sentinel}/main/1", timeout=20), name)
+    limiter = Paddlegate(f"{sentinel}/other", timeout=20).window(name, 10, 60)
+    with pytest.raises(UnavailableError, match="master=other"):
+        limiter.allow()
+    with pytest.raises(UnavailableError, match="master=other"):
+        run(limiter.aallow())
+
+
 def test_clusters(both, name):
     store = Paddlegate(os.environ["PADDLEGATE_TEST_CLUSTER_URL"], timeout=20)
     for i in range(30):

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::base::error::{Error, Result};
 
@@ -153,10 +153,30 @@ fn find<'a>(workflow: &'a Value, steps: &[Step]) -> Option<&'a Value> {
     if *first != Step::Name("workflow".to_owned()) {
         return None;
     }
-    rest.iter().try_fold(workflow, |value, step| match step {
+    let Some((Step::Name(name), rest)) = rest.split_first() else { return Some(workflow) };
+    let member = member(workflow.as_object()?, name)?;
+    rest.iter().try_fold(member, |value, step| match step {
         Step::Name(name) => value.as_object()?.get(name),
         Step::Index(index) => value.as_array()?.get(*index),
     })
+}
+
+/// Returns a member of a run, which may be in snake case, as conductor-python writes it. The version has a longer name in
+/// the answers of the server.
+fn member<'a>(run: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    let named = |name: &str| run.get(name).or_else(|| run.get(&snake_case(name)));
+    named(name).or_else(|| if name == "version" { named("workflowVersion") } else { None })
+}
+
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
 }
 
 fn wrong(message: &str, variable: &str) -> Error {

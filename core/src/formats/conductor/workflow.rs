@@ -22,7 +22,7 @@ pub(super) const MAX_KEY: usize = room(PREFIX);
 ///
 /// Each run has a key, and runs with the same key share a limiter. The older form is accepted too: a tag in `tags` with
 /// the `type` `RATE_LIMIT`, whose `key` is the key and whose `value` is the limit. Members may be in snake case, as
-/// `to_dict` of conductor-python writes them.
+/// `to_dict` of conductor-python writes them, also under the former names `tag` and `concurrentExecutionLimit`.
 ///
 /// # Examples
 ///
@@ -158,10 +158,22 @@ impl WorkflowDefinition {
 
     fn read_config(&mut self, config: &Field<'_>) -> Result<()> {
         // An ignored misspelt member would remove the limit.
-        config.object(&["rateLimitKey", "rate_limit_key", "concurrentExecLimit", "concurrent_exec_limit", "policy"])?;
-        self.rate_limit_key = template(config.either("rateLimitKey", "rate_limit_key")?)?;
+        config.object(&[
+            "rateLimitKey",
+            "rate_limit_key",
+            "concurrentExecLimit",
+            "concurrent_exec_limit",
+            "policy",
+            // The former names, which `to_dict` of conductor-python still writes, in snake case.
+            "tag",
+            "concurrentExecutionLimit",
+            "concurrent_execution_limit",
+        ])?;
+        let key = config.either("rateLimitKey", "rate_limit_key")?;
+        self.rate_limit_key = template(one_of(key, config.get("tag"))?)?;
         let limit = config.either("concurrentExecLimit", "concurrent_exec_limit")?;
-        self.concurrent_exec_limit = count(limit, MAX_CONCURRENCY)?;
+        let former = config.either("concurrentExecutionLimit", "concurrent_execution_limit")?;
+        self.concurrent_exec_limit = count(one_of(limit, former)?, MAX_CONCURRENCY)?;
         if let Some(policy) = config.get("policy") {
             self.on_limit = match policy.text()? {
                 "QUEUE" => OnLimit::Wait,
@@ -183,6 +195,13 @@ impl WorkflowDefinition {
 fn is_limit(tag: &Field<'_>) -> Result<bool> {
     tag.any_object()?;
     tag.get("type").map_or(Ok(false), |kind| Ok(kind.text()? == "RATE_LIMIT"))
+}
+
+fn one_of<'a>(field: Option<Field<'a>>, former: Option<Field<'a>>) -> Result<Option<Field<'a>>> {
+    match (&field, former) {
+        (Some(_), Some(former)) => Err(former.fault("is a former name of another member; give one of them")),
+        (_, former) => Ok(field.or(former)),
+    }
 }
 
 fn template(field: Option<Field<'_>>) -> Result<Option<Template>> {
