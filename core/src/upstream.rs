@@ -20,6 +20,7 @@ mod anthropic;
 mod common;
 mod decimal;
 mod discord;
+mod discord_route;
 mod github;
 pub(crate) mod graphql_cost;
 mod ietf;
@@ -35,6 +36,7 @@ mod structured;
 #[cfg(test)]
 mod tests;
 
+pub use discord_route::{DiscordRoute, discord_window};
 pub use limiter_update::LimiterUpdate;
 use parsed_response::ParsedResponse;
 

@@ -1,11 +1,14 @@
 "use strict";
 
+const { createHash } = require("node:crypto");
+
 const { DefaultRestOptions } = require("@discordjs/rest");
-const { hash, numbersOf, routeOf } = require("./lib/discord-route.js");
 const { InvalidError, UnavailableError } = require("./lib/errors.js");
+const { discordRoute, discordWindow } = require("./lib/native.js");
 const { Paddlegate } = require("./lib/paddlegate.js");
 const { only } = require("./lib/request.js");
 
+const WINDOW = ["limit", "remaining", "reset-after"].map((it) => `x-ratelimit-${it}`);
 /** Windows are longer than Discord's by this, since requests take different times to it. */
 const MARGIN_MS = 50;
 const INVALID_INTERVAL_MS = 600_000;
@@ -94,7 +97,9 @@ class Discord {
       // A refusal by something before the route has no headers, and says nothing of it.
       if (status !== 429) {
         const without = status < 300 ? this.#perSecond : null;
-        await this.#learnNumbers(route, known, numbersOf(headers, without));
+        const [limit, remaining, resetAfter] = WINDOW.map((name) => headers.get(name));
+        const window = discordWindow(limit, remaining, resetAfter, without);
+        await this.#learnWindow(route, known, window);
       }
       const response = { status, headers, body };
       for (const limiter of known.limiters) {
@@ -114,7 +119,7 @@ class Discord {
     const known = this.#routes.get(key) ?? {
       limiters: [this.#limiter(route, route.name)],
       bucket: null,
-      numbers: "",
+      window: null,
       responses: 0,
     };
     // The last of the map is the one that was used last.
@@ -126,7 +131,7 @@ class Discord {
 
   #limiter({ hasToken, major }, own) {
     let name = `${this.#name}:${own}:${major}`;
-    if (Buffer.byteLength(name) > LONGEST_NAME) name = `${this.#name}:${hash(name)}`;
+    if (Buffer.byteLength(name) > LONGEST_NAME) name = `${this.#name}:${digest(name)}`;
     return this.#paddlegate.window(name, ...(hasToken ? WEBHOOK : UNKNOWN), this.#options);
   }
 
@@ -135,18 +140,19 @@ class Discord {
     // The limiter of the route stays: processes that have not yet seen the bucket share it.
     known.limiters = [known.limiters[0], this.#limiter(route, `bucket:${bucket}`)];
     known.bucket = bucket;
-    known.numbers = "";
+    known.window = null;
   }
 
-  /** Reports size and length of the window, for all processes, where they are new. */
-  async #learnNumbers(route, known, numbers) {
+  /** Reports the window, for all processes, where it is new. */
+  async #learnWindow(route, known, window) {
     known.responses += 1;
-    if (numbers === null || numbers.join() === known.numbers) return;
-    if (route.hasToken && known.responses <= STORED_AFTER) return;
-    known.numbers = numbers.join();
-    const [limit, seconds] = numbers;
+    if (window === null) return;
+    const { units, intervalMs } = window;
+    const isKnown = units === known.window?.units && intervalMs === known.window.intervalMs;
+    if (isKnown || (route.hasToken && known.responses <= STORED_AFTER)) return;
+    known.window = window;
     for (const limiter of known.limiters) {
-      await limiter.reportBudget({ limit, intervalMs: seconds * 1000 + MARGIN_MS });
+      await limiter.reportBudget({ limit: units, intervalMs: intervalMs + MARGIN_MS });
     }
   }
 
@@ -173,7 +179,7 @@ function limited(paddlegate, options = {}) {
     // A request that waits for its turn has not failed.
     timeout: discord.waitTimeoutMs + REQUEST_MS,
     async makeRequest(url, init) {
-      const route = routeOf(init.method ?? "GET", new URL(url).pathname, Date.now());
+      const route = discordRoute(init.method ?? "GET", new URL(url).pathname, Date.now());
       if (route === null) return makeRequest(url, init);
       await discord.acquire(route, init.signal ?? undefined);
       const response = await makeRequest(url, init);
@@ -192,6 +198,8 @@ function again({ status, statusText, headers }, body) {
   for (const [name, value] of headers) copy.headers.append(name, value);
   return copy;
 }
+
+const digest = (text) => createHash("sha256").update(text).digest("hex");
 
 /** The request has succeeded; the next response is learned instead. */
 function ignored(error) {

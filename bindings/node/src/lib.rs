@@ -9,6 +9,7 @@ mod admin_request;
 mod calls;
 mod convert;
 mod decision_limit;
+mod discord;
 mod gate;
 mod history;
 mod inspection;
@@ -103,6 +104,7 @@ mod tests {
     #[test]
     fn every_function_catches_panics() {
         let sources = [
+            include_str!("discord.rs"),
             include_str!("multi_step.rs"),
             include_str!("gate.rs"),
             include_str!("lib.rs"),

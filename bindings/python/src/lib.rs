@@ -7,6 +7,7 @@ mod call;
 mod cost;
 mod decision;
 mod decision_limit;
+mod discord;
 mod error;
 mod gate;
 mod inspection;
@@ -35,6 +36,8 @@ mod _native {
     use crate::decision::{Decision, restore};
     #[pymodule_export]
     use crate::decision_limit::{DecisionLimit, restore_limit};
+    #[pymodule_export]
+    use crate::discord::{DiscordRoute, discord_window};
     #[pymodule_export]
     use crate::gate::Gate;
     #[pymodule_export]

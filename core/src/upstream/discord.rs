@@ -37,7 +37,7 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
 }
 
 /// Restores the length of a window from its remaining time: rounds up to whole seconds, except below half a second.
-fn whole(rest: Micros) -> Micros {
+pub(super) fn whole(rest: Micros) -> Micros {
     const SECOND: u64 = 1_000_000;
     if rest.0 <= SECOND / 2 { rest } else { Micros(rest.0.div_ceil(SECOND) * SECOND) }
 }

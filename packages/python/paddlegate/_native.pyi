@@ -22,6 +22,7 @@ __all__ = [
     "Call",
     "Decision",
     "DecisionLimit",
+    "DiscordRoute",
     "Gate",
     "Limiter",
     "LimiterOfKey",
@@ -38,6 +39,7 @@ __all__ = [
     "WithinLimit",
     "__version__",
     "call_with_fallback",
+    "discord_window",
     "graphql_cost",
     "new_id",
     "reconnect_pause",
@@ -255,6 +257,42 @@ class ListedLimiter:
 
 def sort_listed(entries: list[ListedLimiter], /) -> list[ListedLimiter]:
     """Merge the pages of a list of limiters and sort it by name."""
+
+@final
+class DiscordRoute:
+    """The route of a request to Discord's API. Those of one name and major share a limit."""
+
+    @property
+    def name(self) -> str:
+        """Method and path without ids."""
+
+    @property
+    def major(self) -> str:
+        """The channel, guild or webhook; empty without one."""
+
+    @property
+    def is_global(self) -> bool:
+        """Whether the request counts for the global limit of the bot."""
+
+    @property
+    def is_callback(self) -> bool:
+        """Whether it is the first answer to an interaction, which has no limit of a route."""
+
+    @property
+    def has_token(self) -> bool:
+        """Whether it is a webhook's; each interaction has one for its later answers."""
+
+    @staticmethod
+    def of(method: str, path: str, now_ms: int) -> DiscordRoute | None:
+        """Return the route of a request; None for one that is not to Discord's API."""
+
+def discord_window(
+    limit: str | None, remaining: str | None, reset_after: str | None, without: int | None
+) -> tuple[int, float] | None:
+    """Return units and seconds of the window that the headers of a response describe.
+
+    None when they do not. A route without headers has a window of `without` in a second.
+    """
 
 def graphql_cost(query: str, variables: str, rules: _Rules, operation: str | None) -> int:
     """Estimate the cost of a GraphQL query in points; `variables` is JSON text or empty."""

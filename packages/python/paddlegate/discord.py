@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from paddlegate._discord_route import Route, numbers_of, route_of
 from paddlegate._errors import InvalidError, UnavailableError
+from paddlegate._native import DiscordRoute, discord_window
 from paddlegate._paddlegate import Paddlegate
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ __all__ = ["limited"]
 
 logger = logging.getLogger("paddlegate.discord")
 
+WINDOW = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset-After")
 MARGIN = 0.05
 """Seconds by which windows are longer than Discord's, since requests take different times to it."""
 INVALID_INTERVAL = 600
@@ -134,7 +135,7 @@ class Discord:
         trace.on_request_end.append(self._on_request_end)
         return trace
 
-    async def acquire(self, route: Route) -> None:
+    async def acquire(self, route: DiscordRoute) -> None:
         """Wait for the turn of a request: one decision of all limits that count it."""
         limiters = [self.invalid]
         if not route.is_callback:
@@ -146,7 +147,7 @@ class Discord:
         await together.aacquire({self.invalid.name: 0})
 
     async def learn(
-        self, route: Route, status: int, headers: Mapping[str, str], body: str = ""
+        self, route: DiscordRoute, status: int, headers: Mapping[str, str], body: str = ""
     ) -> None:
         """Correct the limits of all processes by a response; `body` matters for a 429 only."""
         scope = headers.get("X-RateLimit-Scope")
@@ -156,7 +157,9 @@ class Discord:
             if status != 429:
                 # A refusal by something before the route has no headers, and says nothing of it.
                 without = self._per_second if status < 300 else None
-                await self._learn_numbers(route, known, numbers_of(headers, without))
+                limit, remaining, reset_after = map(headers.get, WINDOW)
+                window = discord_window(limit, remaining, reset_after, without)
+                await self._learn_numbers(route, known, window)
             for limiter in known.limiters:
                 result = await limiter.alearn_from_response(
                     headers, body, status=status, provider="discord"
@@ -167,7 +170,7 @@ class Discord:
         if status in (401, 403) or (status == 429 and scope != "shared"):
             await self._count_invalid()
 
-    def _known(self, route: Route) -> _Known:
+    def _known(self, route: DiscordRoute) -> _Known:
         key = (route.name, route.major)
         known = self._routes.get(key)
         if known is None:
@@ -177,14 +180,14 @@ class Discord:
         self._routes.move_to_end(key)
         return known
 
-    def _limiter(self, route: Route, name: str) -> Limiter:
+    def _limiter(self, route: DiscordRoute, name: str) -> Limiter:
         name = f"{self._name}:{name}:{route.major}"
         if len(name.encode()) > LONGEST_NAME:
             name = f"{self._name}:{sha256(name.encode()).hexdigest()}"
         units = WEBHOOK if route.has_token else UNKNOWN
         return self._paddlegate.window(name, *units, **self._options)
 
-    def _learn_bucket(self, route: Route, known: _Known, bucket: str | None) -> None:
+    def _learn_bucket(self, route: DiscordRoute, known: _Known, bucket: str | None) -> None:
         if bucket is None or bucket == known.bucket:
             return
         # The limiter of the route stays: processes that have not yet seen the bucket share it.
@@ -192,7 +195,7 @@ class Discord:
         known.bucket, known.numbers = bucket, None
 
     async def _learn_numbers(
-        self, route: Route, known: _Known, numbers: tuple[int, float] | None
+        self, route: DiscordRoute, known: _Known, numbers: tuple[int, float] | None
     ) -> None:
         """Report size and length of the window, for all processes, where they are new."""
         known.responses += 1
@@ -220,7 +223,8 @@ class Discord:
         context: SimpleNamespace,
         request: aiohttp.TraceRequestStartParams,
     ) -> None:
-        context.route = route_of(request.method, request.url.raw_path, time.time() * 1000)
+        now_ms = time.time_ns() // 1_000_000
+        context.route = DiscordRoute.of(request.method, request.url.raw_path, now_ms)
         if context.route is not None:
             await self.acquire(context.route)
 

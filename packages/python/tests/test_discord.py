@@ -22,8 +22,8 @@ import pytest
 import redis as client
 from discord.http import Route
 from paddlegate import InvalidError, OverLimit, Paddlegate, UnavailableError
-from paddlegate._discord_route import numbers_of, route_of
-from paddlegate.discord import Discord, limited
+from paddlegate._native import DiscordRoute, discord_window
+from paddlegate.discord import WINDOW, Discord, limited
 
 HERE = Path(__file__).parent
 SHARED = HERE.parents[2] / "tests" / "discord"
@@ -82,7 +82,7 @@ def bots(count, server, url, name, channels=(CHANNEL,), **given):
 @pytest.mark.parametrize("number", range(len(json.loads((SHARED / "routes.json").read_text()))))
 def test_routes_are_those_of_all_languages(number):
     case = json.loads((SHARED / "routes.json").read_text())[number]
-    route = route_of(case["method"], case["path"], case.get("now_ms", 0))
+    route = DiscordRoute.of(case["method"], case["path"], case.get("now_ms", 0))
     found = None
     if route is not None:
         found = [route.name, route.major, route.is_global, route.is_callback, route.has_token]
@@ -91,7 +91,8 @@ def test_routes_are_those_of_all_languages(number):
 
 @pytest.mark.parametrize("case", json.loads((SHARED / "numbers.json").read_text()))
 def test_numbers_are_those_of_all_languages(case):
-    found = numbers_of(case["headers"], 50)
+    limit, remaining, reset_after = map(case["headers"].get, WINDOW)
+    found = discord_window(limit, remaining, reset_after, 50)
     assert (found and list(found)) == case["numbers"]
 
 
