@@ -1,12 +1,11 @@
 package paddlegate
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../bindings/c/include
 #cgo !paddlegate_installed LDFLAGS: ${SRCDIR}/../../target/release/libpaddlegate.a
 #cgo paddlegate_installed pkg-config: --static paddlegate
 #cgo LDFLAGS: -lpthread -lm
 #cgo linux LDFLAGS: -lgcc_s -ldl
-#include <paddlegate.h>
+#include "paddlegate.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 package paddlegate
 
-// #include <paddlegate.h>
+// #include "paddlegate.h"
 import "C"
 
 import (

@@ -217,7 +217,8 @@ func TestALimitChangesWhileItRuns(t *testing.T) {
 func TestADocumentAndTheListOfLimiters(t *testing.T) {
 	onBoth(t, func(t *testing.T, store *Store) {
 		prefix := unique()
-		limiters, err := store.Load([]byte(`{"limits":{"`+prefix+`-erp":{"concurrency":1,"on_limit":"drop"},"`+prefix+`-api":{"window":[2,60]}}}`), DocumentOptions{})
+		limiters, err := store.Load([]byte(`{"limiters":{"`+prefix+`-erp":{"concurrency":{"limit":1,"lock_timeout":"30m"},"on_limit":"drop"},"`+
+			prefix+`-api":{"window":{"limit":2,"per":"minute"}}}}`), DocumentOptions{})
 		must(t, err)
 		erp, api := limiters[prefix+"-erp"], limiters[prefix+"-api"]
 		for number, action := range []Action{ActionRun, ActionDrop} {
@@ -241,8 +242,8 @@ func TestADocumentAndTheListOfLimiters(t *testing.T) {
 			t.Errorf("page=%+v error=%v", page, err)
 		}
 		var invalid *InvalidError
-		_, err = store.Load([]byte(`{"limits":{"erp":{"window":[0,60]}}}`), DocumentOptions{})
-		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "$.limits.erp") {
+		_, err = store.Load([]byte(`{"limiters":{"erp":{"window":{"limit":0,"per":60}}}}`), DocumentOptions{})
+		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "$.limiters.erp") {
 			t.Errorf("error=%v", err)
 		}
 	})
