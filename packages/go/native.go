@@ -2,7 +2,7 @@ package paddlegate
 
 /*
 #cgo !paddlegate_installed LDFLAGS: ${SRCDIR}/../../target/release/libpaddlegate.a
-#cgo paddlegate_installed pkg-config: --static paddlegate
+#cgo paddlegate_installed pkg-config: paddlegate
 #cgo LDFLAGS: -lpthread -lm
 #cgo linux LDFLAGS: -lgcc_s -ldl
 #include "paddlegate.h"
