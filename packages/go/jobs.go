@@ -189,19 +189,31 @@ func (l *Limiter) Cancel(id string) (Settlement, error) {
 // takes nothing. Each id is returned once, to one process, and the job then calls [Limiter.Admit] or
 // [Limiter.Claim] within its claim time-out. count is from 1 to [MaxReady].
 func (l *Limiter) Ready(count int) ([]string, error) {
+	ids, _, err := l.readyFor("", "", count)
+	return ids, err
+}
+
+// readyFor returns the ids, and for how long a host with an id and a channel may sleep.
+func (l *Limiter) readyFor(host, channel string, count int) ([]string, time.Duration, error) {
+	texts, err := textsOf("id", host, "channel", channel)
+	if err != nil {
+		return nil, 0, err
+	}
 	// The library refuses another count before it writes.
 	ids := make([]C.pg_queued_id, MaxReady)
 	var found C.size_t
-	err := l.store.call(func(e *C.pg_error) C.pg_code {
-		return C.pg_ready(l.handle, C.size_t(max(count, 0)), &ids[0], &found, e)
+	var after C.int64_t
+	err = l.store.call(func(e *C.pg_error) C.pg_code {
+		return C.pg_ready_for(l.handle, optional(channel, texts[0]), optional(channel, texts[1]), C.size_t(max(count, 0)), &ids[0],
+			&found, &after, e)
 	})
 	runtime.KeepAlive(l)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	ready := make([]string, found)
 	for i := range ready {
 		ready[i] = string(C.GoBytes(unsafe.Pointer(&ids[i].id[0]), C.int(ids[i].length)))
 	}
-	return ready, nil
+	return ready, durationOf(after), nil
 }

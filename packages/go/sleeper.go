@@ -57,6 +57,11 @@ func (s *sleeper) listen(open bool) error {
 	if err != nil {
 		return err
 	}
+	if node == "" {
+		// A limiter without a state has no queue.
+		s.leave()
+		return nil
+	}
 	hub := s.limiter.store.hubOf(node)
 	if !open && hub.openChannel() == "" {
 		return nil
