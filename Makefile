@@ -179,7 +179,7 @@ test-ojs: build-python ## Test a job server of Open Job Spec whose limits are ou
 test-readme: build ## Install each package as a user would and run the code of all pages and examples
 	$(TALLY) readme $(SERVERS) tests/readme/run.sh
 
-test-timeouts: build-python build-node build-ruby ## Test in all languages that each call ends, whatever the server does
+test-timeouts: build-python build-node build-ruby build-go ## Test in all languages that each call ends, whatever the server does
 	$(TALLY) timeouts tests/timeouts/run.sh
 
 test-fuzz: $(SETUP) ## Fuzz what reads foreign texts, each reader for a minute

@@ -108,7 +108,8 @@ func callOptionsOf(options []CallOption) *callOptions {
 // request converts the options. It is NULL when all have their defaults. The pinner keeps what it
 // refers to, and limits receives each limit.
 func (o *callOptions) request(limits *C.pg_decision_limits, pinner *runtime.Pinner) (*C.pg_request, error) {
-	if o.cost == nil && o.estimate == nil && o.settleWithin == nil && o.priority == nil && o.share == nil && o.weight == nil && limits == nil {
+	hasOrder := o.priority != nil || o.share != nil || o.weight != nil
+	if o.cost == nil && o.estimate == nil && o.settleWithin == nil && !hasOrder && limits == nil {
 		return nil, nil
 	}
 	request := new(C.pg_request)

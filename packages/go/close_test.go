@@ -95,3 +95,27 @@ func TestAnUnavailableStore(t *testing.T) {
 		t.Error("the permit is not degraded")
 	}
 }
+
+// At most maxCalls calls are at a server, and one without a place ends with its context.
+func TestACallWithoutAPlaceEndsWithItsContext(t *testing.T) {
+	store := redis(t)
+	window, err := store.Window(unique(), 1, time.Minute)
+	must(t, err)
+	for range maxCalls {
+		store.slots <- struct{}{}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := window.Acquire(ctx, WaitTimeout(Forever)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error=%v", err)
+	}
+	tried := make(chan error)
+	go func() {
+		_, err := window.TryAcquire()
+		tried <- err
+	}()
+	for range maxCalls {
+		<-store.slots
+	}
+	must(t, <-tried)
+}

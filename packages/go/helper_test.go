@@ -1,7 +1,11 @@
 package paddlegate
 
 import (
+	"bytes"
+	"encoding/json"
+	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -40,3 +44,32 @@ func redis(t *testing.T) *Store {
 
 // unique returns a name that no other test and no other run has.
 func unique() string { return "go-" + newID() }
+
+func headersOf(pairs [][2]string) http.Header {
+	header := http.Header{}
+	for _, pair := range pairs {
+		header[pair[0]] = append(header[pair[0]], pair[1])
+	}
+	return header
+}
+
+func decode(t *testing.T, path string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	must(t, err)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	must(t, decoder.Decode(into))
+}
+
+// plain gives an answer as JSON has it.
+func plain(t *testing.T, answer any) any {
+	t.Helper()
+	text, err := json.Marshal(answer)
+	must(t, err)
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.UseNumber()
+	var read any
+	must(t, decoder.Decode(&read))
+	return read
+}

@@ -100,11 +100,17 @@ func (l *Limiter) Inspect(offset, count int) (*Inspection, error) {
 	}
 	for i := range inspection.Leases {
 		it := &leases[i]
-		inspection.Leases[i] = LeaseInfo{C.GoString(&it.id[0]), durationOf(it.held_for_us), durationOf(it.ends_in_us), int64(it.fencing_token)}
+		inspection.Leases[i] = LeaseInfo{
+			ID: C.GoString(&it.id[0]), HeldFor: durationOf(it.held_for_us), EndsIn: durationOf(it.ends_in_us),
+			FencingToken: int64(it.fencing_token),
+		}
 	}
 	for i := range inspection.Tickets {
 		it := &tickets[i]
-		inspection.Tickets[i] = TicketInfo{C.GoString(&it.id[0]), int(it.priority), C.GoString(&it.share[0]), durationOf(it.waited_us), it.ready == 1}
+		inspection.Tickets[i] = TicketInfo{
+			ID: C.GoString(&it.id[0]), Priority: int(it.priority), Share: C.GoString(&it.share[0]),
+			Waited: durationOf(it.waited_us), Ready: it.ready == 1,
+		}
 	}
 	return inspection, nil
 }

@@ -118,7 +118,9 @@ func (l *Limiter) actionOf(o *callOptions) string {
 	}
 }
 
-func (l *Limiter) admissionOf(admission *C.pg_admission, native *nativeDecision, sentAt time.Time, estimated bool) *Admission {
+func (l *Limiter) admissionOf(
+	admission *C.pg_admission, native *nativeDecision, sentAt time.Time, estimated bool,
+) *Admission {
 	native.decision = admission.decision
 	decision := l.read(native)
 	result := &Admission{Action: actions[admission.action], After: durationOf(admission.after_us), Decision: decision}
@@ -204,8 +206,8 @@ func (l *Limiter) readyFor(host, channel string, count int) ([]string, time.Dura
 	var found C.size_t
 	var after C.int64_t
 	err = l.store.call(func(e *C.pg_error) C.pg_code {
-		return C.pg_ready_for(l.handle, optional(channel, texts[0]), optional(channel, texts[1]), C.size_t(max(count, 0)), &ids[0],
-			&found, &after, e)
+		return C.pg_ready_for(l.handle, optional(channel, texts[0]), optional(channel, texts[1]), C.size_t(max(count, 0)),
+			&ids[0], &found, &after, e)
 	})
 	runtime.KeepAlive(l)
 	if err != nil {

@@ -104,9 +104,10 @@ func (l *Limiter) Allow(options ...CallOption) (bool, error) {
 func (l *Limiter) TryAcquire(options ...CallOption) (*Decision, error) {
 	o := callOptionsOf(options)
 	if o.id == nil && !l.leases {
-		return l.decide(o, func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision, e *C.pg_error) C.pg_code {
+		var acquire deciding = func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision, e *C.pg_error) C.pg_code {
 			return C.pg_acquire(of, request, decision, e)
-		})
+		}
+		return l.decide(o, acquire)
 	}
 	// A lease without an answer can only be ended by an id.
 	id, owned := "", o.id == nil
@@ -139,9 +140,10 @@ func (l *Limiter) TryAcquire(options ...CallOption) (*Decision, error) {
 
 // Peek returns the decision that [Limiter.TryAcquire] would make, and changes nothing.
 func (l *Limiter) Peek(options ...CallOption) (*Decision, error) {
-	return l.decide(callOptionsOf(options), func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision, e *C.pg_error) C.pg_code {
+	var peek deciding = func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision, e *C.pg_error) C.pg_code {
 		return C.pg_peek(of, request, decision, e)
-	})
+	}
+	return l.decide(callOptionsOf(options), peek)
 }
 
 // Debit charges a cost in any case, up to one whole limit of debt, and returns what is left. It is for
@@ -171,8 +173,10 @@ func (l *Limiter) Reset() error {
 	return l.store.call(func(e *C.pg_error) C.pg_code { return C.pg_reset(l.handle, e) })
 }
 
+type deciding func(*C.pg_limiter, *C.pg_request, *C.pg_decision, *C.pg_error) C.pg_code
+
 // decide makes a call whose answer is a decision.
-func (l *Limiter) decide(o *callOptions, call func(*C.pg_limiter, *C.pg_request, *C.pg_decision, *C.pg_error) C.pg_code) (*Decision, error) {
+func (l *Limiter) decide(o *callOptions, call deciding) (*Decision, error) {
 	one, end, err := l.of(o)
 	if err != nil {
 		return nil, err

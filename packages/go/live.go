@@ -130,7 +130,8 @@ func (l *Limiter) Override(changes ...OverrideOption) (*RuntimeState, error) {
 		}
 	}
 	state, err := l.override(&o, expiresIn, expiresAt)
-	return state, renamed(err, "limit", "SetLimit", "interval", "SetInterval", "label", "OfLabel", "limits", "SetLimits", "Mode", "SetMode")
+	return state, renamed(err, "limit", "SetLimit", "interval", "SetInterval", "label", "OfLabel", "limits", "SetLimits",
+		"Mode", "SetMode")
 }
 
 func (l *Limiter) override(o *overrideOptions, expiresIn, expiresAt C.int64_t) (*RuntimeState, error) {
@@ -184,7 +185,10 @@ func (l *Limiter) overrideOne(o *overrideOptions, expiresIn, expiresAt C.int64_t
 	})
 }
 
-func (l *Limiter) until(argument string, duration time.Duration, call func(C.int64_t, *C.pg_runtime_state, *C.pg_error) C.pg_code) (*RuntimeState, error) {
+// timed is a call with a time.
+type timed func(C.int64_t, *C.pg_runtime_state, *C.pg_error) C.pg_code
+
+func (l *Limiter) until(argument string, duration time.Duration, call timed) (*RuntimeState, error) {
 	micros, err := microsOf(argument, duration)
 	if err != nil {
 		return nil, err
@@ -192,7 +196,7 @@ func (l *Limiter) until(argument string, duration time.Duration, call func(C.int
 	return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code { return call(micros, state, e) })
 }
 
-func (l *Limiter) untilMoment(moment time.Time, call func(C.int64_t, *C.pg_runtime_state, *C.pg_error) C.pg_code) (*RuntimeState, error) {
+func (l *Limiter) untilMoment(moment time.Time, call timed) (*RuntimeState, error) {
 	micros, err := momentOf("until", moment)
 	if err != nil {
 		return nil, err

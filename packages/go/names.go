@@ -89,8 +89,11 @@ var (
 	kinds       = namesOf[Kind](12, func(i C.int32_t) *C.char { return C.pg_kind_name(i) })
 	reasons     = namesOf[Reason](13, func(i C.int32_t) *C.char { return C.pg_reason_name(i) })
 	settlements = namesOf[Settlement](9, func(i C.int32_t) *C.char { return C.pg_settlement_name(i) })
-	actions     = append([]Action{ActionRefuse}, namesOf[Action](5, func(i C.int32_t) *C.char { return C.pg_action_name(i) })[1:]...)
+	actions     = namesOf[Action](5, func(i C.int32_t) *C.char { return C.pg_action_name(i) })
 )
+
+// 0 has a name among the actions alone.
+func init() { actions[0] = ActionRefuse }
 
 // namesOf returns the names by their numbers; 0 has none.
 func namesOf[N ~string](count int, name func(C.int32_t) *C.char) []N {

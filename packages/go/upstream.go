@@ -74,7 +74,8 @@ func (l *Limiter) LearnFromResponse(response Response) (*Learned, error) {
 	words, count := headerWords(response.Header, &pinner)
 	body := append(slices.Clone(response.Body), 0)
 	learned, err := l.report(func(learned *C.pg_learned, e *C.pg_error) C.pg_code {
-		return C.pg_learn_from_response(l.handle, optional(response.Permit, texts[0]), optional(response.Provider, texts[1]), status,
+		return C.pg_learn_from_response(l.handle, optional(response.Permit, texts[0]),
+			optional(response.Provider, texts[1]), status,
 			(**C.char)(unsafe.Pointer(&words[0])), count, (*C.char)(unsafe.Pointer(&body[0])), C.size_t(len(body)-1),
 			pause, most, learned, e)
 	})

@@ -69,7 +69,11 @@ func (w *waiter) next(now int64, channel string) (*wait, error) {
 	if native.channel == nil {
 		channel = ""
 	}
-	return &wait{int64(native.max_wait_us), int64(native.claim_timeout_us), channel, int64(native.position), int64(native.keep_us)}, err
+	next := &wait{
+		maxWaitUs: int64(native.max_wait_us), claimTimeoutUs: int64(native.claim_timeout_us), channel: channel,
+		position: int64(native.position), keepUs: int64(native.keep_us),
+	}
+	return next, err
 }
 
 // onDecision tells whether the decision is final; otherwise the call waits.

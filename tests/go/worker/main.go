@@ -1,4 +1,4 @@
-// The Go worker, with goroutines. Verbs and lines: see ../../../fleet.py.
+// The Go worker, with goroutines. Verbs and lines: see tests/shared/fleet.py.
 package main
 
 import (

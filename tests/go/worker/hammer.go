@@ -16,7 +16,7 @@ type entry struct {
 	Most     int64
 }
 
-// records has the lines that a hammering worker writes at its end. See ../../../hammer.py.
+// records has the lines that a hammering worker writes at its end. See tests/shared/hammer.py.
 type records struct {
 	lock           sync.Mutex
 	lines          []object

@@ -1,4 +1,4 @@
-// Takes a lease, works and gives it back, again and again. Arguments and lines: see ../../holder.py.
+// Takes a lease, works and gives it back, again and again. Arguments and lines: see tests/shared/workers/holder.py.
 package main
 
 import (
@@ -49,7 +49,8 @@ func main() {
 func limiterOf(store *paddlegate.Store, name, limit string, lock time.Duration) *paddlegate.Limiter {
 	parts := strings.Split(limit, "/")
 	if len(parts) == 1 {
-		return must(store.Concurrent(name, must(strconv.ParseInt(limit, 10, 64)), paddlegate.WaitTimeout(wait), paddlegate.LockTimeout(lock)))
+		leases := must(strconv.ParseInt(limit, 10, 64))
+		return must(store.Concurrent(name, leases, paddlegate.WaitTimeout(wait), paddlegate.LockTimeout(lock)))
 	}
 	seconds := must(strconv.ParseFloat(parts[2], 64))
 	amount := must(strconv.ParseInt(parts[1], 10, 64))

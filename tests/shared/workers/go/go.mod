@@ -1,7 +1,0 @@
-module workers
-
-go 1.24
-
-require paddlegate v0.0.0
-
-replace paddlegate => ../../../../packages/go
