@@ -96,6 +96,35 @@ func TestManyGoroutinesShareOneSlot(t *testing.T) {
 	})
 }
 
+// The goroutine for wake-ups ends when nobody waits, and the next wait starts another one.
+func TestAListenerIsClosedAndOpenedAgain(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		store.idle = time.Millisecond
+		slots, err := store.Concurrent(unique(), 1, WaitTimeout(Forever), LockTimeout(time.Hour))
+		must(t, err)
+		node, err := slots.notificationNode()
+		must(t, err)
+		for range 2 {
+			held, err := slots.Acquire(context.Background())
+			must(t, err)
+			granted := make(chan *Permit)
+			go func() {
+				permit, err := slots.Acquire(context.Background())
+				if err != nil {
+					t.Error(err)
+				}
+				granted <- permit
+			}()
+			eventually(t, "it listens", func() bool { return store.hubOf(node).openChannel() != "" })
+			_, err = held.Release()
+			must(t, err)
+			_, err = (<-granted).Release()
+			must(t, err)
+			eventually(t, "it listens no more", func() bool { return store.hubOf(node).openChannel() == "" })
+		}
+	})
+}
+
 func TestACancelledContextGivesTheTicketBack(t *testing.T) {
 	onBoth(t, func(t *testing.T, store *Store) {
 		slots, err := store.Concurrent(unique(), 1, WaitTimeout(Forever), LockTimeout(time.Hour))
@@ -117,7 +146,8 @@ func TestACancelledContextGivesTheTicketBack(t *testing.T) {
 		if _, err := slots.Acquire(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("a context that has ended: error=%v", err)
 		}
-		if statistics, err := slots.Stats(); err != nil || statistics.Granted != 1 {
+		// It was given back and did not lapse.
+		if statistics, err := slots.Stats(); err != nil || statistics.Granted != 1 || statistics.Lapsed != 0 {
 			t.Errorf("statistics=%+v error=%v", statistics, err)
 		}
 	})

@@ -41,6 +41,9 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 				again, err := other.Concurrent(slots.Name(), 1, LockTimeout(time.Hour))
 				must(t, err)
 				tickets(t, again, 0)
+				if statistics, err := again.Stats(); err != nil || statistics.Lapsed != 0 {
+					t.Errorf("statistics=%+v error=%v", statistics, err)
+				}
 			}
 		})
 	}

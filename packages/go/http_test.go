@@ -199,6 +199,27 @@ func TestHandlerAnswers429(t *testing.T) {
 	})
 }
 
+func TestRetryAfterIsRoundedUp(t *testing.T) {
+	clock, err := NewTestClock(time.UnixMicro(1_700_000_000_000_000))
+	must(t, err)
+	store := open(t, "memory://", Clock(clock))
+	window, err := store.Window("api", 1, time.Hour)
+	must(t, err)
+	_, err = window.TryAcquire()
+	must(t, err)
+	must(t, clock.Advance(time.Microsecond))
+	// A pause by the policy has no end.
+	paused, err := store.Paused("paused")
+	must(t, err)
+	for expected, limiter := range map[string]*Limiter{"3600": window, "60": paused} {
+		recorder := httptest.NewRecorder()
+		Handler(http.NotFoundHandler(), limiter, nil).ServeHTTP(recorder, httptest.NewRequest("GET", "/", nil))
+		if got := recorder.Header().Get("Retry-After"); got != expected {
+			t.Errorf("expected %q, got %q", expected, got)
+		}
+	}
+}
+
 func TestHandlerReleasesItsLease(t *testing.T) {
 	store := open(t, "memory://")
 	slots, err := store.Concurrent(unique(), 1, Keyed())

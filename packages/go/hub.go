@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// idle is how long a listener without waiters stays open.
-const idle = 60 * time.Second
-
 // hub has the waiters of this process at one node. One goroutine receives the wake-ups for all of them;
 // it ends when there are none.
 type hub struct {
@@ -111,7 +108,7 @@ func (h *hub) receiveFor(limiter *Limiter) bool {
 		waiter.wake(0)
 	}
 	for {
-		wakeups, err := listener.receive(idle)
+		wakeups, err := listener.receive(h.store.idle)
 		for _, wakeup := range wakeups {
 			for _, waiter := range h.waitersOf(wakeup.id) {
 				waiter.wake(wakeup.delay)

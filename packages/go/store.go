@@ -22,6 +22,8 @@ type Store struct {
 	// A place for each call to a server.
 	slots chan struct{}
 	done  chan struct{}
+	// How long a listener without waiters stays open.
+	idle time.Duration
 
 	lock   sync.Mutex
 	closed bool
@@ -70,7 +72,9 @@ func Open(url string, options ...StoreOption) (*Store, error) {
 	if o.clock != nil {
 		clock = o.clock.handle
 	}
-	s := &Store{slots: make(chan struct{}, maxCalls), done: make(chan struct{}), hubs: map[string]*hub{}}
+	s := &Store{
+		slots: make(chan struct{}, maxCalls), done: make(chan struct{}), idle: time.Minute, hubs: map[string]*hub{},
+	}
 	err = run(func(e *C.pg_error) C.pg_code {
 		return C.pg_store_open_with_clock(optional(url, address), timeout, clock, &s.handle, e)
 	})
