@@ -14,7 +14,9 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	for name, url := range map[string]string{"memory": "memory://", "redis": testURL(t)} {
 		t.Run(name, func(t *testing.T) {
 			before := runtime.NumGoroutine()
-			store, err := Open(url, Timeout(10*time.Second))
+			// No ticket lapses.
+			clock := standing(t)
+			store, err := Open(url, Timeout(10*time.Second), Clock(clock))
 			must(t, err)
 			slots, err := store.Concurrent(unique(), 1, WaitTimeout(Forever), LockTimeout(time.Hour))
 			must(t, err)
@@ -36,13 +38,12 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 			}
 			eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 			// The tickets were given back, not left to lapse.
-			other := open(t, url, Timeout(10*time.Second))
+			other := open(t, url, Timeout(10*time.Second), Clock(clock))
 			if !other.InMemory() {
 				again, err := other.Concurrent(slots.Name(), 1, LockTimeout(time.Hour))
 				must(t, err)
-				tickets(t, again, 0)
-				if statistics, err := again.Stats(); err != nil || statistics.Lapsed != 0 {
-					t.Errorf("statistics=%+v error=%v", statistics, err)
+				if inspection, err := again.Inspect(0, 0); err != nil || inspection.TicketCount != 0 {
+					t.Errorf("inspection=%+v error=%v", inspection, err)
 				}
 			}
 		})
