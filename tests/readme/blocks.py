@@ -61,7 +61,10 @@ PATIENT = {
     ],
     # In nanoseconds, since not every program has the package time.
     "go": [
-        (f'paddlegate.Open("{ADDRESS}")', f'paddlegate.Open("{ADDRESS}", paddlegate.Timeout(10e9))'),
+        (
+            f'paddlegate.Open("{ADDRESS}")',
+            f'paddlegate.Open("{ADDRESS}", paddlegate.Timeout(10e9))',
+        ),
     ],
 }
 # What is only to be looked at.

@@ -136,7 +136,9 @@ def c(file):
 
 def go(file):
     """Run as a program of the module that run.sh has made."""
-    return f"mkdir -p {file}.d; cp {file} {file}.d/main.go; cp {folder}/module/go.mod {file}.d; cd {file}.d; go run ."
+    return f"""
+        mkdir -p {file}.d; cd {file}.d
+        cp {file} main.go; cp {folder}/module/go.mod .; go run ."""
 
 
 def rust(file):
