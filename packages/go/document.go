@@ -55,12 +55,7 @@ func (s *Store) Load(document []byte, options DocumentOptions) (map[string]*Limi
 		if err != nil || loaded.limiter == nil {
 			return limiters, err
 		}
-		name, wait := C.GoString(&loaded.name[0]), durationOf(loaded.wait_timeout_us)
-		if wait == Unknown {
-			wait = durationOf(C.pg_wait_timeout_us())
-		}
-		limiter := newLimiter(s, loaded.limiter, name, wait)
-		limiter.onLimit = C.GoString(&loaded.on_limit[0])
-		limiters[name] = limiter
+		limiter := s.loadedLimiter(loaded)
+		limiters[limiter.name] = limiter
 	}
 }
