@@ -2,8 +2,9 @@
 
 SHELL := bash
 .DEFAULT_GOAL := help
-# Where rustup puts cargo, for shells that were open before it was installed.
-export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
+# Where rustup puts cargo, for shells that were open before it was installed; where Go is by its own instructions, or by
+# scripts/setup.sh.
+export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH):/usr/local/go/bin:$(CURDIR)/.venv/bin
 
 # Cargo uses all cores by itself. `make test` runs suites that sleep two at a time.
 ifndef PADDLEGATE_SIDE_BY_SIDE
@@ -44,7 +45,7 @@ OTHER_SERVERS := $(CARGO_TEST) $(if $(PADDLEGATE_SOAK),,$(SERVER_TESTS))
 
 # Suites that use all cores run one after the other, then those that mostly sleep run two at a time, the longest first.
 BUSY := scripts rust servers c simulator
-SLEEPY := shared python node ruby timeouts ojs readme wasm
+SLEEPY := shared python node ruby timeouts ojs readme wasm go
 TESTS := $(BUSY) $(SLEEPY)
 
 .PHONY: help
@@ -69,12 +70,14 @@ NATIVE := -p paddlegate -p paddlegate-c -p paddlegate-node -p paddlegate-cli -p 
 IS_QUICK := $(filter quick,$(PADDLEGATE_PROFILE))
 
 .PHONY: build build-rust build-python build-node build-ruby build-c build-wasm build-cli build-simulator
-build: build-c build-cli build-node build-python build-ruby build-wasm build-simulator build-rust ## Build everything
+build: build-c build-cli build-node build-python build-ruby build-go build-wasm build-simulator build-rust ## Build everything
 build-rust: $(SETUP) ## Build the Rust crate
 	$(STEP) build-rust $(if $(IS_QUICK),$(CARGO_TEST) --no-run,cargo build --release -p paddlegate)
 build-python: .venv/.paddlegate ## Build the Python wheel and install it into .venv
 build-node: $(STAMPS)/node ## Build the Node addon
 build-ruby: build-c ## Build what the Ruby package needs: the C library
+build-go: build-c ## Compile the Go package with the C library, and the Go programs of the tests
+	$(STEP) build-go scripts/build-go.sh
 build-c: $(if $(IS_QUICK),$(STAMPS)/native,$(SETUP)) ## Build the C library and its header
 	$(if $(IS_QUICK),,$(STEP) build-c cargo build --release -p paddlegate-c)
 build-wasm: $(STAMPS)/wasm ## Build the WebAssembly package
@@ -155,6 +158,9 @@ test-node: build-node ## Test the Node package
 test-ruby: build-ruby ## Test the Ruby package
 	$(TALLY) ruby ruby packages/ruby/test/run.rb
 
+test-go: build-go ## Test the Go package, with Go's race detector
+	$(TALLY) go scripts/with-redis.sh go test -C packages/go -v -race -count=1 ./...
+
 test-c: build-c ## Test the C library
 	$(TALLY) c tests/c/run.sh
 
@@ -164,7 +170,7 @@ test-wasm: build-wasm ## Test the WebAssembly package
 test-simulator: build ## Test the page of the simulator in Chromium
 	$(TALLY) simulator node --test --test-concurrency=2 $(or $(wildcard packages/simulator/test/*.test.*js),none)
 
-test-shared: build-python build-node build-ruby ## Test all languages against one Redis
+test-shared: build-python build-node build-ruby build-go ## Test all languages against one Redis
 	$(TALLY) shared $(SERVERS) tests/shared/run.sh
 
 test-ojs: build-python ## Test a job server of Open Job Spec whose limits are ours
@@ -173,7 +179,7 @@ test-ojs: build-python ## Test a job server of Open Job Spec whose limits are ou
 test-readme: build ## Install each package as a user would and run the code of all pages and examples
 	$(TALLY) readme $(SERVERS) tests/readme/run.sh
 
-test-timeouts: build-python build-node build-ruby ## Test in all languages that each call ends, whatever the server does
+test-timeouts: build-python build-node build-ruby build-go ## Test in all languages that each call ends, whatever the server does
 	$(TALLY) timeouts tests/timeouts/run.sh
 
 test-fuzz: $(SETUP) ## Fuzz what reads foreign texts, each reader for a minute
@@ -194,6 +200,7 @@ fmt: $(SETUP) ## Format the code of all languages
 
 generate: build-c build-node ## Write the generated files again (C header, shared types, licences)
 	cp packages/node/types.d.ts packages/wasm/types.d.ts
+	cp bindings/c/include/paddlegate.h packages/go/paddlegate.h
 	scripts/licences.py
 
 check-generated: generate ## Fail if a generated file is not what is committed

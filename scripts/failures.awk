@@ -14,6 +14,10 @@ function add(line) { lines[++count] = line }
     seed[++seeds] = $0
 }
 
+# go test -v: what a test says stands behind its "=== RUN", as do the lines that follow with more blanks.
+/^=== (RUN|CONT|NAME) / { go_test = $0; block = block == "go" ? "" : block; next }
+block == "go" && !/^        / { block = "" }
+
 block == "" {
     # cargo test: from "failures:" to the result. Errors of the compiler end with an empty line.
     if (/^failures:$/) block = "cargo"
@@ -25,6 +29,13 @@ block == "" {
     else if (/^ *not ok [0-9]+/ && !/# (SKIP|TODO)/) block = "tap"
     # minitest: from "  1) Failure:" to the closing line.
     else if (/^ +[0-9]+\) (Failure|Error):$/) block = "minitest"
+    else if (/^    [A-Za-z0-9_]+_test\.go:[0-9]+: / && go_test != "") {
+        if (go_test != go_said) add(go_test)
+        go_said = go_test
+        block = "go"
+    }
+    else if (/^WARNING: DATA RACE$/) block = "race"
+    else if (/^panic: /) block = "panic"
     # Our own scripts: a line, or all that they say at their end.
     else if (/^FAILED /) add($0)
     else if (/^--- .+ failed:$/) block = "ours"
@@ -36,6 +47,8 @@ block != "" { add($0) }
 (block == "compiler" && /^$/) ||
 (block == "pytest" && /^=+ .* in [0-9.]+s.* =+$/) ||
 (block == "tap" && /^ *\.\.\.$/) ||
+(block == "race" && /^=+$/) ||
+(block == "panic" && /^FAIL\t/) ||
 (block == "minitest" && /^[0-9]+ (runs|tests), /) { block = "" }
 
 END {

@@ -9,6 +9,11 @@ venv=.venv/bin
 biome=node_modules/.bin/biome
 tsc=node_modules/.bin/tsc
 failed=()
+# Each folder with Go is a module of its own.
+mapfile -t go < <(git ls-files --cached --others --exclude-standard '*go.mod' | xargs -r dirname)
+# Some packages of Go bring it as source only.
+gofmt=("$(go env GOROOT)/bin/gofmt")
+[[ -x ${gofmt[0]} ]] || gofmt=(go run cmd/gofmt)
 
 # check NAME COMMAND...
 check() {
@@ -17,6 +22,8 @@ check() {
     echo "--- $name"
     "$@" || failed+=("$name")
 }
+
+formatted() { local wrong; wrong=$("${gofmt[@]}" -l "$@") && [[ -z $wrong ]] || { echo "$wrong"; return 1; }; }
 
 shopt -s nullglob
 typescript=(packages/*/tsconfig.json)
@@ -30,6 +37,7 @@ if [[ $fix == --fix ]]; then
     check ruff-format "$venv/ruff" format --quiet .
     check biome "$biome" check --write .
     check rubocop rubocop --force-exclusion --autocorrect "${ruby[@]}"
+    check gofmt "${gofmt[@]}" -w "${go[@]}"
 else
     check rustfmt cargo fmt --all --check
     check clippy cargo clippy --release --workspace --all-targets --features paddlegate/redis-rs -- -D warnings
@@ -47,6 +55,10 @@ else
         check "tsc-$config" "$tsc" --noEmit --project "$config"
     done
     check rubocop rubocop --force-exclusion "${ruby[@]}"
+    check gofmt formatted "${go[@]}"
+    for module in "${go[@]}"; do
+        check "vet-$module" go vet -C "$module" ./...
+    done
     check generated make --no-print-directory check-generated
 fi
 

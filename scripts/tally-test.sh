@@ -44,6 +44,11 @@ counts pytest-none '0 1' 5 '=== no tests ran in 0.10s ==='
 counts node '7 0' 0 '# tests 8\n# pass 7\n# fail 0\n# cancelled 0\n# skipped 1'
 counts node-terminal '7 3' 1 'ℹ tests 10\nℹ pass 7\nℹ fail 2\nℹ cancelled 1'
 counts minitest '9 2' 1 '12 runs, 30 assertions, 1 failures, 1 errors, 1 skips'
+go='--- PASS: TestA (0.00s)\n    --- PASS: TestA/b (0.00s)\n    --- PASS: TestA/c (0.00s)\n        --- PASS: TestA/c/d (0.00s)'
+counts go '3 0' 0 "=== RUN   TestA\n$go\n--- PASS: TestE (0.01s)\nPASS\nok  \tpaddlegate\t0.01s"
+counts go-failed '3 1' 1 "$go\n--- FAIL: TestE (0.00s)\n    --- FAIL: TestE/f (0.00s)\n    --- PASS: TestE/g (0.00s)\n    --- SKIP: TestE/h (0.00s)\nFAIL"
+counts go-only-above '1 1' 1 "--- FAIL: TestE (0.00s)\n    --- PASS: TestE/g (0.00s)\nFAIL"
+counts go-broke '0 1' 1 'FAIL\tpaddlegate [build failed]\nFAIL'
 counts plain '6 0' 0 'vectors: 4 passed, 0 failed\n2 passed, 0 failed, 1 skipped'
 counts plain-total '6 1' 1 'a: 4 passed, 0 failed\nb: 2 passed, 1 failed\ntotal: 6 passed, 1 failed'
 counts chatter '1 0' 0 '# this pass 3\nthese 3 passed before\n1 passed in 0.01s'
@@ -72,6 +77,11 @@ spec='✖ failing tests:\n\ntest at a.mjs:1:1\n✖ a (1ms)\n  1 !== 2'
 failure node 1 "✔ b (1ms)\n✖ a (1ms)\nℹ pass 1\nℹ fail 1\n\n$spec" "$spec"
 tap='    not ok 1 - a\n      ---\n      error: 1\n      ...'
 failure tap 1 "# Subtest: a\n$tap\n    ok 2 - b\n      ---\n      ...\nnot ok 3 - c # SKIP\n# fail 1" "$tap"
+go='=== RUN   TestA/b\n    a_test.go:3: expected 1\n        and more'
+race='WARNING: DATA RACE\nRead at 0x1 by goroutine 7:\n=================='
+failure go 1 "=== RUN   TestA\n$go\n=== RUN   TestA/c\n--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/b (0.00s)\nFAIL" "$go"
+failure go-race 1 "=== RUN   TestA\n==================\n$race\n--- PASS: TestB (0.00s)" "$race"
+failure go-panic 2 "=== RUN   TestA\npanic: no [recovered]\n\ngoroutine 1:\nFAIL\tpaddlegate\t0.01s\nFAIL" "panic: no [recovered]\n\ngoroutine 1:\nFAIL\tpaddlegate\t0.01s"
 minitest='  1) Failure:\nA#test_a [a.rb:1]:\nExpected: 1\n\n1 runs, 1 assertions, 1 failures, 0 errors, 0 skips'
 failure minitest 1 "Run options: --seed 12\n\n# Running:\n\nF\n\n$minitest" "Run options: --seed 12\n$minitest"
 failure ours 1 'PADDLEGATE_SEED=3\na: passed\nFAILED b: expected 1\n1 passed, 1 failed' 'PADDLEGATE_SEED=3\nFAILED b: expected 1'

@@ -29,6 +29,11 @@ read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
     function before(text, word) {
         return match(text, "[0-9]+ " word) ? substr(text, RSTART) + 0 : 0
     }
+    # Counts the last test of Go, behind which no test of its own stands.
+    function go_count() {
+        if (go_status == "PASS:") passed++
+        if (go_status == "FAIL:") failed++
+    }
 
     # cargo test: "test result: ok. 12 passed; 0 failed; 1 ignored; ..."
     /^test result: / {
@@ -46,6 +51,12 @@ read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
         bad = before($0, "failures") + before($0, "errors")
         passed += $1 - bad - before($0, "skips"); failed += bad; next
     }
+    # go test -v: "    --- PASS: TestA/b (0.00s)", where a test that has tests stands before them and is not counted.
+    /^ *--- (PASS|FAIL|SKIP): / {
+        depth = index($0, "-")
+        if (depth <= go_depth) go_count()
+        go_depth = depth; go_status = $2; next
+    }
     # "[word: ]12 passed, 0 failed". A line for the total stands for the lines that it adds up.
     /^([A-Za-z0-9_-]+: )?[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$/ {
         if (/^total: /) {
@@ -55,6 +66,7 @@ read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
         }
     }
     END {
+        go_count()
         print passed + (total ? total_passed : plain_passed), \
               failed + (total ? total_failed : plain_failed)
     }')

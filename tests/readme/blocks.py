@@ -33,6 +33,7 @@ PROGRAMS = {
     "ruby": "rb",
     "c": "c",
     "rust": "rs",
+    "go": "go",
     "json": "json",
     "sh": "sh",
 }
@@ -58,15 +59,25 @@ PATIENT = {
         (f"open({address}, None)", f"open({address}, {TEN_SECONDS})")
         for address in (f'"{ADDRESS}"', "url")
     ],
+    # In nanoseconds, since not every program has the package time.
+    "go": [
+        (
+            f'paddlegate.Open("{ADDRESS}")',
+            f'paddlegate.Open("{ADDRESS}", paddlegate.Timeout(10e9))',
+        ),
+    ],
 }
 # What is only to be looked at.
 SHOWN = {"", "html", "text"}
 SHELL = {"", "sh"}
 HEADING = re.compile(r"^(#+) (.*)")
-HIDDEN = re.compile(r"^<!-- (python|js|ruby|c|rust)(?: (\S+) -->)?$")
-IMPORT = re.compile(r"^\s*(?:from|import|require|use|#include)\b.*paddlegate", re.MULTILINE)
+HIDDEN = re.compile(r"^<!-- (python|js|ruby|c|rust|go)(?: (\S+) -->)?$")
+# In Go a package stands alone on its line of the import.
+IMPORT = re.compile(
+    r"^\s*(?:(?:from|import|require|use|#include)\b.*paddlegate|\"paddlegate\"$)", re.MULTILINE
+)
 PRINTED = re.compile(
-    r"\b(?:console\.log|print|puts|println!|printf)\b.*\s(?://|#) (?:-> (.*)|(\d[^:\n]*))"
+    r"\b(?:console\.log|print|puts|println!|printf|Println)\b.*\s(?://|#) (?:-> (.*)|(\d[^:\n]*))"
 )
 TARGET = re.compile(r"make ([a-z-]+)")
 

@@ -18,7 +18,7 @@ from blocks import PROGRAMS, ROOT, PageError, expected, programs_of, write
 
 SIDE_BY_SIDE = 2
 TIMEOUT = 60
-LANGUAGES = {"py": "python", "mjs": "node", "rb": "ruby", "c": "c", "rs": "rust"}
+LANGUAGES = {"py": "python", "mjs": "node", "rb": "ruby", "c": "c", "rs": "rust", "go": "go"}
 # Programs that keep nothing in Redis, and texts that are no programs.
 APART = {"wasm", "sh", "json"}
 # A program that names one of these need not leave anything in Redis.
@@ -100,6 +100,8 @@ def check(name, language, text, url):
             printed = command(rust(file), environment)
     elif language == "c":
         printed = command(["bash", "-euc", c(file)], environment)
+    elif language == "go":
+        printed = command(["bash", "-euc", go(file)], environment)
     else:
         printed = command(interpreter(language, file), environment)
     lines = expected(text)
@@ -132,6 +134,13 @@ def c(file):
         mkdir -p {file}.d; cd {file}.d; cp {file} worker.c; {compiler}; ./worker"""
 
 
+def go(file):
+    """Run as a program of the module that run.sh has made."""
+    return f"""
+        mkdir -p {file}.d; cd {file}.d
+        cp {file} main.go; cp {folder}/module/go.mod .; go run ."""
+
+
 def rust(file):
     crate = folder / "crate"
     (crate / "src/main.rs").write_text(file.read_text())
@@ -150,7 +159,7 @@ def command(words, environment):
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             text=True,
-            timeout=TIMEOUT if "cargo" not in words else 10 * TIMEOUT,
+            timeout=10 * TIMEOUT if "cargo" in words or "go run" in str(words) else TIMEOUT,
         )
     except subprocess.TimeoutExpired as error:
         raise TestError(f"{error}\n{error.output}") from None

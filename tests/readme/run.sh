@@ -101,6 +101,17 @@ crate() {
         echo "paddlegate = { path = \"$root/core\" }" >>crate/Cargo.toml &&
         cp "$root/Cargo.lock" crate/
 }
+module() {
+    mkdir module && (
+        cd module && go mod init newcomer &&
+            go mod edit -require=paddlegate@v0.0.0 -replace=paddlegate="$root/packages/go" && go list paddlegate
+    )
+}
+# In a program whose library is the installed one.
+module_installed() {
+    printf 'package main\n\nimport "paddlegate"\n\nfunc main() { println(paddlegate.Version()) }\n' >module/main.go &&
+        PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig go run -C module -tags paddlegate_installed -ldflags "-r $dir/prefix/lib" .
+}
 check install-python wheel
 check install-node tarballs
 check install-node-require node -e 'require("./project/node_modules/paddlegate")'
@@ -108,6 +119,8 @@ check install-node-folder folder
 check install-ruby gem_built
 check install-c "$root/bindings/c/install.sh" "$dir/prefix"
 check install-rust crate
+check install-go module
+check install-go-installed module_installed
 
 # Each package carries our licences, and those of the crates that it contains in compiled form.
 licensed() {
@@ -125,6 +138,7 @@ check licences-node unpacked paddlegate
 check licences-node-platform unpacked paddlegate-linux-x64-gnu "$notices"
 check licences-wasm unpacked paddlegate-wasm "$notices"
 check licences-ruby licensed gems "$notices"
+check licences-go licensed "$root/packages/go"
 check licences-c licensed prefix/share "$notices"
 licensed_crate() {
     cargo package --manifest-path "$root/core/Cargo.toml" --list --allow-dirty | grep -c '^LICENSE-' | grep -x 2
@@ -137,6 +151,7 @@ check README-says-wheel says 'pip install target/wheels/paddlegate-*.whl'
 check README-says-npm says 'npm install packages/node'
 check README-says-gem says 'rake gem'
 check README-says-c says 'bindings/c/install.sh PREFIX'
+check README-says-go says 'replace=paddlegate='
 check README-says-wasm says 'npm install packages/wasm'
 
 # --- Programs ------------------------------------------------------------------------------------
@@ -148,7 +163,7 @@ check links-absolute links_refused 'is an absolute link' '[a](/docs)'
 for language in python node ruby; do
     check "README-has-$language" has "$language" "$root/README.md"
 done
-for language in python node wasm ruby c rust; do
+for language in python node wasm ruby c rust go; do
     page=${language/#wasm/browser}
     check "start-has-$language" has "$language" "$root/docs/src/start/$page.md"
 done

@@ -7,13 +7,14 @@ from fleet import LANGUAGES
 
 MINUTE = 60_000_000
 NOW = 1_000_000 * MINUTE
-# Of every kind one that lets four units pass and is whole again after a minute.
-FOUR = {
-    "bucket": [("bucket", 4, 60)],
-    "window": [("window", 4, 60)],
-    "leaky": [("leaky", 4, 60)],
-    "points": [("points", 4, 60)],
-    "composite": [("window", 4, 60), ("points", 4, 60), ("bucket", 4, 3600)],
+ALL = len(LANGUAGES)
+# Of every kind one that lets a unit of each language pass and is whole again after a minute.
+ONE_EACH = {
+    "bucket": [("bucket", ALL, 60)],
+    "window": [("window", ALL, 60)],
+    "leaky": [("leaky", ALL, 60)],
+    "points": [("points", ALL, 60)],
+    "composite": [("window", ALL, 60), ("points", ALL, 60), ("bucket", ALL, 3600)],
 }
 
 
@@ -45,17 +46,17 @@ def order(seed):
     return random.Random(seed).sample(list(LANGUAGES), len(LANGUAGES))
 
 
-@pytest.mark.parametrize("kind", FOUR)
+@pytest.mark.parametrize("kind", ONE_EACH)
 def test_one_count(ask, order, kind):
     for language in order:
-        ask(language, "limiter", limits=FOUR[kind])
+        ask(language, "limiter", limits=ONE_EACH[kind])
     for number, language in enumerate(order):
         decision = ask(language, "try_acquire", cost=1, now_us=NOW + number)
-        assert (decision["allowed"], decision["remaining"]) == (True, 3 - number), language
-    refusals = [ask(language, "try_acquire", cost=1, now_us=NOW + 4) for language in order]
-    assert refusals == [refusals[0]] * 4
+        assert (decision["allowed"], decision["remaining"]) == (True, ALL - 1 - number), language
+    refusals = [ask(language, "try_acquire", cost=1, now_us=NOW + ALL) for language in order]
+    assert refusals == [refusals[0]] * ALL
     assert not refusals[0]["allowed"]
-    later = NOW + 4 + refusals[0]["retry_us"]
+    later = NOW + ALL + refusals[0]["retry_us"]
     for language in order:
         assert not ask(language, "allow", cost=1, now_us=later - 1)
     assert ask(order[0], "allow", cost=1, now_us=later)
@@ -85,7 +86,7 @@ def test_a_permit_is_settled_once_whoever_settles_it(opened, ask, seed, owner, k
         for language, worker in opened.items():
             worker.send("correct", on="it", permit=permit, actual=actuals[language])
         answers = {language: worker.receive() for language, worker in opened.items()}
-        assert sorted(answers.values()) == ["already"] * 3 + ["settled"]
+        assert sorted(answers.values()) == ["already"] * (ALL - 1) + ["settled"]
         winner = next(language for language in answers if answers[language] == "settled")
         for language in LANGUAGES:
             after = ask(language, "peek", cost=0)["remaining"]
@@ -111,14 +112,14 @@ def test_other_numbers_resize_for_all(ask, order, owner):
         assert ask(language, "peek", cost=0, now_us=NOW + 1_000_000)["remaining"] == 0, language
 
 
-@pytest.mark.parametrize("kind", FOUR)
+@pytest.mark.parametrize("kind", ONE_EACH)
 @pytest.mark.parametrize("owner", LANGUAGES)
 def test_all_see_a_reset(ask, owner, kind):
     for language in LANGUAGES:
-        ask(language, "limiter", limits=FOUR[kind])
-    permit = ask("ruby", "try_acquire", estimate=4)["permit"]
+        ask(language, "limiter", limits=ONE_EACH[kind])
+    permit = ask("ruby", "try_acquire", estimate=ALL)["permit"]
     assert not ask("node", "allow", cost=1)
     ask(owner, "reset")
     for language in LANGUAGES:
-        assert ask(language, "peek", cost=4)["allowed"], language
+        assert ask(language, "peek", cost=ALL)["allowed"], language
         assert ask(language, "correct", permit=permit, actual=0) == "unknown", language

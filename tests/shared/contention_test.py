@@ -3,7 +3,7 @@
 import pytest
 from holders import Holder, build, most_at_once
 
-LANGUAGES = ("python", "node", "ruby", "c")
+LANGUAGES = ("python", "node", "ruby", "go", "c")
 
 
 @pytest.mark.timeout(300)
@@ -12,7 +12,7 @@ def test_sk_t04_twenty_callers_a_thousand_rounds_and_five_places(urls, name, soa
     build()
     rounds = 1000 if soak else 150
     holders = [
-        Holder(language, urls["redis"], name, 5, 30_000, 0, rounds, 5) for language in LANGUAGES
+        Holder(language, urls["redis"], name, 5, 30_000, 0, rounds, 4) for language in LANGUAGES
     ]
     for holder in holders:
         holder.finish(240)

@@ -24,17 +24,21 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RUBY_LIBRARY = HERE.parents[1] / "packages/ruby/lib"
+# Built by scripts/build-go.sh.
+GO_WORKER = HERE.parents[1] / "target/shared/go-worker"
 LANGUAGES = {
     "python": [sys.executable, "-W", "error", HERE / "workers/threads.py"],
     "asyncio": [sys.executable, "-W", "error", HERE / "workers/tasks.py"],
     "node": ["node", HERE / "workers/worker.mjs"],
     "ruby": ["ruby", "-w", "-I", RUBY_LIBRARY, HERE / "workers/worker.rb"],
+    "go": [GO_WORKER],
 }
 UNAVAILABLE = {
     "python": "UnavailableError",
     "asyncio": "UnavailableError",
     "node": "UnavailableError",
     "ruby": "Paddlegate::UnavailableError",
+    "go": "UnavailableError",
 }
 
 

@@ -17,6 +17,8 @@ COMMANDS = {
     "asyncio": [sys.executable, HERE / "workers/holder.py", "tasks"],
     "node": ["node", HERE / "workers/holder.mjs"],
     "ruby": ["ruby", "-I", ROOT / "packages/ruby/lib", HERE / "workers/holder.rb"],
+    # Built by scripts/build-go.sh.
+    "go": [ROOT / "target/shared/go-holder"],
     "c": [BINARY],
 }
 KILLED = "killed"

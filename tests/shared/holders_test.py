@@ -47,9 +47,9 @@ def test_the_checker_counts_who_is_inside():
 @pytest.mark.timeout(300)
 def test_two_hundred_waiters_on_one_slot_in_the_order_they_came(server, name, soak):
     rounds = 50 if soak else 8
-    languages = ("python", "node", "ruby", "c")
+    languages = ("python", "node", "ruby", "go", "c")
     before, began = scripts(server), time.monotonic()
-    holders = [Holder(language, server, name, 1, 30_000, 0, rounds, 50) for language in languages]
+    holders = [Holder(language, server, name, 1, 30_000, 0, rounds, 40) for language in languages]
     for holder in holders:
         holder.finish(240)
     leases = [lease for holder in holders for lease in holder.leases]
@@ -69,9 +69,9 @@ def test_two_hundred_waiters_on_one_slot_in_the_order_they_came(server, name, so
 def test_sk_t39_a_hundred_waiters_for_a_rate_all_pass_in_the_time_it_allows(
     server, name, limit, seconds, soak
 ):
-    languages = ("python", "asyncio", "node", "ruby")
+    languages = ("python", "asyncio", "node", "ruby", "go")
     started = time.monotonic()
-    holders = [Holder(language, server, name, limit, 0, 0, 1, 25) for language in languages]
+    holders = [Holder(language, server, name, limit, 0, 0, 1, 20) for language in languages]
     for holder in holders:
         holder.finish(100)
     took = time.monotonic() - started

@@ -1,0 +1,3 @@
+module paddlegate
+
+go 1.24

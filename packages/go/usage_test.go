@@ -1,0 +1,256 @@
+package paddlegate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestAPermitIsCorrectedOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		shop, err := store.Points(unique(), 1000, 20*time.Hour)
+		must(t, err)
+		permit, err := shop.Acquire(context.Background(), Estimate(200))
+		must(t, err)
+		for _, expected := range []Settlement{Settled, AlreadySettled} {
+			if settlement, err := permit.PointsUsed(50); err != nil || settlement != expected {
+				t.Errorf("settlement=%s error=%v", settlement, err)
+			}
+		}
+		if look, err := shop.Peek(Cost(0)); err != nil || look.Remaining != 950 {
+			t.Errorf("decision=%+v error=%v", look, err)
+		}
+		if _, settlement, err := permit.Extend(Units(1)); err != nil || settlement != AlreadySettled {
+			t.Errorf("settlement=%s error=%v", settlement, err)
+		}
+		final, err := shop.Acquire(context.Background(), Cost(1))
+		must(t, err)
+		var invalid *InvalidError
+		if _, err := final.PointsUsed(1); !errors.As(err, &invalid) || invalid.Argument != "Estimate" {
+			t.Errorf("error=%v", err)
+		}
+		if settlement, err := final.Release(); err != nil || settlement != SettledUnknown {
+			t.Errorf("no lease: settlement=%s error=%v", settlement, err)
+		}
+	})
+}
+
+func TestAPermitGrows(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		model, err := store.Limiter(unique(), []Limit{Window(500, time.Hour).Labeled("rpm"), Points(1000, 20*time.Hour).Labeled("tpm")})
+		must(t, err)
+		permit, err := model.Acquire(context.Background(), EstimateBy(ByLabel{"tpm": 100}))
+		must(t, err)
+		id := permit.ID()
+		decision, settlement, err := permit.Extend(ByLabel{"tpm": 200})
+		if err != nil || settlement != "" || !decision.Allowed() || permit.ID() == id {
+			t.Fatalf("decision=%+v settlement=%s error=%v", decision, settlement, err)
+		}
+		if refused, _, err := permit.Extend(ByLabel{"tpm": 900}); err != nil || refused.Allowed() {
+			t.Errorf("decision=%+v error=%v", refused, err)
+		}
+		if settlement, err := permit.Correct(ByLabel{"tpm": 270}); err != nil || settlement != Settled {
+			t.Errorf("settlement=%s error=%v", settlement, err)
+		}
+		look, err := model.Peek(CostBy(ByLabel{"tpm": 0}), EachLimit())
+		must(t, err)
+		if len(look.Limits) != 2 || look.Limits[0].Label != "rpm" || look.Limits[0].Remaining != 499 || look.Limits[1].Remaining != 730 {
+			t.Errorf("limits=%+v", look.Limits)
+		}
+	})
+}
+
+func TestALeaseThatEndsIsLost(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		slots, err := store.Concurrent(unique(), 1, LockTimeout(20*time.Millisecond))
+		must(t, err)
+		permit, err := slots.Acquire(context.Background())
+		must(t, err)
+		eventually(t, "the lease is lost", permit.Lost)
+		// On a machine that stalls the server has granted it later than it was asked.
+		eventually(t, "the lease has ended", func() bool {
+			inspection, err := slots.Inspect(0, 1)
+			must(t, err)
+			return len(inspection.Leases) == 0
+		})
+		if permit.ExpiresIn() != 0 {
+			t.Errorf("expires_in=%s", permit.ExpiresIn())
+		}
+		if renewed, err := permit.Renew(); err != nil || renewed {
+			t.Errorf("renewed=%t error=%v", renewed, err)
+		}
+		if settlement, err := permit.Release(); err != nil || settlement != SettledLate || !permit.Lost() {
+			t.Errorf("settlement=%s error=%v", settlement, err)
+		}
+		long, err := store.Concurrent(unique(), 1, LockTimeout(time.Hour))
+		must(t, err)
+		held, err := long.Acquire(context.Background())
+		must(t, err)
+		if renewed, err := held.Renew(); err != nil || !renewed || held.Lost() || held.ExpiresIn() < 30*time.Minute {
+			t.Errorf("renewed=%t error=%v expires_in=%s", renewed, err, held.ExpiresIn())
+		}
+	})
+}
+
+func TestJobsKeepTheirPlace(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		workers, err := store.Concurrent(unique(), 1, LockTimeout(time.Hour))
+		must(t, err)
+		first, err := workers.Admit("a")
+		must(t, err)
+		second, err := workers.Admit("b", ClaimTimeout(time.Hour))
+		must(t, err)
+		if first.Action != ActionRun || second.Action != ActionWait || second.Decision.Position != 0 || second.Permit != nil {
+			t.Fatalf("first=%+v second=%+v", first, second)
+		}
+		for action, expected := range map[string]Action{"raise": ActionRefuse, "drop": ActionDrop, "reschedule": ActionReschedule} {
+			if other, err := workers.Admit("c-"+action, OnLimit(action)); err != nil || other.Action != expected {
+				t.Errorf("on_limit=%s admission=%+v error=%v", action, other, err)
+			}
+		}
+		if settlement, err := workers.Cancel("c-reschedule"); err != nil || settlement != Cancelled {
+			t.Errorf("settlement=%s error=%v", settlement, err)
+		}
+		_, err = first.Permit.Release()
+		must(t, err)
+		if ready, err := workers.Ready(MaxReady); err != nil || !slices.Equal(ready, []string{"b"}) {
+			t.Errorf("ready=%v error=%v", ready, err)
+		}
+		if second, err = workers.Admit("b"); err != nil || second.Action != ActionRun {
+			t.Errorf("second=%+v error=%v", second, err)
+		}
+		if all, err := workers.AdmitAll([]string{"d", "e"}); err != nil || len(all) != 2 || all[0].Action != ActionWait || all[1].Decision.Allowed() {
+			t.Errorf("all=%+v error=%v", all, err)
+		}
+	})
+}
+
+func TestTickets(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		workers, err := store.Concurrent(unique(), 1, LockTimeout(time.Hour), Keyed())
+		must(t, err)
+		held, err := workers.TryAcquire(Key("k"))
+		must(t, err)
+		ticket, err := workers.Enqueue("job", Key("k"), ClaimTimeout(time.Hour))
+		must(t, err)
+		claim, err := workers.Claim("job", Key("k"))
+		must(t, err)
+		if ticket.Status != StatusQueued || claim.Status != StatusQueued || ticket.Ticket != claim.Ticket {
+			t.Errorf("ticket=%+v claim=%+v", ticket, claim)
+		}
+		one, err := workers.WithKey("k")
+		must(t, err)
+		if queue, err := one.Queue(0, 10); err != nil || len(queue) != 1 || queue[0].ID != "job" {
+			t.Errorf("queue=%+v error=%v", queue, err)
+		}
+		_, err = one.Release(held.Permit)
+		must(t, err)
+		if claim, err = workers.Claim("job", Key("k")); err != nil || claim.Status != StatusGranted {
+			t.Errorf("claim=%+v error=%v", claim, err)
+		}
+		if claim, err = workers.Claim("other", Key("k")); err != nil || claim.Status != StatusNoTicket {
+			t.Errorf("claim=%+v error=%v", claim, err)
+		}
+	})
+}
+
+func TestLimitersDecideTogether(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		org, err := store.Bucket(unique(), 100, 24*time.Hour, Group("acme"))
+		must(t, err)
+		user, err := store.Window(unique(), 2, time.Hour, Group("acme"))
+		must(t, err)
+		both, err := store.Together([]*Limiter{org, user}, WaitTimeout(0))
+		must(t, err)
+		decision, err := both.TryAcquire(CostBy(ByLimiter{org.Name(): Units(10), user.Name(): ByLabel{"window": 2}}), EachLimit())
+		must(t, err)
+		if !decision.Allowed() || decision.Limiter != user.Name() || len(decision.Limits) != 2 || decision.Limits[0].Limiter != org.Name() {
+			t.Errorf("decision=%+v", decision)
+		}
+		var over *OverLimitError
+		if _, err := both.Acquire(context.Background()); !errors.As(err, &over) || over.Limiter != user.Name() {
+			t.Errorf("error=%v", err)
+		}
+		var invalid *InvalidError
+		if _, err := both.Pause(time.Second); !errors.As(err, &invalid) || invalid.Argument != "pause" {
+			t.Errorf("error=%v", err)
+		}
+		if _, err := store.Together([]*Limiter{org, nil}); !errors.As(err, &invalid) || invalid.Argument != "limiters" {
+			t.Errorf("error=%v", err)
+		}
+	})
+}
+
+func TestALimitChangesWhileItRuns(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		shop, err := store.Points(unique(), 1000, time.Hour)
+		must(t, err)
+		state, err := shop.Override(SetLimit(500), ExpiresIn(time.Hour))
+		if err != nil || state.Overrides[0].Amount != 500 || state.ExpiresIn <= 0 {
+			t.Fatalf("state=%+v error=%v", state, err)
+		}
+		if decision, err := shop.TryAcquire(Cost(600)); err != nil || decision.Reason != ReasonTooLarge {
+			t.Errorf("decision=%+v error=%v", decision, err)
+		}
+		_, err = shop.Restore("")
+		must(t, err)
+		_, err = shop.PauseUntil(time.Now().Add(time.Hour))
+		must(t, err)
+		_, err = shop.Block(time.Hour)
+		must(t, err)
+		state, err = shop.RuntimeState()
+		if err != nil || state.PausedFor < 30*time.Minute || state.BlockedFor < 30*time.Minute || len(state.Overrides) != 0 {
+			t.Errorf("state=%+v error=%v", state, err)
+		}
+		if decision, err := shop.TryAcquire(Cost(1)); err != nil || decision.Allowed() {
+			t.Errorf("decision=%+v error=%v", decision, err)
+		}
+		_, err = shop.Resume()
+		must(t, err)
+		if allowed, err := shop.Allow(Cost(600)); err != nil || !allowed {
+			t.Errorf("allowed=%t error=%v", allowed, err)
+		}
+		must(t, shop.Reset())
+		if look, err := shop.Peek(Cost(0)); err != nil || look.Remaining != 1000 {
+			t.Errorf("decision=%+v error=%v", look, err)
+		}
+	})
+}
+
+func TestADocumentAndTheListOfLimiters(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		prefix := unique()
+		limiters, err := store.Load([]byte(`{"limiters":{"`+prefix+`-erp":{"concurrency":{"limit":1,"lock_timeout":"30m"},"on_limit":"drop"},"`+
+			prefix+`-api":{"window":{"limit":2,"per":"minute"}}}}`), DocumentOptions{})
+		must(t, err)
+		erp, api := limiters[prefix+"-erp"], limiters[prefix+"-api"]
+		for number, action := range []Action{ActionRun, ActionDrop} {
+			if admission, err := erp.Admit(string(rune('a' + number))); err != nil || admission.Action != action {
+				t.Errorf("admission=%+v error=%v", admission, err)
+			}
+		}
+		_, err = api.Allow()
+		must(t, err)
+		listed, err := store.Limiters(prefix)
+		if err != nil || len(listed) != 2 || listed[0].Name != api.Name() || listed[1].Limits[0].Kind != KindConcurrency {
+			t.Errorf("listed=%+v error=%v", listed, err)
+		}
+		page, cursor, err := store.LimiterPage(prefix, "")
+		for err == nil && cursor != "" {
+			var more []LimiterInfo
+			more, cursor, err = store.LimiterPage(prefix, cursor)
+			page = append(page, more...)
+		}
+		if err != nil || len(page) < 2 {
+			t.Errorf("page=%+v error=%v", page, err)
+		}
+		var invalid *InvalidError
+		_, err = store.Load([]byte(`{"limiters":{"erp":{"window":{"limit":0,"per":60}}}}`), DocumentOptions{})
+		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "$.limiters.erp") {
+			t.Errorf("error=%v", err)
+		}
+	})
+}

@@ -1,0 +1,276 @@
+package paddlegate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+type object = map[string]any
+
+// do makes the call of a step.
+func (r *replay) do(it *step) (any, error) {
+	l := r.limiter
+	switch it.Do {
+	case "acquire":
+		var decision *Decision
+		var err error
+		for range max(it.Times, 1) {
+			if decision, err = l.TryAcquire(r.options(it)...); err != nil {
+				return nil, err
+			}
+		}
+		r.keep(it.Permit, decision)
+		return r.decision(decision), nil
+	case "peek":
+		return r.decided(l.Peek(r.options(it)...))
+	case "debit":
+		return r.decided(l.Debit(r.charge(it.Cost)))
+	case "enter":
+		return r.enter(it)
+	case "correct":
+		return l.Correct(r.permit(it), r.charge(it.Actual))
+	case "extend":
+		decision, settlement, err := l.Extend(r.permit(it), r.charge(it.Units))
+		if err != nil || decision == nil {
+			return settlement, err
+		}
+		if decision.Allowed() {
+			as := it.As
+			if as == "" {
+				as = it.Permit
+			}
+			r.permits[as] = decision.Permit
+		}
+		return r.decision(decision), nil
+	case "release":
+		return l.Release(r.permit(it))
+	case "renew":
+		lease, err := l.Renew(r.permit(it))
+		return us(lease), err
+	case "cancel":
+		return l.cancel(it.ID, it.GaveUp)
+	case "statistics":
+		return statistics(l.Stats())
+	case "history":
+		return r.history(l.History())
+	case "inspect", "queue":
+		count := 100
+		if it.Count != nil {
+			count = *it.Count
+		}
+		return inspected(it.Do, l, it.Offset, count)
+	case "ready":
+		count := MaxReady
+		if it.Count != nil {
+			count = *it.Count
+		}
+		return l.Ready(count)
+	case "learn":
+		return told(l.LearnFromResponse(Response{StatusCode: it.Status, Header: headersOf(it.Headers), Body: []byte(it.Body),
+			Permit: r.permit(it), Provider: it.Provider, MaxLearned: it.MaxLearned}))
+	case "sync":
+		budget := Budget{Label: it.Label, Permit: r.permit(it), Remaining: it.Remaining, Limit: it.Amount}
+		if it.IntervalUs != nil {
+			budget.Interval = durationOf(*it.IntervalUs)
+		}
+		if it.ResetInUs != nil {
+			budget.ResetIn = durationOf(*it.ResetInUs)
+		}
+		if it.ResetAtUs != nil {
+			budget.ResetAt = time.UnixMicro(*it.ResetAtUs)
+		}
+		return told(l.ReportBudget(budget))
+	case "reset":
+		return nil, l.Reset()
+	case "limits":
+		r.limiter = r.create(r.name, it.Limits)
+		return nil, nil
+	case "together":
+		return nil, nil
+	default:
+		return r.state(it)
+	}
+}
+
+// state makes the call of a step that answers with the state in force.
+func (r *replay) state(it *step) (any, error) {
+	l := r.limiter
+	var changes []OverrideOption
+	if it.ExpiresInUs != nil {
+		changes = append(changes, ExpiresIn(durationOf(*it.ExpiresInUs)))
+	}
+	if it.ExpiresAtUs != nil {
+		changes = append(changes, ExpiresAt(time.UnixMicro(*it.ExpiresAtUs)))
+	}
+	switch it.Do {
+	case "pause":
+		if it.UntilUs != nil {
+			return state(l.PauseUntil(time.UnixMicro(*it.UntilUs)))
+		}
+		return state(l.Pause(durationOf(*it.ForUs)))
+	case "block":
+		if it.UntilUs != nil {
+			return state(l.BlockUntil(time.UnixMicro(*it.UntilUs)))
+		}
+		return state(l.Block(durationOf(*it.ForUs)))
+	case "resume":
+		return state(l.Resume())
+	case "controls":
+		return state(l.RuntimeState())
+	case "restore":
+		return state(l.Restore(it.Label))
+	case "mode":
+		if it.Mode == "" {
+			return state(l.RestoreMode())
+		}
+		return state(l.Override(append(changes, SetMode(it.Mode))...))
+	case "overrides":
+		return state(l.Override(append(changes, SetLimits(limitsOf(it.Limits)...))...))
+	case "override":
+		if it.Amount != nil {
+			changes = append(changes, SetLimit(*it.Amount))
+		}
+		if it.IntervalUs != nil {
+			changes = append(changes, SetInterval(durationOf(*it.IntervalUs)))
+		}
+		return state(l.Override(append(changes, OfLabel(it.Label))...))
+	}
+	return nil, fmt.Errorf("there is no step %s", it.Do)
+}
+
+func (r *replay) options(it *step) []CallOption {
+	var options []CallOption
+	if it.Cost != nil {
+		options = append(options, CostBy(r.charge(it.Cost)))
+	}
+	if it.Estimate != nil {
+		options = append(options, EstimateBy(r.charge(it.Estimate)))
+	}
+	if it.SettleWithinUs != nil {
+		options = append(options, SettleWithin(durationOf(*it.SettleWithinUs)))
+	}
+	if it.Priority != nil {
+		options = append(options, Priority(*it.Priority))
+	}
+	return options
+}
+
+// enter makes the call behind Enqueue, Claim and Acquire.
+func (r *replay) enter(it *step) (any, error) {
+	o := callOptionsOf(r.options(it))
+	if it.Share != nil {
+		Share(*it.Share, 1).applyCall(o)
+	}
+	if it.Weight != nil {
+		o.weight = it.Weight
+	}
+	var place *wait
+	if it.PatienceUs != nil {
+		place = &wait{maxWaitUs: *it.PatienceUs, claimTimeoutUs: it.GraceUs}
+		if number, ok := it.Place.(json.Number); ok {
+			place.position, _ = number.Int64()
+		} else if it.Place == "kept" {
+			place.position = -1
+		}
+	}
+	native, err := r.limiter.enter(context.Background(), it.ID, o, place)
+	if err != nil {
+		return nil, err
+	}
+	d := r.limiter.read(native)
+	r.keep(it.Permit, d)
+	shown := r.decision(d)
+	delete(shown, "allowed")
+	shown["status"] = d.Status
+	if d.Status == StatusNoTicket {
+		shown["status"] = "gone"
+	}
+	shown["lease_us"], shown["fence"], shown["number"] = us(d.Lease), known(d.FencingToken), known(d.Ticket)
+	shown["position"], shown["ready_after_us"] = known(d.Position), us(d.ReadyAfter)
+	return shown, nil
+}
+
+func (r *replay) keep(label string, decision *Decision) {
+	if label != "" {
+		r.permits[label] = decision.Permit
+	}
+}
+
+func (r *replay) decided(decision *Decision, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.decision(decision), nil
+}
+
+func (r *replay) decision(d *Decision) object {
+	shown := object{"allowed": d.Allowed(), "limit": known(d.Limit), "remaining": known(d.Remaining), "retry_after_us": us(d.RetryAfter),
+		"reset_after_us": us(d.ResetAfter), "reason": some(string(d.Reason)), "label": some(d.Label), "at_us": moment(d.At)}
+	if d.WouldRefuse != "" {
+		shown["would_refuse"] = d.WouldRefuse
+	}
+	if d.Limiter != "" {
+		shown["limiter"] = d.Limiter[len(r.name)+1:]
+	}
+	return shown
+}
+
+func state(s *RuntimeState, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	numbers := func(limits []Limit) []object {
+		shown := []object{}
+		for _, it := range limits {
+			shown = append(shown, object{"label": it.Label, "kind": it.Kind, "amount": it.Amount, "interval_us": us(it.Interval)})
+		}
+		return shown
+	}
+	shown := object{"version": s.Version, "paused_for_us": us(s.PausedFor), "overrides": numbers(s.Overrides),
+		"expires_in_us": us(s.ExpiresIn), "learned": numbers(s.Learned)}
+	if s.BlockedFor != Unknown {
+		shown["blocked_for_us"] = us(s.BlockedFor)
+	}
+	if s.Mode != "" {
+		shown["mode"] = s.Mode
+	}
+	return shown, nil
+}
+
+func told(learned *Learned, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return object{"settlement": some(string(learned.Settlement)), "learned": learned.Learned, "ignored": learned.Ignored}, nil
+}
+
+// us gives microseconds; nil for an unknown time.
+func us(duration time.Duration) any {
+	if duration == Unknown {
+		return nil
+	}
+	return duration.Microseconds()
+}
+
+func known(number int64) any {
+	if number == Unknown {
+		return nil
+	}
+	return number
+}
+
+func some(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+func moment(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixMicro()
+}

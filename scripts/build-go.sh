@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Compiles the Go package with the built C library, and the programs of tests/go into target/shared.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+go build -C packages/go ./...
+mkdir -p target/shared
+# Go does not see that the library is another one, so it is to link again.
+for program in tests/go/*/; do
+    name=go-$(basename "$program")
+    rm -f "target/shared/$name"
+    go build -C "$program" -o "$PWD/target/shared/$name" .
+done
