@@ -1355,7 +1355,8 @@ const char *pg_version(void);
  * Opens a store. Makes no connection and starts nothing; the first call of a limiter connects.
  *
  * The url is redis://[user:password@]host[:port][/db], rediss:// for TLS, unix:///path[?db=n] or
- * memory://. More nodes of a cluster may follow the first after commas. NULL stands for the
+ * memory://. More nodes of a cluster may follow the first after commas; with
+ * redis+sentinel://host,host/master they are sentinels. NULL stands for the
  * environment variable PADDLEGATE_URL, and for memory when it is not set. Every call returns or
  * fails within timeout_us; 0 stands for the default, one second. The caller must close the handle
  * with pg_store_close.

@@ -95,15 +95,18 @@ def check(name, language, text, url):
     file = write(path, language, text, url)
     redis(url, FORGET)
     environment = {**os.environ, "PADDLEGATE_URL": url, "GEM_HOME": str(folder / "gems")}
+    # Two programs may write a file of one name at a time.
+    place = path.with_name(f"{path.name}.work")
+    place.mkdir(parents=True, exist_ok=True)
     if language == "rust":
         with one_crate:
-            printed = command(rust(file), environment)
+            printed = command(rust(file), environment, place)
     elif language == "c":
-        printed = command(["bash", "-euc", c(file)], environment)
+        printed = command(["bash", "-euc", c(file)], environment, place)
     elif language == "go":
-        printed = command(["bash", "-euc", go(file)], environment)
+        printed = command(["bash", "-euc", go(file)], environment, place)
     else:
-        printed = command(interpreter(language, file), environment)
+        printed = command(interpreter(language, file), environment, place)
     lines = expected(text)
     told = [line for line in printed.splitlines() if line in lines]
     if told != lines:
@@ -149,12 +152,12 @@ def rust(file):
     return ["env", f"CARGO_TARGET_DIR={ROOT}/target", *run, manifest]
 
 
-def command(words, environment):
+def command(words, environment, place):
     try:
         done = subprocess.run(
             list(map(str, words)),
             env=environment,
-            cwd=folder,
+            cwd=place,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -169,7 +172,7 @@ def command(words, environment):
 
 
 def redis(url, script):
-    return command(["redis-cli", "-u", url, "eval", script, "0"], os.environ)
+    return command(["redis-cli", "-u", url, "eval", script, "0"], os.environ, folder)
 
 
 def database(number):

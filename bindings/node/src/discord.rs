@@ -8,17 +8,24 @@ use crate::convert::{number, to_millis};
 /// The route of a request to Discord's API.
 #[napi(object, object_from_js = false)]
 pub struct DiscordRoute {
+    /// Method and path without ids. Routes of one name and major parameter share a limit.
     pub name: String,
+    /// The channel, guild or webhook; empty without one.
     pub major: String,
+    /// Whether the request counts for the global limit of the bot.
     pub is_global: bool,
+    /// Whether it is the first answer to an interaction, which has no limit of a route.
     pub is_callback: bool,
+    /// Whether it has the token of a webhook.
     pub has_token: bool,
 }
 
 /// The window of a route.
 #[napi(object, object_from_js = false)]
 pub struct DiscordWindow {
+    /// The limit.
     pub units: f64,
+    /// Its length.
     pub interval_ms: f64,
 }
 

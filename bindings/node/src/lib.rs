@@ -9,7 +9,7 @@ mod admin_request;
 mod calls;
 mod convert;
 mod decision_limit;
-mod discord;
+pub mod discord;
 mod gate;
 mod history;
 mod inspection;
