@@ -2,6 +2,8 @@
 """The tasks of test_hosts.py for real workers of RQ, Dramatiq and Huey, by the environment."""
 
 import asyncio
+import os
+import signal
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -15,7 +17,7 @@ import redis
 import rq
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.middleware import AsyncIO, CurrentMessage
-from hosts_log import NAME, URL, first_away, limiter, note, notes, pg, work
+from hosts_log import NAME, URL, count, first_away, limiter, note, notes, pg, work
 from taskiq import Context, SmartRetryMiddleware, TaskiqDepends, TaskiqScheduler
 from taskiq_redis import ListRedisScheduleSource, RedisAsyncResultBackend, RedisStreamBroker
 
@@ -42,6 +44,16 @@ taskiq_broker = (
     )
 )
 taskiq_scheduler = TaskiqScheduler(taskiq_broker, [source])
+# The messages of a killed worker go to another one after three seconds.
+killable = RedisStreamBroker(
+    URL, queue_name=f"{NAME}-killable", consumer_id="0", idle_timeout=3000
+).with_middlewares(paddlegate.taskiq.LimitMiddleware(source))
+
+
+def kill_once(host, number):
+    if number == 3 and count(f"{host}-kills") == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    note(f"{host}-killed", "end", number)
 
 
 async def awork(host, number):
@@ -61,6 +73,11 @@ def rq_job(number):
 @paddlegate.rq.limited(limiter("rq-async"), patience=0)
 async def rq_asynchronous(number):
     await awork("rq-async", number)
+
+
+@paddlegate.rq.limited(pg.concurrent(f"{NAME}-rq-killed", 1, lock_timeout=60))
+def rq_killed(number):
+    kill_once("rq", number)
 
 
 @paddlegate.rq.limited(lambda: first_away("rq"))
@@ -120,6 +137,12 @@ def taskiq_job(number):
 @paddlegate.taskiq.limited(limiter("taskiq-async"), patience=0.1)
 async def taskiq_asynchronous(number):
     await awork("taskiq-async", number)
+
+
+@killable.task
+@paddlegate.taskiq.limited(pg.concurrent(f"{NAME}-taskiq-killed", 1, lock_timeout=60), patience=60)
+async def taskiq_killed(number):
+    kill_once("taskiq", number)
 
 
 @taskiq_broker.task

@@ -11,6 +11,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+import rq
 from paddlegate import InvalidError, Paddlegate
 from paddlegate.dramatiq import limited as dramatiq_limited
 from paddlegate.huey import limited as huey_limited
@@ -32,6 +33,7 @@ WORKERS = {
     "dramatiq": [["dramatiq", "hosts_app", "--processes", "1", "--threads", "4"]],
     "huey": [["huey.bin.huey_consumer", "hosts_app.tasks", "-w", "4", "-d", "0.1", "-s", "1"]],
     "taskiq": [
+        ["taskiq", "worker", "hosts_app:killable", "--workers", "1", "--log-level", "WARNING"],
         ["taskiq", "worker", "hosts_app:taskiq_broker", "--workers", "2", "--log-level", "WARNING"],
         [
             "taskiq",
@@ -71,7 +73,9 @@ def host(app, request, url):
 def send(app, host, task, *arguments):
     function = getattr(app, f"{host}_{task}")
     if host == "rq":
-        return app.queue.enqueue(function, *arguments)
+        # Without a retry RQ takes the job of a killed worker for a failed one.
+        retry = rq.Retry(2) if task == "killed" else None
+        return app.queue.enqueue(function, *arguments, retry=retry)
     if host == "taskiq":
         return loop.run_until_complete(function.kiq(*arguments))
     return function.send(*arguments) if host == "dramatiq" else function(*arguments)
@@ -110,6 +114,24 @@ def check(app, host, jobs, until):
     limiter = app.limiter(host)
     until(lambda: limiter.stats().leases == 0)
     assert (limiter.stats().granted, limiter.stats().tickets) == (jobs, 0)
+
+
+@pytest.mark.parametrize("host", ["rq", "taskiq"], indirect=True)
+def test_a_job_of_a_killed_worker_runs_again(app, host, until):
+    for number in range(8):
+        send(app, host, "killed", number)
+
+    def have_ended():
+        if host == "taskiq":
+            # It looks for the messages of a killed worker when the next one has come.
+            send(app, host, "killed", 7)
+            time.sleep(0.5)
+        return set(ended(app.notes(f"{host}-killed"))) == set(range(8))
+
+    until(have_ended, 50)
+    limiter = app.pg.concurrent(f"{app.NAME}-{host}-killed", 1, lock_timeout=60)
+    until(lambda: limiter.stats().leases == 0)
+    assert app.count(f"{host}-kills") >= 3, "it was killed, and ran again"
 
 
 def test_a_job_comes_back_when_the_server_does(app, host, until):
