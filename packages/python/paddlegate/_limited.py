@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from paddlegate._waiting import Span
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
+Limit = TypeVar("Limit", bound="BaseLimited")
 Body: TypeAlias = Callable[..., Any]
 
 UNKNOWN = 5.0
@@ -217,6 +219,11 @@ class NotYet(Exception):  # noqa: N818 - it is no error
     def seconds(self, unknown: float = UNKNOWN) -> float:
         """Return when the task comes back; `unknown` for no known time."""
         return unknown if self.after is None else self.after
+
+
+def limit_of(limits: Mapping[str, Limit], name: str) -> Limit | None:
+    """Return the first limit whose pattern, with the wildcards `*` and `?`, matches the name."""
+    return next((limit for pattern, limit in limits.items() if fnmatchcase(name, pattern)), None)
 
 
 def runs(function: Body | None, body: Body) -> bool:

@@ -15,14 +15,17 @@ that is older than a day, or than its `_expires`, also one that waits. Needs arq
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arq.constants import retry_key_prefix  # type: ignore[import-not-found]
-from arq.worker import Retry  # type: ignore[import-not-found]
+from arq.worker import Retry, func  # type: ignore[import-not-found]
 
-from paddlegate._limited import BaseLimited, Body, NotYet
+from paddlegate._limited import BaseLimited, Body, NotYet, limit_of
 
-__all__ = ["Limited", "limited"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Limited", "limit_tasks", "limited"]
 
 SOONEST = 0.001
 """Seconds. A job that is deferred by nothing would keep its old place, before all others."""
@@ -52,6 +55,22 @@ class Limited(BaseLimited):
 
 limited = Limited
 """The decorator of a function of `WorkerSettings`."""
+
+
+def limit_tasks(functions: Iterable[Any], limits: Mapping[str, Limited]) -> list[Any]:
+    """Return the functions of `WorkerSettings`, limited by their names.
+
+    They may be texts, coroutine functions or those of `arq.func`. Patterns may have the wildcards
+    `*` and `?`; the first that matches counts.
+
+        functions = limit_tasks([sync, mail], {"sync": limited(erp)})
+    """
+    made = [func(function) for function in functions]
+    for it in made:
+        limit = limit_of(limits, it.name)
+        if limit is not None:
+            it.coroutine = limit(it.coroutine)
+    return made
 
 
 def _is_first(body: Body) -> bool:

@@ -12,13 +12,12 @@ it is not counted as a retry. Needs Celery 5.
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from celery import current_task  # type: ignore[import-untyped]
 from celery.exceptions import Retry  # type: ignore[import-untyped]
 
-from paddlegate._limited import BaseLimited, Body, NotYet, runs
+from paddlegate._limited import BaseLimited, Body, NotYet, limit_of, runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,10 +37,10 @@ def limit_tasks(app: Any, limits: Mapping[str, Limited]) -> None:
     """
 
     def call(task: Any, *args: Any, **kwargs: Any) -> Any:
-        for pattern, limit in limits.items():
-            if fnmatchcase(task.name, pattern):
-                return limit._run(_in_worker(task), task.run, args, kwargs)
-        return task.run(*args, **kwargs)
+        limit = limit_of(limits, task.name)
+        if limit is None:
+            return task.run(*args, **kwargs)
+        return limit._run(_in_worker(task), task.run, args, kwargs)
 
     app.Task = type("LimitedTask", (app.Task,), {"abstract": True, "__call__": call})
 

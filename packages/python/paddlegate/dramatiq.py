@@ -15,15 +15,18 @@ The message keeps its place in the queue of the limiter. The broker needs the mi
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dramatiq
 from dramatiq.errors import Retry
 from dramatiq.middleware import CurrentMessage
 
-from paddlegate._limited import BaseLimited, Body, NotYet, runs
+from paddlegate._limited import BaseLimited, Body, NotYet, limit_of, runs
 
-__all__ = ["Limited", "limited"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Limited", "limit_tasks", "limited"]
 
 
 class Limited(BaseLimited):
@@ -46,6 +49,26 @@ class Limited(BaseLimited):
 
 limited = Limited
 """The decorator, below `@dramatiq.actor`."""
+
+
+def limit_tasks(broker: dramatiq.Broker, limits: Mapping[str, Limited]) -> None:
+    """Limit the actors that are declared from now on by their names.
+
+    Patterns may have the wildcards `*` and `?`; the first that matches counts.
+
+        limit_tasks(broker, {"shop_*": limited(shop)})
+    """
+    broker.add_middleware(_LimitActors(limits))
+
+
+class _LimitActors(dramatiq.Middleware):
+    def __init__(self, limits: Mapping[str, Limited]) -> None:
+        self._limits = limits
+
+    def before_declare_actor(self, broker: dramatiq.Broker, actor: Any) -> None:
+        limit = limit_of(self._limits, actor.actor_name)
+        if limit is not None:
+            actor.fn = limit(actor.fn)
 
 
 def _function_of(message: Any) -> Any:

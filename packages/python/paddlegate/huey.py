@@ -13,13 +13,16 @@ gets the argument `task` only if it has it. Needs Huey 2 or 3.
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from huey.exceptions import RetryTask  # type: ignore[import-untyped]
 
-from paddlegate._limited import BaseLimited, Body, NotYet
+from paddlegate._limited import BaseLimited, Body, NotYet, limit_of
 
-__all__ = ["Limited", "limited"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Limited", "limit_tasks", "limited"]
 
 TASK = "task"
 
@@ -44,3 +47,25 @@ class Limited(BaseLimited):
 
 limited = Limited
 """The decorator, below `@huey.task(context=True)`."""
+
+
+def limit_tasks(huey: Any, limits: Mapping[str, Limited]) -> None:
+    """Limit the tasks that are made from now on by their names.
+
+    A name is that of the module and of the task; patterns may have the wildcards `*` and `?`, and
+    the first that matches counts.
+
+        limit_tasks(huey, {"shop.*": limited(shop)})
+    """
+    wrapper_class = huey.task_wrapper_class
+
+    class LimitedTaskWrapper(wrapper_class):  # type: ignore[misc, valid-type]
+        def create_task(
+            self, func: Body, context: bool = False, name: str | None = None, **settings: Any
+        ) -> Any:
+            limit = limit_of(limits, f"{func.__module__}.{name or func.__name__}")
+            if limit is not None:
+                func, context = limit(func), True
+            return super().create_task(func, context, name, **settings)
+
+    huey.task_wrapper_class = LimitedTaskWrapper

@@ -14,13 +14,17 @@ job keeps its place in the queue of the limiter. Needs RQ 2.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rq import Retry, get_current_job
+from rq.job import Job
 
-from paddlegate._limited import BaseLimited, Body, NotYet, runs
+from paddlegate._limited import BaseLimited, Body, NotYet, limit_of, runs
 
-__all__ = ["Limited", "limited"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Limited", "job_class", "limited"]
 
 # Coming back is no failure, so there is no most; the retries of a job are counted apart.
 MOST = 10**9
@@ -44,3 +48,26 @@ class Limited(BaseLimited):
 
 limited = Limited
 """The decorator of a function that is enqueued."""
+
+
+def job_class(limits: Mapping[str, Limited]) -> type[Job]:
+    """Return a class of jobs that are limited by the names of their functions.
+
+    A name is that of the module and of the function; patterns may have the wildcards `*` and `?`,
+    and the first that matches counts. A worker takes the class by its name:
+
+        LimitedJob = job_class({"shop.*": limited(shop)})  # rq worker --job-class app.LimitedJob
+    """
+
+    class LimitedJob(Job):
+        @property
+        def func(self) -> Any:
+            function = super().func
+            limit = None if function is None else limit_of(limits, self.func_name or "")
+            if limit is None:
+                return function
+            if not hasattr(self, "_limited"):
+                self._limited = limit(function)
+            return self._limited
+
+    return LimitedJob

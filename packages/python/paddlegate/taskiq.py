@@ -19,16 +19,26 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from taskiq import ScheduleSource, TaskiqMessage, TaskiqMiddleware, TaskiqResult
+from taskiq import (
+    AsyncBroker,
+    ScheduleSource,
+    TaskiqEvents,
+    TaskiqMessage,
+    TaskiqMiddleware,
+    TaskiqResult,
+)
 from taskiq.exceptions import NoResultError
 from taskiq.kicker import AsyncKicker
 
 from paddlegate._errors import InvalidError
-from paddlegate._limited import BaseLimited, Body, NotYet, runs
+from paddlegate._limited import BaseLimited, Body, NotYet, limit_of, runs
 
-__all__ = ["LimitMiddleware", "Limited", "limited"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["LimitMiddleware", "Limited", "limit_tasks", "limited"]
 
 _running: ContextVar[tuple[TaskiqMessage, Any] | None] = ContextVar("paddlegate", default=None)
 """The message that runs here, and the function of its task."""
@@ -91,3 +101,20 @@ class Limited(BaseLimited):
 
 limited = Limited
 """The decorator, below `@broker.task`."""
+
+
+def limit_tasks(broker: AsyncBroker, limits: Mapping[str, Limited]) -> None:
+    """Limit the tasks of a broker by their names, in its workers, when those start.
+
+    Patterns may have the wildcards `*` and `?`; the first that matches counts.
+
+        limit_tasks(broker, {"shop.tasks:*": limited(shop)})
+    """
+
+    def limit_all(_state: Any) -> None:
+        for name, task in broker.get_all_tasks().items():
+            limit = limit_of(limits, name)
+            if limit is not None:
+                task.original_func = limit(task.original_func)
+
+    broker.add_event_handler(TaskiqEvents.WORKER_STARTUP, limit_all)

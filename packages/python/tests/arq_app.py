@@ -9,7 +9,7 @@ import sys
 from arq import create_pool, func
 from arq.connections import RedisSettings
 from hosts_log import NAME, URL, count, first_away, limiter, note, pg
-from paddlegate.arq import limited
+from paddlegate.arq import limit_tasks, limited
 
 
 @limited(limiter("one"), patience=0.1)
@@ -53,6 +53,10 @@ async def outer(ctx):
     note("outer", "end", 0)
 
 
+async def by_name(ctx, number):
+    note("named", "end", number)
+
+
 errors = pg.concurrent(f"{NAME}-errors", 1, lock_timeout=60)
 
 
@@ -77,9 +81,12 @@ class Many:
     """A worker that runs many jobs at once."""
 
     # A job that is put back must not use up its only try.
-    functions = tuple(
-        func(it, max_tries=1)
-        for it in (job_of_many, away, spend, outer, fails, wrong_cost, too_long)
+    functions = limit_tasks(
+        [
+            func(it, max_tries=1)
+            for it in (job_of_many, away, spend, outer, fails, wrong_cost, too_long, by_name)
+        ],
+        {"by_*": limited(pg.window(f"{NAME}-named", 3, 1))},
     )
     redis_settings = RedisSettings.from_dsn(URL)
     queue_name = f"queue-{NAME}-many"

@@ -56,6 +56,40 @@ def kill_once(host, number):
     note(f"{host}-killed", "end", number)
 
 
+def named(host):
+    return pg.window(f"{NAME}-{host}-named", 3, 1)
+
+
+paddlegate.dramatiq.limit_tasks(
+    broker, {"*_by_name": paddlegate.dramatiq.limited(named("dramatiq"))}
+)
+paddlegate.huey.limit_tasks(tasks, {"hosts_app.*_by_name": paddlegate.huey.limited(named("huey"))})
+paddlegate.taskiq.limit_tasks(
+    taskiq_broker, {"hosts_app:*_by_name": paddlegate.taskiq.limited(named("taskiq"))}
+)
+NamedJob = paddlegate.rq.job_class({"hosts_app.*_by_name": paddlegate.rq.limited(named("rq"))})
+named_queue = rq.Queue(f"{NAME}-named", connection=redis.Redis.from_url(URL))
+
+
+def rq_by_name(number):
+    note("rq-named", "end", number)
+
+
+@dramatiq.actor(max_retries=0)
+def dramatiq_by_name(number):
+    note("dramatiq-named", "end", number)
+
+
+@tasks.task()
+def huey_by_name(number):
+    note("huey-named", "end", number)
+
+
+@taskiq_broker.task
+async def taskiq_by_name(number):
+    note("taskiq-named", "end", number)
+
+
 async def awork(host, number):
     note(host, "begin", number)
     await asyncio.sleep(0.02)

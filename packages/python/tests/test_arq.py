@@ -97,3 +97,11 @@ def test_a_job_that_fails_or_takes_too_long_releases_its_lease(log, until):
         until(lambda granted=granted: errors.stats().granted == granted)
         until(lambda: errors.stats().leases == 0)
     assert numbers(log.notes("fails")) == [1, 1]
+
+
+def test_jobs_without_a_decorator_are_limited_by_their_names(log, until):
+    for number in range(6):
+        enqueue("by_name", number)
+    until(lambda: numbers(log.notes("named")) == list(range(6)))
+    limiter = log.pg.window(f"{log.NAME}-named", 3, 1)
+    until(lambda: limiter.stats().granted == 6)

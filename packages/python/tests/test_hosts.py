@@ -29,6 +29,10 @@ WORKERS = {
     "rq": [
         ["rq.cli", "worker", "-u", "{url}", "--with-scheduler", "--path", ".", "{name}"],
         ["rq.cli", "worker", "-u", "{url}", "--with-scheduler", "--path", ".", "{name}"],
+        [
+            *["rq.cli", "worker", "-u", "{url}", "--with-scheduler", "--path", "."],
+            *["--job-class", "hosts_app.NamedJob", "{name}-named"],
+        ],
     ],
     "dramatiq": [["dramatiq", "hosts_app", "--processes", "1", "--threads", "4"]],
     "huey": [["huey.bin.huey_consumer", "hosts_app.tasks", "-w", "4", "-d", "0.1", "-s", "1"]],
@@ -75,7 +79,8 @@ def send(app, host, task, *arguments):
     if host == "rq":
         # Without a retry RQ takes the job of a killed worker for a failed one.
         retry = rq.Retry(2) if task == "killed" else None
-        return app.queue.enqueue(function, *arguments, retry=retry)
+        queue = app.named_queue if task == "by_name" else app.queue
+        return queue.enqueue(function, *arguments, retry=retry)
     if host == "taskiq":
         return loop.run_until_complete(function.kiq(*arguments))
     return function.send(*arguments) if host == "dramatiq" else function(*arguments)
@@ -114,6 +119,15 @@ def check(app, host, jobs, until):
     limiter = app.limiter(host)
     until(lambda: limiter.stats().leases == 0)
     assert (limiter.stats().granted, limiter.stats().tickets) == (jobs, 0)
+
+
+def test_tasks_without_a_decorator_are_limited_by_their_names(app, host, until):
+    for number in range(6):
+        send(app, host, "by_name", number)
+    until(lambda: ended(app.notes(f"{host}-named")) == list(range(6)), 50)
+    times = sorted(int(at) for at, _, _ in app.notes(f"{host}-named"))
+    assert times[3] - times[0] > 0.9e9, "three a second"
+    until(lambda: app.named(host).stats().granted == 6)
 
 
 @pytest.mark.parametrize("host", ["rq", "taskiq"], indirect=True)
