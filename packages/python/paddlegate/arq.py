@@ -9,7 +9,7 @@
         functions = [sync]
 
 The job keeps its place in the queue of the limiter, and it is not counted as a try. arq drops a job
-that is older than a day, or than its `_expires`, also one that waits. Needs arq 0.26 or newer.
+that is older than a day, or than its `_expires`, also one that waits. Needs arq 0.28.
 """
 
 from __future__ import annotations

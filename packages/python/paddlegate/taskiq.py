@@ -12,7 +12,7 @@
 
 The scheduler must run, with `--update-interval 1`; it knows whole seconds. The task keeps its place
 in the queue of the limiter and its count of retries. In a pool of processes a plain function waits
-in its worker. Needs taskiq 0.11 or newer.
+in its worker. Needs taskiq 0.13.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ class Limited(BaseLimited):
     """Decorates the function of a task: keeps it within a limit, as `BaseLimited` says."""
 
     __slots__ = ()
+    # The scheduler may be three seconds late, and a task that waits in the loop costs nothing.
+    PATIENCE = 5.0
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         running = _running.get()

@@ -162,7 +162,7 @@ def huey_away(task):
 
 
 @taskiq_broker.task
-@paddlegate.taskiq.limited(limiter("taskiq"), patience=1)
+@paddlegate.taskiq.limited(limiter("taskiq"))
 def taskiq_job(number):
     work("taskiq", number)
 
