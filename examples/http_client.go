@@ -1,6 +1,6 @@
 // Three clients of an API share its limit, five calls a second, and no call fails.
 //
-// Guide: docs/src/start/go.md
+// Guide: docs/src/guides/http-429.md
 package main
 
 import (

@@ -58,10 +58,11 @@ def test_two_hundred_waiters_on_one_slot_in_the_order_they_came(server, name, so
     assert inversions(leases) == 0
     calls = scripts(server) - before
     print(f"{calls / len(leases):.2f} scripts per grant")
-    # Each of the first waiters asks once more when its process has begun to listen, and on a loaded
-    # machine they look again by themselves, every five seconds at most.
+    # A grant costs three: the waiter queues, it is woken, it releases; one that comes just after a
+    # release costs one more. Each of the first waiters asks once more when its process has begun to
+    # listen, and on a loaded machine they look again by themselves, every five seconds at most.
     looks = 200 * (1 + (time.monotonic() - began) / 5)
-    assert calls <= 3.1 * len(leases) + looks
+    assert calls <= 4 * len(leases) + looks
 
 
 @pytest.mark.timeout(120)

@@ -59,13 +59,13 @@ def limit_tasks(huey: Any, limits: Mapping[str, Limited]) -> None:
     """
     wrapper_class = huey.task_wrapper_class
 
-    class LimitedTaskWrapper(wrapper_class):  # type: ignore[misc, valid-type]
-        def create_task(
-            self, func: Body, context: bool = False, name: str | None = None, **settings: Any
-        ) -> Any:
-            limit = limit_of(limits, f"{func.__module__}.{name or func.__name__}")
-            if limit is not None:
-                func, context = limit(func), True
-            return super().create_task(func, context, name, **settings)
+    def create_task(
+        wrapper: Any, func: Body, context: bool = False, name: str | None = None, **settings: Any
+    ) -> Any:
+        limit = limit_of(limits, f"{func.__module__}.{name or func.__name__}")
+        if limit is not None:
+            func, context = limit(func), True
+        return wrapper_class.create_task(wrapper, func, context, name, **settings)
 
-    huey.task_wrapper_class = LimitedTaskWrapper
+    members = {"create_task": create_task}
+    huey.task_wrapper_class = type("LimitedTaskWrapper", (wrapper_class,), members)

@@ -59,15 +59,13 @@ def job_class(limits: Mapping[str, Limited]) -> type[Job]:
         LimitedJob = job_class({"shop.*": limited(shop)})  # rq worker --job-class app.LimitedJob
     """
 
-    class LimitedJob(Job):
-        @property
-        def func(self) -> Any:
-            function = super().func
-            limit = None if function is None else limit_of(limits, self.func_name or "")
-            if limit is None:
-                return function
-            if not hasattr(self, "_limited"):
-                self._limited = limit(function)
-            return self._limited
+    def func(job: Any) -> Any:
+        function = Job.func.__get__(job)
+        limit = None if function is None else limit_of(limits, job.func_name or "")
+        if limit is None:
+            return function
+        if not hasattr(job, "_limited"):
+            job._limited = limit(function)
+        return job._limited
 
-    return LimitedJob
+    return type("LimitedJob", (Job,), {"func": property(func)})
