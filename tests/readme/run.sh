@@ -110,7 +110,9 @@ module() {
 # In a program whose library is the installed one.
 module_installed() {
     printf 'package main\n\nimport "paddlegate"\n\nfunc main() { println(paddlegate.Version()) }\n' >module/main.go &&
-        PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig go run -C module -tags paddlegate_installed -ldflags "-r $dir/prefix/lib" .
+        # Go's cache does not know where pkg-config has found the library, which may have been elsewhere before.
+        CGO_LDFLAGS="-O2 -g -L$dir/prefix/lib" PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig \
+            go run -C module -tags paddlegate_installed -ldflags "-r $dir/prefix/lib" .
 }
 check install-python wheel
 check install-node tarballs

@@ -86,7 +86,7 @@ class Many:
             func(it, max_tries=1)
             for it in (job_of_many, away, spend, outer, fails, wrong_cost, too_long, by_name)
         ],
-        {"by_*": limited(pg.window(f"{NAME}-named", 3, 1))},
+        {"by_*": limited(pg.window(f"{NAME}-named", 10, 3600))},
     )
     redis_settings = RedisSettings.from_dsn(URL)
     queue_name = f"queue-{NAME}-many"

@@ -127,7 +127,6 @@ def test_tasks_without_a_decorator_are_limited_by_their_names(app, host, until):
     until(lambda: ended(app.notes(f"{host}-named")) == list(range(6)), 50)
     times = sorted(int(at) for at, _, _ in app.notes(f"{host}-named"))
     assert times[3] - times[0] > 0.9e9, "three a second"
-    until(lambda: app.named(host).stats().granted == 6)
 
 
 @pytest.mark.parametrize("host", ["rq", "taskiq"], indirect=True)
