@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// unknownRetry is what a client is told when no time is known.
+// unknownRetry is the Retry-After of a refusal for which no time is known.
 const unknownRetry = time.Minute
 
 // Handler returns a handler that keeps requests within a limiter, without waiting. A request over the

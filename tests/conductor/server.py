@@ -6,9 +6,9 @@ Prints its port. POST /start adds tasks, GET /report returns what became of them
 many have each status. After the sources of Conductor OSS (TaskResource, WorkflowExecutor,
 DeciderService, the queue in SQL): a queue by priority, then by the time at which a task is due; a
 task in progress goes back to it for `callbackAfterSeconds`, as scheduled and so without a timeout;
-one of whose worker nothing is heard for `responseTimeoutSeconds` is timed out; a failed or timed
-out one is retried under another id; an update by v2 is answered with the next task, whatever it
-says.
+a task whose worker sends no update for `responseTimeoutSeconds` is timed out; a failed or timed out
+task is retried under another id; the answer to an update by v2 is the next task, whatever the
+status of the update.
 """
 
 import asyncio

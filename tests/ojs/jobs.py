@@ -180,7 +180,7 @@ class Jobs:
         return True
 
     def _hold(self, job, admission):
-        """Do with a job over its limit what was told."""
+        """Let a job over its limit wait, reschedule it or drop it, as its admission says."""
         key, decision = job.key, admission.decision
         job.held_by = key.strategy(decision)
         if key.exceeded != job.held_by:
