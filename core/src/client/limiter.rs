@@ -2,6 +2,8 @@
 
 mod adjust;
 mod calls;
+#[cfg(feature = "redis-rs")]
+mod guarded;
 mod inspect;
 mod keyed;
 mod plain;

@@ -75,6 +75,16 @@ impl Script {
         SCRIPTS[kind as usize].get_or_init(|| Self::new(kind.text().into()).into())
     }
 
+    /// Returns the script in which the functions of a caller run around a call to several limiters.
+    #[cfg(feature = "redis-rs")]
+    pub(crate) fn guarded(before: &str, after: &str) -> Self {
+        let of_several = &Self::of_several().text;
+        let (decide, together) = of_several.split_at(of_several.len() - together::SCRIPT.len());
+        let function = |name: &str, body: &str| format!("local function {name}(KEYS, ARGV)\n{body}\nend\n");
+        let functions = [function("together", together), function("before", before), function("after", after)];
+        Self::new(format!("{decide}{}{}", functions.concat(), include_str!("guard.lua")).into())
+    }
+
     fn new(text: Cow<'static, str>) -> Self {
         let digest = sha1_smol::Sha1::from(&*text).hexdigest();
         Self { text, digest }

@@ -10,6 +10,8 @@ mod config;
 #[cfg(feature = "redis-rs")]
 pub(crate) mod connection_like;
 mod counted;
+#[cfg(feature = "redis-rs")]
+mod guard;
 mod inspection;
 mod keys;
 mod limiter_list;
@@ -35,6 +37,10 @@ pub use crate::engine::script::{SCRIPT, script_of_several};
 pub use blocking::DEFAULT_TIMEOUT;
 pub use call::{Call, CallOutcome};
 pub use config::{Address, Certificates, RedisConfig};
+#[cfg(feature = "redis-rs")]
+pub(crate) use guard::Stopped;
+#[cfg(feature = "redis-rs")]
+pub use guard::{Guard, GuardInput, Guarded};
 pub(crate) use listener::Listener;
 pub use listener::Subscription;
 pub use route::Next;

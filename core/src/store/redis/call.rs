@@ -6,6 +6,8 @@ use std::{fmt, mem};
 use super::command::Command;
 use super::config::Address;
 use super::counted::Counted;
+#[cfg(feature = "redis-rs")]
+use super::guard::{Stopped, guarded};
 use super::inspection::inspection;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
@@ -67,7 +69,7 @@ pub struct Call {
     pub(super) command: Command,
     /// The same command without keys that may not exist, for a node whose slot is being moved to another.
     pub(super) with_leases: Option<Box<Command>>,
-    expects: Expects,
+    pub(super) expects: Expects,
     steps: u8,
     /// The target of an `ASK` redirection, for one attempt.
     asking: Option<Address>,
@@ -102,6 +104,9 @@ pub(super) enum Expects {
         units: Box<Charge>,
     },
     Together(Box<Together>),
+    /// A call to several limiters or to none, with a guard around it.
+    #[cfg(feature = "redis-rs")]
+    Guarded(Option<Box<Together>>, Stopped),
     Learned(Box<PendingReport>),
     RuntimeState,
     Inspection(Arc<Policy>),
@@ -591,6 +596,8 @@ impl Call {
                 };
                 Ok(Answer::Extension(Box::new(extension)))
             }
+            #[cfg(feature = "redis-rs")]
+            (Expects::Guarded(together, stopped), Value::Array(items)) => guarded(together.as_deref(), stopped, items),
             (Expects::Settlement, Value::Array(items)) => settlement(items).map(Answer::Settlement),
             (Expects::Learned(report), Value::Array(items)) => {
                 let outcome = report_outcome(items, report.limits())?;

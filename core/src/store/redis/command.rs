@@ -3,6 +3,10 @@
 use std::sync::Arc;
 
 use super::wire::word;
+#[cfg(feature = "redis-rs")]
+use super::wire::{Decoder, Value, header};
+#[cfg(feature = "redis-rs")]
+use crate::base::error::{Error, Result};
 use crate::engine::script::Script;
 use crate::model::calendar::{Calendar, INSTANTS};
 
@@ -68,6 +72,43 @@ impl Command {
         }
     }
 
+    /// Returns the command of a script around this one's: its digest, and keys and arguments before those of this command.
+    #[cfg(feature = "redis-rs")]
+    pub(super) fn guarded(self, script: &Script, keys: &[&[u8]], arguments: &[&[u8]]) -> Result<Self> {
+        let mut decoder = Decoder::default();
+        decoder.feed(&self.bytes);
+        let Some(Value::Array(words)) = decoder.next()? else {
+            return Err(Error::internal("a call is not a list of words"));
+        };
+        let text = |word: &Value| match word {
+            Value::Text(text) => text.clone(),
+            _ => Vec::new(),
+        };
+        let words: Vec<Vec<u8>> = words.iter().map(text).collect();
+        let [name, _, count, rest @ ..] = &words[..] else {
+            return Err(Error::internal("a call has no script"));
+        };
+        let own_count: usize = str::from_utf8(count).ok().and_then(|count| count.parse().ok()).unwrap_or_default();
+        let (own_keys, own_arguments) = rest.split_at(own_count.min(rest.len()));
+        let mut bytes = Vec::with_capacity(self.bytes.len() + 256);
+        header(&mut bytes, 5 + keys.len() + arguments.len() + rest.len());
+        word(&mut bytes, name);
+        word(&mut bytes, script.digest.as_bytes());
+        word(&mut bytes, (keys.len() + own_keys.len()).to_string().as_bytes());
+        for key in keys.iter().copied().chain(own_keys.iter().map(Vec::as_slice)) {
+            word(&mut bytes, key);
+        }
+        word(&mut bytes, keys.len().to_string().as_bytes());
+        word(&mut bytes, arguments.len().to_string().as_bytes());
+        for argument in arguments.iter().copied().chain(own_arguments.iter().map(Vec::as_slice)) {
+            word(&mut bytes, argument);
+        }
+        // All quotas are in this command's arguments, which stay the last words.
+        let moved = bytes.len() - self.bytes.len();
+        let quotas = self.quotas.iter().map(|quota| QuotaAt { at: quota.at + moved, ..quota.clone() }).collect();
+        Ok(Self { bytes, quotas })
+    }
+
     /// Replaces `EVALSHA digest` by `EVAL script`; the server then caches the script.
     pub(super) fn send_script(&mut self, script: &Script) {
         let start = self.bytes.windows(7).position(|window| window == b"EVALSHA");
@@ -82,5 +123,32 @@ impl Command {
             quota.at += words.len() - (end - start);
         }
         self.bytes.splice(start..end, words);
+    }
+}
+
+#[cfg(all(test, feature = "redis-rs"))]
+mod tests {
+    use super::super::wire::header;
+    use super::*;
+    use crate::model::calendar::CalendarPeriod;
+
+    #[test]
+    fn a_guard_moves_the_places_of_the_instants() {
+        let mut bytes = Vec::new();
+        header(&mut bytes, 5);
+        for text in [&b"EVALSHA"[..], &[b'0'; 40], b"1", b"key"] {
+            word(&mut bytes, text);
+        }
+        let at = bytes.len() + format!("${INSTANTS_LENGTH}\r\n").len();
+        word(&mut bytes, &[b'/'; INSTANTS_LENGTH]);
+        let calendar = Arc::new(Calendar::new(CalendarPeriod::Month));
+        let mut command = Command::new(bytes);
+        command.note(1, &[QuotaAt { at, limiter: 1, calendar }], |at| at);
+        let mut guarded = command.guarded(Script::of_one(), &[b"a", b"bc"], &[b"7".as_slice(); 9]).unwrap();
+        guarded.set_time(|| 1_700_000_000_000_000);
+        let text = String::from_utf8(guarded.bytes).unwrap();
+        let instants = text.rsplit("\r\n").nth(1).unwrap();
+        assert!(instants.split('/').all(|instant| instant.len() == 16 && instant.starts_with("1")), "{text}");
+        assert!(text.starts_with("*18\r\n$7\r\nEVALSHA"), "{text}");
     }
 }

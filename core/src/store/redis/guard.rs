@@ -1,0 +1,109 @@
+//! `Guard`: functions of the caller that run in the same script as a decision.
+
+use std::sync::{Arc, OnceLock};
+
+use super::call::{Call, Expects};
+use super::command::Command;
+use super::reply::garbled;
+use super::together::Together;
+use super::wire::{Value, header, word};
+use crate::base::error::Result;
+use crate::engine::script::Script;
+use crate::model::decision::Decision;
+use crate::model::operation::Answer;
+
+/// Two Lua functions that run in the same script as a decision: one before it, which may keep it from being made, and one
+/// after every limiter has passed the call.
+///
+/// So a program that keeps its own data in the limiters' Redis assigns a job and charges its limits in one atomic step.
+/// Create a guard once: its script stays in memory for as long as the process runs.
+///
+/// # Examples
+///
+/// ```
+/// use paddlegate::store::redis::Guard;
+///
+/// // The job must still wait; then it is active.
+/// let guard = Guard::new(
+///     "if redis.call('SISMEMBER', KEYS[1], ARGV[1]) == 0 then return 'gone' end",
+///     "redis.call('SMOVE', KEYS[1], KEYS[2], ARGV[1])",
+/// );
+/// # let _ = guard;
+/// ```
+#[derive(Clone, Copy)]
+pub struct Guard {
+    script: &'static Script,
+}
+
+/// The keys and the arguments of a guard in one call, which its functions see as `KEYS` and `ARGV`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GuardInput<'a> {
+    /// The keys. In a cluster they must be in the slot of the limiters.
+    pub keys: &'a [&'a [u8]],
+    /// The arguments.
+    pub arguments: &'a [&'a [u8]],
+}
+
+/// The result of a guarded call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Guarded {
+    /// The first function returned this text or the digits of this number, so that nothing was decided.
+    Stopped(Vec<u8>),
+    /// What the limiters decided; the second function has run when the decision is a grant.
+    Decided(Decision),
+}
+
+/// What stopped a guarded call, if it was stopped.
+pub(crate) type Stopped = Arc<OnceLock<Vec<u8>>>;
+
+impl Guard {
+    /// Creates a guard from the bodies of its functions.
+    ///
+    /// `before` returns nil, so that the limiters decide, or a text or a number, so that they do not; what it writes stays
+    /// in either case. `after` runs when all limiters pass the call. Both see `KEYS` and `ARGV` of [`GuardInput`].
+    pub fn new(before: &str, after: &str) -> Self {
+        Self { script: Box::leak(Box::new(Script::guarded(before, after))) }
+    }
+}
+
+impl Call {
+    /// Returns this call to several limiters with a guard around it. `stopped` gets what stops it.
+    pub(crate) fn guarded(self, guard: Guard, input: GuardInput<'_>, stopped: &Stopped) -> Result<Self> {
+        let slot = self.slot();
+        let Expects::Together(together) = self.expects else { return Err(garbled()) };
+        let command = self.command.guarded(guard.script, input.keys, input.arguments)?;
+        let expects = Expects::Guarded(Some(together), stopped.clone());
+        let mut call = Self::with_slot(slot, command, expects);
+        call.script = guard.script;
+        Ok(call)
+    }
+
+    /// Creates the call of a guard alone, for limiters that decide without a store.
+    pub(crate) fn of_guard(guard: Guard, input: GuardInput<'_>, stopped: &Stopped) -> Self {
+        let mut bytes = Vec::new();
+        header(&mut bytes, 5 + input.keys.len() + input.arguments.len());
+        let [keys, arguments] = [input.keys, input.arguments].map(|words| words.len().to_string());
+        let head: [&[u8]; 3] = [b"EVALSHA", guard.script.digest.as_bytes(), keys.as_bytes()];
+        let counts: [&[u8]; 2] = [keys.as_bytes(), arguments.as_bytes()];
+        let words = head.iter().chain(input.keys).chain(&counts).chain(input.arguments);
+        words.for_each(|text| word(&mut bytes, text));
+        let mut call = Self::with_slot(0, Command::new(bytes), Expects::Guarded(None, stopped.clone()));
+        call.script = guard.script;
+        call
+    }
+}
+
+/// Decodes the reply to a guarded call. The answer is that of the limiters, or of no interest when the call was stopped.
+pub(super) fn guarded(together: Option<&Together>, stopped: &Stopped, items: &[Value]) -> Result<Answer> {
+    let stop = |text: Vec<u8>| {
+        let _ = stopped.set(text);
+        Ok(Answer::Reset)
+    };
+    match (items, together) {
+        ([Value::Integer(0), Value::Text(text)], _) => stop(text.clone()),
+        ([Value::Integer(0), Value::Integer(number)], _) => stop(number.to_string().into_bytes()),
+        ([Value::Integer(1), Value::Array(items)], Some(together)) => together.decode(items),
+        ([Value::Integer(1), Value::Array(_)], None) => Ok(Answer::Decision(Decision::unlimited(None))),
+        _ => Err(garbled()),
+    }
+}
