@@ -1,0 +1,336 @@
+//! `Ojs`: a job server. Jobs wait here; which of them may start is the limiters' decision.
+
+mod fetch;
+mod sweep;
+
+use std::time::Duration;
+
+use paddlegate::{Operation, Paddlegate, TestClock};
+use redis::aio::{ConnectionManager, ConnectionManagerConfig};
+use serde_json::{Map, Value, json};
+
+use crate::enqueue::Enqueue;
+use crate::event::Event;
+use crate::fault::Fault;
+use crate::job::{Job, State};
+use crate::lifecycle::Transition;
+use crate::limits::{self, Key};
+use crate::store::{MemoryStore, Record, RedisStore, Store};
+
+pub(crate) use self::fetch::Fetch;
+
+/// How often a change is tried again that another request came before.
+const MAX_TRIES: usize = 8;
+
+/// A job server on a store of limits.
+pub struct Ojs {
+    paddlegate: Paddlegate,
+    store: Store,
+    clock: Option<TestClock>,
+}
+
+/// Why a job server does not start.
+pub type Failure = String;
+
+impl Ojs {
+    /// Opens a job server whose jobs are in memory, as the limits of `paddlegate` are.
+    pub fn memory(paddlegate: Paddlegate, clock: Option<TestClock>) -> Self {
+        Self { paddlegate, store: Store::Memory(MemoryStore::new(clock.clone())), clock }
+    }
+
+    /// Opens a job server whose jobs are in the Redis at this URL, as the limits of `paddlegate` are.
+    ///
+    /// It is one server, no cluster: a job and its limits change in one step. A call ends within `timeout`.
+    pub async fn redis(
+        paddlegate: Paddlegate,
+        url: &str,
+        timeout: Duration,
+        clock: Option<TestClock>,
+    ) -> Result<Self, Failure> {
+        let failed = |error: redis::RedisError| format!("the jobs need one redis server: {error}");
+        let client = redis::Client::open(url).map_err(failed)?;
+        let config = ConnectionManagerConfig::new()
+            .set_connection_timeout(Some(timeout))
+            .set_response_timeout(Some(timeout))
+            .set_number_of_retries(1);
+        let connection = ConnectionManager::new_lazy_with_config(client, config).map_err(failed)?;
+        Ok(Self { paddlegate, store: Store::Redis(RedisStore::new(connection, clock.clone())), clock })
+    }
+
+    /// Returns the clock of a server for tests.
+    pub(crate) const fn test_clock(&self) -> Option<&TestClock> {
+        self.clock.as_ref()
+    }
+
+    /// Writes a job that waits for its start.
+    pub(crate) async fn enqueue(&self, body: &Map<String, Value>) -> Result<Job, Fault> {
+        let now = self.store.now().await?;
+        // Checked before it gets a number.
+        Enqueue::read(body, 0, now)?;
+        let Enqueue { job, definition } = Enqueue::read(body, self.store.next_number().await?, now)?;
+        if self.store.get(&job.id).await?.is_some() {
+            return Err(Fault::duplicate(&job.id));
+        }
+        if let Some((limiter, document)) = &definition {
+            self.define(limiter, document, now).await?;
+        }
+        let event = Event::of_job("job.enqueued", &job, now, json!({}));
+        let change = crate::store::Change { before: None, after: job.clone(), events: vec![event] };
+        if self.store.apply(&change).await? { Ok(job) } else { Err(Fault::duplicate(&job.id)) }
+    }
+
+    async fn define(&self, limiter: &str, document: &str, now: u64) -> Result<(), Fault> {
+        let before = self.store.define(limiter, document).await?;
+        if let Some(before) = before {
+            let limits = |document: &str| {
+                let policy = paddlegate::formats::ojs::RateLimit::parse(document);
+                policy.map(|policy| (policy.concurrency, policy.rate, policy.throttle))
+            };
+            let (before, after) = (limits(&before)?, limits(document)?);
+            if before != after && before != (None, None, None) {
+                let key = limits::key_of(limiter);
+                self.store.write_event(&Event::of_key("rate_limit.redefined", key, now, json!({}))).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a job.
+    pub(crate) async fn job(&self, id: &str) -> Result<Job, Fault> {
+        self.sweep().await?;
+        Ok(self.record(id).await?.job)
+    }
+
+    async fn record(&self, id: &str) -> Result<Record, Fault> {
+        self.store.get(id).await?.ok_or_else(|| Fault::not_found(format!("no such job: id={id:?}")))
+    }
+
+    /// Changes a job as `how` says, again when another request was first.
+    async fn change(
+        &self,
+        id: &str,
+        mut how: impl FnMut(&Job, u64) -> Result<Transition, Fault>,
+    ) -> Result<(Job, Job), Fault> {
+        for _ in 0..MAX_TRIES {
+            let (now, record) = (self.store.now().await?, self.record(id).await?);
+            let before = record.job.clone();
+            let transition = how(&before, now)?;
+            let after = transition.job.clone();
+            if self.store.apply(&record.becomes(transition)).await? {
+                return Ok((before, after));
+            }
+        }
+        Err(Fault::unavailable("the job changes too often at the moment; try again"))
+    }
+
+    /// Ends an attempt that succeeded.
+    pub(crate) async fn ack(&self, id: &str, worker: Option<&str>, result: Option<&Value>) -> Result<Job, Fault> {
+        self.sweep().await?;
+        let (before, after) = self
+            .change(id, |job, now| {
+                job.check_active(worker)?;
+                Ok(job.completed(result.cloned(), now))
+            })
+            .await?;
+        self.free(&before).await?;
+        Ok(after)
+    }
+
+    /// Ends an attempt that failed. Its error may say that an upstream refuses the whole key.
+    pub(crate) async fn nack(
+        &self,
+        id: &str,
+        worker: Option<&str>,
+        error: &Value,
+        requeue: bool,
+    ) -> Result<Job, Fault> {
+        self.sweep().await?;
+        let job = self.record(id).await?.job;
+        job.check_active(worker)?;
+        self.signal(&job, error).await?;
+        let (before, after) = self
+            .change(id, |job, now| {
+                job.check_active(worker)?;
+                Ok(if requeue { job.requeued(now) } else { job.failed(error, now) })
+            })
+            .await?;
+        self.free(&before).await?;
+        Ok(after)
+    }
+
+    async fn signal(&self, job: &Job, error: &Value) -> Result<(), Fault> {
+        let Some(limit) = &job.limit else { return Ok(()) };
+        let Some(key) = self.key_of_limiter(&limit.limiter).await? else { return Ok(()) };
+        if let Some(until) = key.signal(error).await? {
+            let reason = error["message"].as_str().or_else(|| error["type"].as_str());
+            let data = json!({"until": crate::time::rfc3339(until), "reason": reason});
+            let now = self.store.now().await?;
+            self.store.write_event(&Event::of_key("rate_limit.dynamic_adjusted", &key.name, now, data)).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends a job that is not wanted any more.
+    pub(crate) async fn cancel(&self, id: &str) -> Result<Job, Fault> {
+        self.sweep().await?;
+        let (before, after) = self
+            .change(id, |job, now| {
+                if job.state.is_final() {
+                    let state = crate::lifecycle::name(job.state);
+                    return Err(Fault::conflict(format!("the job has ended: state={state}")));
+                }
+                Ok(job.cancelled(now))
+            })
+            .await?;
+        if before.state == State::Active {
+            self.free(&before).await?;
+        } else {
+            self.free_id(&before, &before.next_limit_id()).await?;
+        }
+        Ok(after)
+    }
+
+    /// Frees the slots that an attempt holds. They would end by themselves, so a store that fails is no fault here.
+    async fn free(&self, job: &Job) -> Result<(), Fault> {
+        self.free_id(job, &job.limit_id()).await
+    }
+
+    async fn free_id(&self, job: &Job, id: &str) -> Result<(), Fault> {
+        for limiter in self.limiters_of(job) {
+            if let Some(key) = self.key_of_limiter(&limiter).await? {
+                let _ = key.limiter.run_async(Operation::Cancel { id, gave_up: false }).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the names of the limiters that may limit a job: its own, and that of its queue.
+    fn limiters_of(&self, job: &Job) -> Vec<String> {
+        let of_queue = format!("ojs/queue/{}", job.queue);
+        let own = job.limit.as_ref().map(|limit| limit.limiter.clone()).filter(|own| *own != of_queue);
+        own.into_iter().chain([of_queue]).collect()
+    }
+
+    /// Extends the time of jobs whose worker lives; returns those that it still has.
+    pub(crate) async fn heartbeat(
+        &self,
+        worker: &str,
+        jobs: &[String],
+        visibility: Option<paddlegate::Micros>,
+    ) -> Result<(Vec<Job>, u64), Fault> {
+        self.sweep().await?;
+        let mut extended = Vec::new();
+        for id in jobs {
+            let changed = self
+                .change(id, |job, now| {
+                    job.check_active(Some(worker))?;
+                    Ok(job.extended(visibility, now))
+                })
+                .await;
+            match changed {
+                Ok((_, job)) => {
+                    self.renew(&job).await?;
+                    extended.push(job);
+                }
+                Err(fault) if fault.status.is_client_error() => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok((extended, self.store.now().await?))
+    }
+
+    /// Returns the events from the oldest on.
+    pub(crate) async fn events(&self) -> Result<Vec<Event>, Fault> {
+        self.store.events().await
+    }
+
+    /// Returns the jobs that have failed for good and are kept.
+    pub(crate) async fn dead_letters(&self) -> Result<Vec<Job>, Fault> {
+        let records = self.store.page(&crate::store::Place::DeadLetters, 0, 1_000).await?;
+        Ok(records.into_iter().map(|record| record.job).collect())
+    }
+
+    /// Forgets a dead letter.
+    pub(crate) async fn forget_dead_letter(&self, id: &str) -> Result<(), Fault> {
+        let record = self.dead_letter(id).await?;
+        self.store.forget(&record).await
+    }
+
+    /// Tries a dead letter again.
+    pub(crate) async fn revive(&self, id: &str) -> Result<Job, Fault> {
+        self.dead_letter(id).await?;
+        let (_, job) = self.change(id, |job, now| Ok(job.revived(now))).await?;
+        Ok(job)
+    }
+
+    async fn dead_letter(&self, id: &str) -> Result<Record, Fault> {
+        let record = self.record(id).await?;
+        if record.job.is_dead_letter { Ok(record) } else { Err(Fault::not_found(format!("no such dead letter: id={id:?}"))) }
+    }
+
+    /// Returns the limits of a key that is known.
+    pub(crate) async fn key(&self, name: &str) -> Result<Key, Fault> {
+        self.sweep().await?;
+        let unknown = || Fault::not_found(format!("no such key: key={name:?}"));
+        let limiter = limits::limiter_name(name).map_err(|_| unknown())?;
+        self.key_of_limiter(&limiter).await?.ok_or_else(unknown)
+    }
+
+    /// Returns the limits of a key, which begins to exist with the change that `change` makes.
+    pub(crate) async fn changed_key(&self, name: &str, document: &Map<String, Value>) -> Result<Key, Fault> {
+        let limiter = limits::limiter_name(name)?;
+        let known = self.key_of_limiter(&limiter).await?;
+        let without_limits = json!({"options": {"queue": name.strip_prefix("queue/")}, "rate_limit": {"key": "any"}}).to_string();
+        let key = match known {
+            Some(key) => key,
+            None => Key::of(&self.paddlegate, &limiter, &without_limits, None)?,
+        };
+        let is_known = self.store.definitions(&[&limiter]).await?.iter().any(Option::is_some);
+        key.change(document).await?;
+        if !is_known {
+            self.store.define(&limiter, &without_limits).await?;
+        }
+        Ok(key)
+    }
+
+    /// Defines the limits of a queue.
+    pub(crate) async fn configure_queue(&self, queue: &str, document: &Value) -> Result<Key, Fault> {
+        crate::enqueue::check_queue(queue)?;
+        let limiter = format!("ojs/queue/{queue}");
+        let text = document.to_string();
+        let key = Key::of(&self.paddlegate, &limiter, &text, None)?;
+        self.define(&limiter, &text, self.store.now().await?).await?;
+        Ok(key)
+    }
+
+    async fn key_of_limiter(&self, limiter: &str) -> Result<Option<Key>, Fault> {
+        let [document] = &self.store.definitions(&[limiter]).await?[..] else { return Ok(None) };
+        document.as_ref().map(|document| Key::of(&self.paddlegate, limiter, document, None)).transpose()
+    }
+
+    /// Returns the names of all keys.
+    pub(crate) async fn keys(&self) -> Result<Vec<String>, Fault> {
+        self.sweep().await?;
+        let limiters = self.store.limiters().await?;
+        Ok(limiters.iter().map(|limiter| limits::key_of(limiter).to_owned()).collect())
+    }
+
+    /// Returns what a look at a key shows.
+    pub(crate) async fn show(&self, key: &Key) -> Result<Value, Fault> {
+        key.show(self.store.waiting(key.limiter.name()).await?).await
+    }
+
+    /// Returns the headers that tell of the limits of a job.
+    pub(crate) async fn headers_of(&self, job: &Job) -> Result<Vec<(&'static str, String)>, Fault> {
+        let Some(limit) = &job.limit else { return Ok(Vec::new()) };
+        match self.key_of_limiter(&limit.limiter).await? {
+            Some(key) => key.headers().await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Whether the store answers.
+    pub(crate) async fn check(&self) -> Result<(), Fault> {
+        self.store.now().await.map(drop)
+    }
+}

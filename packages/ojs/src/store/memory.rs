@@ -1,0 +1,187 @@
+//! `MemoryStore`: the jobs of one process.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use paddlegate::TestClock;
+
+use super::{Assigned, Change, Place, Question, Record};
+use crate::event::{Event, MAX_EVENTS};
+use crate::fault::Fault;
+
+/// The most jobs of a place that are read because their time has come.
+const MAX_OVER: usize = 100;
+
+/// Jobs in memory.
+#[derive(Default)]
+pub(crate) struct MemoryStore {
+    inner: Mutex<Inner>,
+    clock: Option<TestClock>,
+}
+
+#[derive(Default)]
+struct Inner {
+    jobs: HashMap<String, Record>,
+    places: HashMap<Place, BTreeSet<(u64, String)>>,
+    waiting: HashMap<String, i64>,
+    definitions: BTreeMap<String, String>,
+    exceeded: HashMap<String, String>,
+    events: VecDeque<Event>,
+    number: u64,
+}
+
+impl MemoryStore {
+    pub(crate) fn new(clock: Option<TestClock>) -> Self {
+        Self { clock, ..Self::default() }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now(&self) -> Result<u64, Fault> {
+        if let Some(clock) = &self.clock {
+            return Ok(clock.now().0);
+        }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Fault::internal("the clock is before 1970"))?;
+        Ok(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn next_number(&self) -> Result<u64, Fault> {
+        let mut inner = self.inner();
+        inner.number += 1;
+        Ok(inner.number)
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn get(&self, id: &str) -> Result<Option<Record>, Fault> {
+        Ok(self.inner().jobs.get(id).cloned())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn apply(&self, change: &Change) -> Result<bool, Fault> {
+        Ok(self.inner().apply(change))
+    }
+
+    pub(super) fn assign(&self, change: &Change, question: Question<'_>) -> Result<Assigned, Fault> {
+        let mut inner = self.inner();
+        if !inner.is_current(change) {
+            return Ok(Assigned::Changed);
+        }
+        let Question { limiter, id, wait } = question;
+        let decision = limiter.acquire_with_id(Question::request(), id, wait)?;
+        if decision.allowed() {
+            inner.apply(change);
+        }
+        Ok(Assigned::Decided(Box::new(decision)))
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn page(&self, place: &Place, offset: usize, count: usize) -> Result<Vec<Record>, Fault> {
+        let inner = self.inner();
+        let ids = inner.places.get(place).into_iter().flatten().skip(offset).take(count);
+        Ok(ids.filter_map(|(_, id)| inner.jobs.get(id).cloned()).collect())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn over(&self, place: &Place, now: u64) -> Result<Vec<Record>, Fault> {
+        let inner = self.inner();
+        let ids = inner.places.get(place).into_iter().flatten().take_while(|(rank, _)| *rank <= now).take(MAX_OVER);
+        Ok(ids.filter_map(|(_, id)| inner.jobs.get(id).cloned()).collect())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn forget(&self, record: &Record) -> Result<(), Fault> {
+        let mut inner = self.inner();
+        let (place, rank) = Place::of(&record.job);
+        inner.leave(&place, rank, &record.job.id);
+        inner.jobs.remove(&record.job.id);
+        Ok(())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn define(&self, limiter: &str, document: &str) -> Result<Option<String>, Fault> {
+        Ok(self.inner().definitions.insert(limiter.to_owned(), document.to_owned()))
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn definitions(&self, limiters: &[&str]) -> Result<Vec<Option<String>>, Fault> {
+        let inner = self.inner();
+        Ok(limiters.iter().map(|limiter| inner.definitions.get(*limiter).cloned()).collect())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn limiters(&self) -> Result<Vec<String>, Fault> {
+        Ok(self.inner().definitions.keys().cloned().collect())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn waiting(&self, limiter: &str) -> Result<u64, Fault> {
+        let waiting = self.inner().waiting.get(limiter).copied().unwrap_or_default();
+        Ok(u64::try_from(waiting).unwrap_or_default())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn note_exceeded(&self, limiter: &str, strategy: Option<&str>) -> Result<bool, Fault> {
+        let mut inner = self.inner();
+        let before = match strategy {
+            Some(strategy) => inner.exceeded.insert(limiter.to_owned(), strategy.to_owned()),
+            None => inner.exceeded.remove(limiter),
+        };
+        Ok(before.as_deref() != strategy)
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn write_event(&self, event: &Event) -> Result<(), Fault> {
+        self.inner().write_event(event);
+        Ok(())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn events(&self) -> Result<Vec<Event>, Fault> {
+        Ok(self.inner().events.iter().cloned().collect())
+    }
+}
+
+impl Inner {
+    fn is_current(&self, change: &Change) -> bool {
+        self.jobs.get(&change.after.id).map_or(0, |record| record.version) == change.version()
+    }
+
+    fn apply(&mut self, change: &Change) -> bool {
+        if !self.is_current(change) {
+            return false;
+        }
+        let id = &change.after.id;
+        if let Some(Record { job, .. }) = &change.before {
+            let (place, rank) = Place::of(job);
+            self.leave(&place, rank, id);
+        }
+        let (place, rank) = Place::of(&change.after);
+        self.places.entry(place).or_default().insert((rank, id.clone()));
+        if let Some((limiter, by)) = change.waiting() {
+            *self.waiting.entry(limiter.to_owned()).or_default() += by;
+        }
+        self.jobs.insert(id.clone(), Record { version: change.version() + 1, job: change.after.clone() });
+        change.events.iter().for_each(|event| self.write_event(event));
+        true
+    }
+
+    fn leave(&mut self, place: &Place, rank: u64, id: &str) {
+        if let Some(ids) = self.places.get_mut(place) {
+            ids.remove(&(rank, id.to_owned()));
+            if ids.is_empty() {
+                self.places.remove(place);
+            }
+        }
+    }
+
+    fn write_event(&mut self, event: &Event) {
+        if self.events.len() == MAX_EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event.clone());
+    }
+}

@@ -1,0 +1,208 @@
+//! `RedisStore`: the jobs that all servers on one Redis share.
+
+use paddlegate::TestClock;
+use paddlegate::store::redis::{Guard, GuardInput, Guarded};
+use redis::aio::ConnectionManager;
+use redis::{AsyncCommands, Script, pipe};
+
+use super::{Assigned, Change, Place, Question, Record};
+use crate::event::{Event, MAX_EVENTS};
+use crate::fault::Fault;
+
+/// The beginning of all keys. The version is that of the layout.
+const PREFIX: &str = "pgojs1:{ojs}:";
+
+/// The most jobs of a place that are read because their time has come.
+const MAX_OVER: isize = 100;
+
+const BEFORE: &str = include_str!("before.lua");
+const AFTER: &str = include_str!("after.lua");
+
+/// Jobs in Redis.
+pub(crate) struct RedisStore {
+    connection: ConnectionManager,
+    clock: Option<TestClock>,
+    guard: Guard,
+    script: Script,
+}
+
+/// The words of a change for its script.
+struct Words {
+    keys: [String; 5],
+    arguments: Vec<String>,
+}
+
+impl RedisStore {
+    pub(crate) fn new(connection: ConnectionManager, clock: Option<TestClock>) -> Self {
+        let alone =
+            format!("local function before()\n{BEFORE}\nend\nlocal stopped = before()\nif stopped then return stopped end\n{AFTER}");
+        Self { connection, clock, guard: Guard::new(BEFORE, AFTER), script: Script::new(&alone) }
+    }
+
+    fn connection(&self) -> ConnectionManager {
+        self.connection.clone()
+    }
+
+    pub(super) async fn now(&self) -> Result<u64, Fault> {
+        if let Some(clock) = &self.clock {
+            return Ok(clock.now().0);
+        }
+        let (seconds, micros): (u64, u64) = redis::cmd("TIME").query_async(&mut self.connection()).await?;
+        Ok(seconds * 1_000_000 + micros)
+    }
+
+    pub(super) async fn next_number(&self) -> Result<u64, Fault> {
+        Ok(self.connection().incr(key("number"), 1).await?)
+    }
+
+    pub(super) async fn get(&self, id: &str) -> Result<Option<Record>, Fault> {
+        let text: Option<String> = self.connection().hget(key("jobs"), id).await?;
+        text.map(|text| record(&text)).transpose()
+    }
+
+    pub(super) async fn apply(&self, change: &Change) -> Result<bool, Fault> {
+        let words = Words::of(change)?;
+        let mut call = self.script.prepare_invoke();
+        for key in &words.keys {
+            call.key(key);
+        }
+        for argument in &words.arguments {
+            call.arg(argument);
+        }
+        let stopped: Option<String> = call.invoke_async(&mut self.connection()).await?;
+        Ok(stopped.is_none())
+    }
+
+    pub(super) async fn assign(&self, change: &Change, question: Question<'_>) -> Result<Assigned, Fault> {
+        let words = Words::of(change)?;
+        let keys: Vec<&[u8]> = words.keys.iter().map(String::as_bytes).collect();
+        let arguments: Vec<&[u8]> = words.arguments.iter().map(String::as_bytes).collect();
+        let input = GuardInput { keys: &keys, arguments: &arguments };
+        let Question { limiter, id, wait } = question;
+        let mut connection = self.connection();
+        let guarded =
+            limiter.acquire_guarded(&mut connection, Question::request(), id, wait, (self.guard, input)).await?;
+        Ok(match guarded {
+            Guarded::Stopped(_) => Assigned::Changed,
+            Guarded::Decided(decision) => Assigned::Decided(Box::new(decision)),
+        })
+    }
+
+    pub(super) async fn page(&self, place: &Place, offset: usize, count: usize) -> Result<Vec<Record>, Fault> {
+        let [first, count] = [offset, count].map(|number| isize::try_from(number).unwrap_or(isize::MAX));
+        let ids: Vec<String> =
+            self.connection().zrange(key(&place.name()), first, first.saturating_add(count) - 1).await?;
+        self.records(&ids).await
+    }
+
+    pub(super) async fn over(&self, place: &Place, now: u64) -> Result<Vec<Record>, Fault> {
+        let ids: Vec<String> =
+            self.connection().zrangebyscore_limit(key(&place.name()), 0, now, 0, MAX_OVER).await?;
+        self.records(&ids).await
+    }
+
+    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let texts: Vec<Option<String>> = self.connection().hmget(key("jobs"), ids).await?;
+        texts.iter().flatten().map(|text| record(text)).collect()
+    }
+
+    pub(super) async fn forget(&self, record: &Record) -> Result<(), Fault> {
+        let (place, _) = Place::of(&record.job);
+        let mut both = pipe();
+        both.atomic().zrem(key(&place.name()), &record.job.id).ignore().hdel(key("jobs"), &record.job.id).ignore();
+        Ok(both.query_async(&mut self.connection()).await?)
+    }
+
+    pub(super) async fn define(&self, limiter: &str, document: &str) -> Result<Option<String>, Fault> {
+        let mut both = pipe();
+        both.atomic().hget(key("limits"), limiter).hset(key("limits"), limiter, document).ignore();
+        let (before,): (Option<String>,) = both.query_async(&mut self.connection()).await?;
+        Ok(before)
+    }
+
+    pub(super) async fn definitions(&self, limiters: &[&str]) -> Result<Vec<Option<String>>, Fault> {
+        if limiters.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.connection().hmget(key("limits"), limiters).await?)
+    }
+
+    pub(super) async fn limiters(&self) -> Result<Vec<String>, Fault> {
+        let mut names: Vec<String> = self.connection().hkeys(key("limits")).await?;
+        names.sort();
+        Ok(names)
+    }
+
+    pub(super) async fn waiting(&self, limiter: &str) -> Result<u64, Fault> {
+        let waiting: Option<i64> = self.connection().hget(key("waiting"), limiter).await?;
+        Ok(u64::try_from(waiting.unwrap_or_default()).unwrap_or_default())
+    }
+
+    pub(super) async fn note_exceeded(&self, limiter: &str, strategy: Option<&str>) -> Result<bool, Fault> {
+        let mut both = pipe();
+        both.atomic().hget(key("exceeded"), limiter);
+        match strategy {
+            Some(strategy) => both.hset(key("exceeded"), limiter, strategy).ignore(),
+            None => both.hdel(key("exceeded"), limiter).ignore(),
+        };
+        let (before,): (Option<String>,) = both.query_async(&mut self.connection()).await?;
+        Ok(before.as_deref() != strategy)
+    }
+
+    pub(super) async fn write_event(&self, event: &Event) -> Result<(), Fault> {
+        let most = redis::streams::StreamMaxlen::Approx(MAX_EVENTS);
+        let text = json(event)?;
+        Ok(self.connection().xadd_maxlen(key("events"), most, "*", &[("event", text)]).await?)
+    }
+
+    pub(super) async fn events(&self) -> Result<Vec<Event>, Fault> {
+        let range: redis::streams::StreamRangeReply =
+            self.connection().xrange_count(key("events"), "-", "+", MAX_EVENTS).await?;
+        let texts = range.ids.iter().filter_map(|entry| entry.get::<String>("event"));
+        texts.map(|text| serde_json::from_str(&text).map_err(|error| damaged(&error))).collect()
+    }
+}
+
+impl Words {
+    fn of(change: &Change) -> Result<Self, Fault> {
+        let (to, rank) = Place::of(&change.after);
+        let from = change.before.as_ref().map(|record| Place::of(&record.job).0);
+        let (limiter, by) = change.waiting().unwrap_or_default();
+        let job = format!("{} {}", change.version() + 1, json(&change.after)?);
+        let mut arguments = vec![
+            change.after.id.clone(),
+            change.version().to_string(),
+            job,
+            if from.is_some() { "1" } else { "" }.to_owned(),
+            rank.to_string(),
+            limiter.to_owned(),
+            by.to_string(),
+            MAX_EVENTS.to_string(),
+        ];
+        arguments.extend(change.events.iter().map(json).collect::<Result<Vec<_>, _>>()?);
+        let places = [from.as_ref().unwrap_or(&to), &to].map(|place| key(&place.name()));
+        let [from, to] = places;
+        Ok(Self { keys: [key("jobs"), key("events"), key("waiting"), from, to], arguments })
+    }
+}
+
+fn key(name: &str) -> String {
+    format!("{PREFIX}{name}")
+}
+
+fn record(text: &str) -> Result<Record, Fault> {
+    let (version, job) = text.split_once(' ').unwrap_or_default();
+    let version = version.parse().map_err(|_| Fault::internal("a stored job was not written by this server"))?;
+    Ok(Record { version, job: serde_json::from_str(job).map_err(|error| damaged(&error))? })
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String, Fault> {
+    serde_json::to_string(value).map_err(|error| damaged(&error))
+}
+
+fn damaged(error: &serde_json::Error) -> Fault {
+    Fault::internal(format!("a stored value was not written by this server: {error}"))
+}
