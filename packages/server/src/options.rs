@@ -1,0 +1,24 @@
+//! `Options`: how a server runs.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How a server runs. The default listens on a free port of this machine, with limits in memory.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The URL of the store, as of [`Paddlegate::open`](paddlegate::Paddlegate::open); `None` keeps limits in memory.
+    pub redis: Option<String>,
+    /// The time in which a call to the store ends; the default of the core when `None`.
+    pub timeout: Option<Duration>,
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// The file with the limiters, in any format of the core.
+    pub limits: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { redis: None, timeout: None, listen: SocketAddr::from(([127, 0, 0, 1], 0)), limits: None }
+    }
+}
