@@ -15,10 +15,12 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The file with the limiters, in any format of the core.
     pub limits: Option<PathBuf>,
+    /// The file with the hashes of tokens and what each may do; without it everybody on this machine may do everything.
+    pub tokens: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { redis: None, timeout: None, listen: SocketAddr::from(([127, 0, 0, 1], 0)), limits: None }
+        Self { redis: None, timeout: None, listen: SocketAddr::from(([127, 0, 0, 1], 0)), limits: None, tokens: None }
     }
 }
