@@ -95,7 +95,7 @@ $(PROFILE):
 	$(STEP) build-python scripts/build-python.sh
 	@touch $@
 
-$(STAMPS)/native: $(PROFILE) $(RUST) $(call files,bindings packages/cli) | $(SETUP)
+$(STAMPS)/native: $(PROFILE) $(RUST) $(call files,bindings packages/cli packages/server) | $(SETUP)
 	$(STEP) build-native cargo build --release $(NATIVE)
 	@touch $@
 

@@ -370,6 +370,37 @@ impl Paddlegate {
         part(self.prepare_limiter_page(prefix, cursor))
     }
 
+    /// Returns a page as [`limiter_page`](Self::limiter_page) does, on tokio.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::Paddlegate;
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// assert_eq!(Paddlegate::memory().limiter_page_async("shop-", None).await?.cursor, None);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// # }).unwrap();
+    /// ```
+    #[cfg(feature = "aio")]
+    pub async fn limiter_page_async(&self, prefix: &str, cursor: Option<&str>) -> Result<LimiterPage> {
+        let mut page = LimiterPage { limiters: Vec::new(), cursor: cursor.map(str::to_owned) };
+        loop {
+            let answer = match (self.prepare_limiter_page(prefix, page.cursor.as_deref())?, &self.store.backend) {
+                (Prepared::Answered(answer), _) => answer,
+                (Prepared::Call(call), Backend::Redis(redis)) => redis.run_async(call).await?,
+                _ => return Err(Error::internal("unexpected call to a server: the store is in memory")),
+            };
+            let Answer::Page(next) = answer else {
+                return Err(Error::internal("the reply is not a page of the list of limiters"));
+            };
+            page.limiters = LimiterInfo::sorted([page.limiters, next.limiters].concat());
+            page.cursor = next.cursor;
+            if page.cursor.is_none() || page.limiters.len() >= LIMITERS_PER_PAGE {
+                return Ok(page);
+            }
+        }
+    }
+
     /// Starts to read a page, or a part of one. See [`Limiter::prepare`] and [`limiter_page`](Self::limiter_page).
     ///
     /// In Redis the call leads to up to 15 further ones, which a host sends within one timeout. When a page with a cursor has

@@ -82,6 +82,15 @@ impl WakeupListener {
         }
     }
 
+    /// Returns a duplicate of the file descriptor, for a runtime that owns what it waits for. It closes with the duplicate.
+    #[cfg(feature = "aio")]
+    pub fn try_clone_fd(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        Ok(match &*self.source.lock().unwrap_or_else(PoisonError::into_inner) {
+            Source::Memory(inbox) => rustix::io::dup(inbox.as_fd())?,
+            Source::Redis(listener) => rustix::io::dup(listener.as_fd())?,
+        })
+    }
+
     /// Waits until a wake-up arrives, the time is up or a signal arrives.
     #[cfg(feature = "redis")]
     pub(crate) fn wait(&self, time: std::time::Duration) {

@@ -4,8 +4,8 @@ use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
 use crate::client::paddlegate::Paddlegate;
-use crate::formats::LoadOptions;
 use crate::formats::document::Document;
+use crate::formats::{Definition, LoadOptions};
 use crate::model::on_limit::OnLimit;
 
 /// A limiter from a document, with the document's handling of refused calls.
@@ -53,16 +53,29 @@ impl Paddlegate {
     /// ```
     pub fn load_with(&self, document: &str, options: &LoadOptions<'_>) -> Result<Vec<LoadedLimiter>> {
         let definitions = Document::parse(document)?.definitions_with(options)?;
-        let loaded = definitions.into_iter().map(|definition| {
-            let limiter = self.limiter_with(&definition.name, definition.policy, definition.ttl)?;
-            let limiter = definition.group.map_or(Ok(limiter.clone()), |group| limiter.with_group(&group))?;
-            let limiter = if definition.keyed { limiter.keyed()? } else { limiter };
-            Ok(LoadedLimiter {
-                limiter: if definition.statistics { limiter } else { limiter.without_statistics()? },
-                wait_timeout: definition.wait_timeout,
-                on_limit: definition.on_limit,
-            })
-        });
-        loaded.collect()
+        definitions.into_iter().map(|definition| self.define(definition)).collect()
+    }
+
+    /// Creates the limiter of a [`Definition`], for a host that changes what a document defines, such as the name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Definition, Document, Paddlegate};
+    /// let document = Document::parse(r#"{ "limiters": { "policy": { "window": { "limit": 100, "per": "minute" } } } }"#)?;
+    /// let policy = document.definitions()?.remove(0);
+    /// let loaded = Paddlegate::memory().define(Definition { name: "api".to_owned(), ..policy })?;
+    /// assert_eq!(loaded.limiter.name(), "api");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn define(&self, definition: Definition) -> Result<LoadedLimiter> {
+        let limiter = self.limiter_with(&definition.name, definition.policy, definition.ttl)?;
+        let limiter = definition.group.map_or(Ok(limiter.clone()), |group| limiter.with_group(&group))?;
+        let limiter = if definition.keyed { limiter.keyed()? } else { limiter };
+        Ok(LoadedLimiter {
+            limiter: if definition.statistics { limiter } else { limiter.without_statistics()? },
+            wait_timeout: definition.wait_timeout,
+            on_limit: definition.on_limit,
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! `Command`: the command line arguments.
 
+#[cfg(feature = "serve")]
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -16,6 +18,26 @@ pub(crate) struct Paddlegate {
 pub(crate) enum Command {
     /// Run policies against arrivals on a virtual clock and compare the results
     Simulate(Box<Simulate>),
+    /// Serve limits over HTTP
+    #[cfg(feature = "serve")]
+    Serve(Serve),
+}
+
+#[cfg(feature = "serve")]
+#[derive(Args, Debug)]
+pub(crate) struct Serve {
+    /// The URL of the store: redis://[user:password@]host[:port][/db], rediss:// for TLS [default: limits in memory]
+    #[arg(long, value_name = "URL", env = "PADDLEGATE_URL", hide_env_values = true)]
+    pub(crate) redis: Option<String>,
+    /// The address to listen on; port 0 is a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8350")]
+    pub(crate) listen: SocketAddr,
+    /// A document with limiters, of any format that Paddlegate reads
+    #[arg(long, value_name = "FILE")]
+    pub(crate) limits: Option<PathBuf>,
+    /// For tests of workers: the microseconds since 1970 at which a clock begins that only requests move
+    #[arg(long, value_name = "MICROS", hide = true)]
+    pub(crate) test_clock: Option<u64>,
 }
 
 const ARRIVALS: &str = "\

@@ -1,7 +1,7 @@
-//! `paddlegate`: tests rate limits in the terminal.
+//! `paddlegate`: tests and serves rate limits.
 //!
-//! The only command, `simulate`, runs policies of the core on a virtual clock, as the page of `packages/simulator`
-//! does; the same scenario and seed give the same totals, byte for byte.
+//! `simulate` runs policies of the core on a virtual clock, as the page of `packages/simulator` does; the same scenario and seed
+//! give the same totals, byte for byte. `serve` runs the server of `packages/server`.
 
 mod arrivals;
 mod command;
@@ -12,6 +12,8 @@ mod policies;
 mod report;
 mod run;
 mod scenario;
+#[cfg(feature = "serve")]
+mod serve;
 mod source;
 mod timelines;
 
@@ -27,8 +29,12 @@ use crate::run::Bar;
 use crate::timelines::Timelines;
 
 fn main() -> ExitCode {
-    let Command::Simulate(order) = Paddlegate::parse().command;
-    match simulate(&order) {
+    let done = match Paddlegate::parse().command {
+        Command::Simulate(order) => simulate(&order),
+        #[cfg(feature = "serve")]
+        Command::Serve(order) => serve::serve(order),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(message) = failure.message() {

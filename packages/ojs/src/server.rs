@@ -41,7 +41,7 @@ impl Ojs {
     /// Opens a job server whose jobs are in the Redis at this URL, as the limits of `paddlegate` are.
     ///
     /// It is one server, no cluster: a job and its limits change in one step. A call ends within `timeout`.
-    pub async fn redis(
+    pub fn redis(
         paddlegate: Paddlegate,
         url: &str,
         timeout: Duration,

@@ -9,6 +9,7 @@ use crate::model::decision::Decision;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit::Settlement;
 use crate::model::request::Request;
+use crate::store::redis::Call;
 
 impl Limiter {
     /// Runs an operation on the tokio runtime of the caller; one connection serves all its tasks.
@@ -35,6 +36,23 @@ impl Limiter {
                 settled(fallback, self.server()?.run_async(call).await)
             }
         }
+    }
+
+    /// Sends a call that [`prepare`](Self::prepare) returned, for an operation without a fallback.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{AdminCommand, Answer, Limiter, Operation, Prepared};
+    /// async fn runtime_state(limiter: &Limiter) -> paddlegate::Result<Answer> {
+    ///     match limiter.prepare(Operation::Admin { command: AdminCommand::Get })? {
+    ///         Prepared::Answered(answer) => Ok(answer),
+    ///         Prepared::Call(call) => limiter.send_async(call).await,
+    ///     }
+    /// }
+    /// ```
+    pub async fn send_async(&self, call: Call) -> Result<Answer> {
+        self.server()?.run_async(call).await
     }
 
     /// Takes the cost as [`acquire`](Self::acquire) does, on tokio.

@@ -1,0 +1,210 @@
+//! `App`: what all requests share.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Paddlegate, Policy, TestClock};
+use tokio_util::sync::CancellationToken;
+
+use crate::access::{Access, Scope, Tokens};
+use crate::audit::Audit;
+use crate::failure::Failure;
+use crate::json::PolicyBody;
+use crate::limits_file::LimitsFile;
+use crate::options::Options;
+use crate::problem::Problem;
+use crate::waits::Waits;
+
+/// The maximum number of policies from bodies that are remembered; beyond it all are forgotten.
+const MAX_POLICIES: usize = 1_000;
+
+/// What all requests share: the store, the limiters of the file, and whether the server stops. Cheap to clone.
+#[derive(Clone)]
+pub struct App(Arc<Shared>);
+
+/// The contents of an [`App`].
+pub struct Shared {
+    paddlegate: Paddlegate,
+    clock: Option<TestClock>,
+    options: Options,
+    tokens: Option<ArcSwap<Tokens>>,
+    limits: ArcSwap<LimitsFile>,
+    /// The limiters of bodies by name and policy, so that a repeated policy is read once.
+    policies: Mutex<HashMap<(String, String), Limiter>>,
+    waits: Waits,
+    audit: Audit,
+    stopping: CancellationToken,
+}
+
+impl App {
+    /// Opens the store and reads the files. Connects at the first call.
+    pub(crate) fn open(options: Options) -> Result<Self, Failure> {
+        let url = options.redis.as_deref().unwrap_or("memory://");
+        let clock = options.test_clock.map(TestClock::new).transpose();
+        let clock = clock.map_err(|error| Failure::Input(format!("--test-clock: {}", error.message())))?;
+        let paddlegate = Paddlegate::open_with_clock(url, options.timeout, clock.as_ref())
+            .map_err(|error| Failure::Input(format!("--redis: {}", error.message())))?;
+        let limits = options.limits.as_deref().map(|path| LimitsFile::read(path, &paddlegate)).transpose()?;
+        let tokens = options.tokens.as_deref().map(Tokens::read).transpose()?;
+        Ok(Self(Arc::new(Shared {
+            paddlegate,
+            clock,
+            options,
+            tokens: tokens.map(ArcSwap::from_pointee),
+            limits: ArcSwap::from_pointee(limits.unwrap_or_default()),
+            policies: Mutex::default(),
+            waits: Waits::default(),
+            audit: Audit::default(),
+            stopping: CancellationToken::new(),
+        })))
+    }
+}
+
+impl Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Shared {
+    /// Returns the store.
+    pub fn paddlegate(&self) -> &Paddlegate {
+        &self.paddlegate
+    }
+
+    /// Returns how the server runs.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Returns what ends when the server stops: a request that waits then gives up.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
+    /// Returns the limiter of the limits file with this name.
+    pub fn limiter(&self, name: &str) -> Option<LoadedLimiter> {
+        self.limits.load().get(name).cloned()
+    }
+
+    /// Returns the clock of a server for tests.
+    pub(crate) const fn clock(&self) -> Option<&TestClock> {
+        self.clock.as_ref()
+    }
+
+    pub(crate) fn audit(&self) -> &Audit {
+        &self.audit
+    }
+
+    /// Returns how many wake-ups have reached a request that waits.
+    pub fn wakeups(&self) -> u64 {
+        self.waits.wakeups()
+    }
+
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    pub(crate) fn tokens(&self) -> Option<Arc<Tokens>> {
+        self.tokens.as_ref().map(ArcSwap::load_full)
+    }
+
+    /// Reads the files again. A fault keeps what was read before.
+    pub fn reload(&self) -> Result<(), Failure> {
+        let limits = self.options.limits.as_deref().map(|path| LimitsFile::read(path, &self.paddlegate)).transpose()?;
+        let tokens = self.options.tokens.as_deref().map(Tokens::read).transpose()?;
+        if let Some(limits) = limits {
+            self.limits.store(Arc::new(limits));
+        }
+        if let (Some(tokens), Some(current)) = (tokens, &self.tokens) {
+            current.store(Arc::new(tokens));
+        }
+        Ok(())
+    }
+
+    /// Returns the limiter of a call: that of its body, otherwise that of the limits file.
+    pub(crate) fn of_call(
+        &self,
+        access: &Access,
+        name: &str,
+        policy: Option<&PolicyBody>,
+        key: Option<&str>,
+    ) -> Result<Limiter, Problem> {
+        let limiter = match policy {
+            Some(policy) => {
+                access.check(Scope::Operate, name)?;
+                self.of_policy(name, policy)?
+            }
+            None => self.limits.load().get(name).map(|loaded| loaded.limiter.clone()).ok_or_else(|| {
+                let detail = "the limits file has no such limiter: add it, or send a policy in the body";
+                Problem::not_found(format!("{detail}: name={name:?}"))
+            })?,
+        };
+        with_key(limiter, key)
+    }
+
+    fn of_policy(&self, name: &str, policy: &PolicyBody) -> Result<Limiter, Problem> {
+        let known = (name.to_owned(), policy.text().to_owned());
+        if let Some(limiter) = self.policies.lock().unwrap_or_else(PoisonError::into_inner).get(&known) {
+            return Ok(limiter.clone());
+        }
+        let limiter = self.paddlegate.define(policy.definition(name)?)?.limiter;
+        let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        if policies.len() >= MAX_POLICIES {
+            policies.clear();
+        }
+        policies.insert(known, limiter.clone());
+        Ok(limiter)
+    }
+
+    /// Returns a limiter that the file or any program knows, for an operator.
+    pub(crate) async fn known(&self, name: &str, key: Option<&str>) -> Result<Limiter, Problem> {
+        with_key(self.known_without_key(name, key.is_some()).await?, key)
+    }
+
+    /// Returns such a limiter without its key, of all keys together.
+    pub(crate) async fn known_without_key(&self, name: &str, prefers_keyed: bool) -> Result<Limiter, Problem> {
+        let loaded = self.limits.load().get(name).map(|loaded| loaded.limiter.clone());
+        if let Some(limiter) = loaded {
+            return Ok(limiter);
+        }
+        let mut cursor = None;
+        let mut found: Option<LimiterInfo> = None;
+        loop {
+            let page = self.paddlegate.limiter_page_async(name, cursor.as_deref()).await?;
+            for info in page.limiters.into_iter().filter(|info| info.name == name) {
+                if found.is_none() || info.keyed == prefers_keyed {
+                    found = Some(info);
+                }
+            }
+            cursor = page.cursor;
+            if cursor.is_none() || found.as_ref().is_some_and(|info| info.keyed == prefers_keyed) {
+                break;
+            }
+        }
+        let info = found.ok_or_else(|| {
+            Problem::not_found(format!("neither the limits file nor any program has such a limiter: name={name:?}"))
+        })?;
+        self.of_info(&info)
+    }
+
+    /// Returns the limiter of an entry of the list.
+    pub(crate) fn of_info(&self, info: &LimiterInfo) -> Result<Limiter, Problem> {
+        // The list has the limits of all policies of a name, of which a policy has fewer.
+        let limits = info.limits.iter().take(paddlegate::MAX_LIMITS).cloned();
+        let limiter = self.paddlegate.limiter(&info.name, Policy::new(limits)?.with_mode(info.mode))?;
+        let limiter = info.group.as_deref().map_or(Ok(limiter.clone()), |group| limiter.with_group(group))?;
+        Ok(if info.keyed { limiter.keyed()? } else { limiter })
+    }
+}
+
+fn with_key(limiter: Limiter, key: Option<&str>) -> Result<Limiter, Problem> {
+    match key {
+        Some(key) => Ok(limiter.with_key(key)?),
+        None => Ok(limiter),
+    }
+}

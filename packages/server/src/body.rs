@@ -1,0 +1,95 @@
+//! `Body`, `Query` and `Name`: the parts of a request, whose errors are problems that name the wrong member.
+
+use std::time::Duration;
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use crate::app::App;
+use crate::problem::Problem;
+
+/// The maximum length of a body in bytes: 1 MiB.
+pub(crate) const MAX_BODY: usize = 1 << 20;
+
+/// The time in which a client sends a body.
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A body in JSON. No body is `{}`.
+pub(crate) struct Body<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &App) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let bytes = match timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY)).await {
+            Ok(Ok(bytes)) => bytes,
+            Ok(Err(_)) => {
+                let detail = format!("the body must have at most {MAX_BODY} bytes, and all that it announces");
+                return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail));
+            }
+            Err(_) => {
+                let detail = format!("the body must arrive within {} s", BODY_TIMEOUT.as_secs());
+                return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail));
+            }
+        };
+        if bytes.is_empty() {
+            return parse(b"{}").map(Self);
+        }
+        if !is_json(&parts) {
+            let detail = "the body must be JSON: send the header content-type: application/json";
+            return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail));
+        }
+        parse(&bytes).map(Self)
+    }
+}
+
+fn is_json(parts: &Parts) -> bool {
+    let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let argument = if path == "." { "body".to_owned() } else { path };
+        Problem::invalid(argument, error.into_inner().to_string())
+    })?;
+    json.end().map_err(|error| Problem::invalid("body", error.to_string()))?;
+    Ok(value)
+}
+
+/// The parameters of the query.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        axum::extract::Query::try_from_uri(&parts.uri)
+            .map(|axum::extract::Query(query)| Self(query))
+            .map_err(|error| Problem::invalid("query", error.body_text()))
+    }
+}
+
+/// The name of a limiter, which is a part of the path, percent-encoded.
+pub(crate) struct Name(pub(crate) String);
+
+impl FromRequestParts<App> for Name {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let name = Path::<String>::from_request_parts(parts, app).await;
+        let Path(name) = name.map_err(|error| Problem::invalid("name", error.body_text()))?;
+        if name.is_empty() || name.len() > paddlegate::MAX_NAME {
+            let detail = format!("must have 1 to {} bytes: bytes={}", paddlegate::MAX_NAME, name.len());
+            return Err(Problem::invalid("name", detail));
+        }
+        Ok(Self(name))
+    }
+}

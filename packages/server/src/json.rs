@@ -1,0 +1,27 @@
+//! The JSON of requests and responses, with the words of the packages. Times are seconds.
+
+mod calls;
+mod changes;
+mod cost;
+mod decision;
+mod history;
+mod inspection;
+mod listed;
+mod policy;
+mod report;
+mod runtime_state;
+mod span;
+mod statistics;
+
+pub(crate) use calls::{Acquire, Cancel, Correct, Debit, Job, Peek, Permit};
+pub(crate) use changes::{ModeBody, ModeName, Override, Pause, Reset};
+pub(crate) use cost::CostBody;
+pub(crate) use decision::DecisionBody;
+pub(crate) use history::HistoryBody;
+pub(crate) use inspection::InspectionBody;
+pub(crate) use listed::LimiterPageBody;
+pub(crate) use policy::PolicyBody;
+pub(crate) use report::{Learn, LearnedBody, ReportBudget};
+pub(crate) use runtime_state::RuntimeStateBody;
+pub(crate) use span::{Span, Time, deadline, seconds};
+pub(crate) use statistics::StatisticsBody;

@@ -1,0 +1,82 @@
+//! `LimiterPageBody`: a page of the list of limiters.
+
+use paddlegate::{Limit, LimiterInfo, LimiterPage};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::seconds;
+
+/// A page of the limiters of all programs, sorted by name.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LimiterPageBody {
+    /// The limiters of the page; a name may be on two pages.
+    pub(crate) limiters: Vec<LimiterBody>,
+    /// The cursor of the next page; null on the last page.
+    #[schema(required)]
+    pub(crate) cursor: Option<String>,
+}
+
+/// One limiter of the list.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct LimiterBody {
+    /// The name.
+    pub(crate) name: String,
+    /// The group; null without one.
+    #[schema(required)]
+    group: Option<String>,
+    /// Whether it has a state for each key.
+    keyed: bool,
+    /// The mode as last used.
+    mode: &'static str,
+    /// The limits of all policies of the name, each as last used.
+    limits: Vec<ListedLimitBody>,
+    /// The store's time of the last use, to the minute, in seconds since 1970; null in memory.
+    #[schema(required)]
+    last_used: Option<f64>,
+    /// The time for which statistics are kept after the last use, in seconds.
+    ttl: f64,
+}
+
+/// One limit of a listed limiter.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct ListedLimitBody {
+    /// The label.
+    label: String,
+    /// The kind.
+    kind: &'static str,
+    /// The limit or the capacity in units.
+    amount: u64,
+    /// The interval in seconds.
+    interval: f64,
+}
+
+impl From<&LimiterPage> for LimiterPageBody {
+    fn from(page: &LimiterPage) -> Self {
+        Self { limiters: page.limiters.iter().map(LimiterBody::from).collect(), cursor: page.cursor.clone() }
+    }
+}
+
+impl From<&LimiterInfo> for LimiterBody {
+    fn from(info: &LimiterInfo) -> Self {
+        Self {
+            name: info.name.clone(),
+            group: info.group.clone(),
+            keyed: info.keyed,
+            mode: info.mode.name(),
+            limits: info.limits.iter().map(ListedLimitBody::from).collect(),
+            last_used: (info.last_used.0 > 0).then(|| seconds(info.last_used)),
+            ttl: seconds(info.ttl),
+        }
+    }
+}
+
+impl From<&Limit> for ListedLimitBody {
+    fn from(limit: &Limit) -> Self {
+        Self {
+            label: limit.label().to_string(),
+            kind: limit.kind().name(),
+            amount: limit.amount(),
+            interval: seconds(limit.interval()),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The server of `paddlegate serve`: the limits of the core over HTTP.
+//!
+//! The core decides; a route converts a request, calls and maps the error. Each noun of the API is a module with a
+//! `router()`, and [`routes`] merges them.
+
+mod access;
+mod app;
+mod audit;
+mod body;
+mod connections;
+mod failure;
+mod json;
+mod limits_file;
+mod openapi;
+mod options;
+mod problem;
+mod refusal;
+mod request;
+mod routes;
+mod server;
+mod waits;
+
+pub use app::App;
+pub use failure::Failure;
+pub use options::Options;
+pub use problem::Problem;
+pub use server::{Server, serve};

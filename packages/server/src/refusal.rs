@@ -1,0 +1,167 @@
+//! The response of a decision: 200 with `allowed`, or with `?refusal=429` a status, `Retry-After` and the fields of the IETF.
+
+use axum::Json;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use paddlegate::{Decision, Kind, Limiter, Micros};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::json::DecisionBody;
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+
+/// The query of a verb that decides.
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Refusal {
+    /// `429`: a refusal is a response with this status, `Retry-After` and the fields `RateLimit`. Default `200`.
+    #[param(inline)]
+    pub(crate) refusal: RefusalStatus,
+}
+
+/// The status of a refusal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+pub(crate) enum RefusalStatus {
+    /// 200 with `allowed: false`.
+    #[default]
+    #[serde(rename = "200")]
+    Ok,
+    /// 429.
+    #[serde(rename = "429")]
+    TooManyRequests,
+}
+
+/// A refusal as problem details.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RefusalProblem {
+    /// The type that the IETF registers for it.
+    r#type: &'static str,
+    /// The title of the status.
+    title: &'static str,
+    /// 429.
+    status: u16,
+    /// What refused, and when to come back.
+    detail: String,
+    /// `over_limit`.
+    code: &'static str,
+    /// The names of the policies that refused.
+    #[serde(rename = "violated-policies")]
+    violated: Vec<String>,
+    /// The decision.
+    decision: DecisionBody,
+}
+
+impl Refusal {
+    /// Returns whether the response has the fields of each limit, which the decision must then have.
+    pub(crate) fn needs_limits(self) -> bool {
+        self.refusal == RefusalStatus::TooManyRequests
+    }
+
+    /// Returns the response. `wants_limits`: whether the caller asked for each limit.
+    pub(crate) fn response(self, limiter: &Limiter, decision: &Decision, wants_limits: bool) -> Response {
+        let mut body = DecisionBody::from(decision);
+        if self.refusal == RefusalStatus::Ok {
+            return Json(body).into_response();
+        }
+        let headers = fields(limiter, decision);
+        if !wants_limits {
+            body.limits.clear();
+        }
+        if decision.allowed() {
+            return (headers, Json(body)).into_response();
+        }
+        refused(limiter, decision, body, headers)
+    }
+}
+
+fn refused(limiter: &Limiter, decision: &Decision, body: DecisionBody, mut headers: HeaderMap) -> Response {
+    let reason = decision.reason.map_or("limit", |reason| reason.name());
+    let detail = match decision.retry_after {
+        Some(after) => format!("refused: reason={reason} retry_after={}", super::json::seconds(after)),
+        None => format!("refused, and no end is known: reason={reason}"),
+    };
+    if let Some(after) = decision.retry_after {
+        // Rounded up, so that a client that obeys is not refused again.
+        headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(after).max(1)));
+    }
+    let violated =
+        decision.label.as_ref().map(|label| policy_name(limiter_of(limiter, decision.limiter.as_deref()), label));
+    let status = StatusCode::TOO_MANY_REQUESTS;
+    let problem = RefusalProblem {
+        r#type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
+        title: "Request cannot be satisfied as assigned quota has been exceeded",
+        status: status.as_u16(),
+        detail,
+        code: "over_limit",
+        violated: violated.into_iter().collect(),
+        decision: body,
+    };
+    let mut response = (status, headers, Json(problem)).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    response
+}
+
+/// Returns `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-10, an item for each limit.
+fn fields(limiter: &Limiter, decision: &Decision) -> HeaderMap {
+    let (mut policies, mut limits) = (Vec::new(), Vec::new());
+    for limit in &decision.limits {
+        let one = limiter_of(limiter, limit.limiter.as_deref());
+        let name = quoted(&policy_name(one, &limit.label));
+        let known = one.policy().limits().iter().find(|known| **known.label() == *limit.label);
+        policies.push(match known {
+            Some(known) if known.kind() == Kind::Concurrency => {
+                format!(r#"{name};q={};qu="concurrent-requests""#, limit.limit)
+            }
+            Some(known) => format!("{name};q={};w={}", limit.limit, whole_seconds(known.interval())),
+            None => format!("{name};q={}", limit.limit),
+        });
+        // When more is available; of a limit that is whole there is nothing to wait for.
+        let reset = limit.retry_after.filter(|after| after.0 > 0).or(limit.reset_after);
+        limits.push(match reset {
+            Some(reset) => format!("{name};r={};t={}", limit.remaining, whole_seconds(reset)),
+            None => format!("{name};r={}", limit.remaining),
+        });
+    }
+    let mut headers = HeaderMap::new();
+    for (field, items) in [(POLICY, policies), (LIMIT, limits)] {
+        if !items.is_empty()
+            && let Ok(value) = HeaderValue::from_str(&items.join(", "))
+        {
+            headers.insert(field, value);
+        }
+    }
+    headers
+}
+
+/// Returns the limiter that a part of a decision is of.
+fn limiter_of<'a>(limiter: &'a Limiter, name: Option<&str>) -> &'a Limiter {
+    let named = |one: &&'a Limiter| Some(one.name()) == name;
+    limiter.limiters().iter().find(named).unwrap_or(limiter)
+}
+
+/// Returns the name of the limiter, with the label where it has several limits.
+fn policy_name(limiter: &Limiter, label: &str) -> String {
+    if limiter.policy().limits().len() == 1 { limiter.name().to_owned() } else { format!("{}:{label}", limiter.name()) }
+}
+
+/// Returns a string of structured fields, which has printable ASCII alone.
+fn quoted(name: &str) -> String {
+    let plain = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
+    let escaped: String = name.chars().map(plain).fold(String::new(), |mut all, c| {
+        if matches!(c, '"' | '\\') {
+            all.push('\\');
+        }
+        all.push(c);
+        all
+    });
+    format!("\"{escaped}\"")
+}
+
+/// Returns whole seconds, rounded up.
+const fn whole_seconds(micros: Micros) -> u64 {
+    micros.0.div_ceil(1_000_000)
+}

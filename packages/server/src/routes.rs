@@ -1,0 +1,54 @@
+//! The routes, a module for each noun, and what holds for all of them.
+
+mod acquire;
+mod audit;
+mod changes;
+mod health;
+mod jobs;
+mod learn;
+mod limiters;
+mod ojs;
+mod settle;
+mod together;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{Method, StatusCode, Uri, header};
+use axum::routing::get;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+use crate::openapi;
+use crate::problem::Problem;
+
+/// Returns all routes.
+pub(crate) fn router(app: &App) -> Router {
+    let (api, document) = api().split_for_parts();
+    let document: Arc<str> = openapi::document(&document).to_string().into();
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    Router::new()
+        .merge(health::router())
+        .merge(api)
+        .route("/openapi.json", get(async move || (json, document.to_string())))
+        .fallback(async |uri: Uri| Problem::not_found(format!("no such route: path={:?}", uri.path())))
+        .method_not_allowed_fallback(async |method: Method| {
+            let detail = format!("this route does not take the method; see the header allow: method={method}");
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+        })
+        .with_state(app.clone())
+        .merge(ojs::router(app))
+}
+
+/// Returns the routes that the OpenAPI document describes.
+fn api() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(openapi::base())
+        .merge(acquire::router())
+        .merge(settle::router())
+        .merge(jobs::router())
+        .merge(learn::router())
+        .merge(together::router())
+        .merge(limiters::router())
+        .merge(changes::router())
+        .merge(audit::router())
+}

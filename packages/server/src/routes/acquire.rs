@@ -1,0 +1,143 @@
+//! The verbs that take units: `acquire`, `debit`, and `peek`, which only looks.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use paddlegate::{Answer, Decision, Limiter, Micros, Operation, Request, new_id};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::access::{Access, Scope};
+use crate::app::App;
+use crate::body::{Body, Name, Query};
+use crate::json::{Acquire, Debit, DecisionBody, Peek, Span};
+use crate::problem::Problem;
+use crate::refusal::{Refusal, RefusalProblem};
+use crate::waits::Waiting;
+
+/// The longest time for which a request is held: 300 s.
+pub(crate) const MAX_WAIT: Micros = Micros(300_000_000);
+
+/// Returns the routes.
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(acquire)).routes(routes!(peek)).routes(routes!(debit))
+}
+
+/// Takes the cost if every limit allows it, otherwise nothing. With `wait_timeout` the request is held until then; its place in
+/// the queue is given up when the client goes away.
+#[utoipa::path(post, path = "/v1/limiters/{name}/acquire", tag = "decide", request_body = Acquire,
+    params(("name" = String, Path, description = "The name, percent-encoded"), Refusal),
+    responses((status = 200, body = DecisionBody), (status = 429, body = RefusalProblem, content_type = "application/problem+json")))]
+async fn acquire(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Query(refusal): Query<Refusal>,
+    Body(body): Body<Acquire>,
+) -> Result<Response, Problem> {
+    access.check(Scope::Decide, &name)?;
+    let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
+    let cost = body.cost.as_ref().map(|cost| cost.of_one("cost")).transpose()?;
+    let estimate = body.estimate.as_ref().map(|estimate| estimate.of_one("estimate")).transpose()?;
+    let wants_limits = body.limits.unwrap_or(false);
+    let request = Request {
+        cost: cost.as_ref().map(|cost| cost.cost()),
+        estimate: estimate.as_ref().map(|estimate| estimate.cost()),
+        settle_within: body.settle_within.map(|Span(span)| span),
+        limits: wants_limits || refusal.needs_limits(),
+        ..Request::default()
+    };
+    let request = request.in_queue(body.priority, body.share.as_deref(), body.weight)?;
+    let decision = take(&app, &limiter, request, body.id.as_deref(), body.wait_timeout).await?;
+    Ok(refusal.response(&limiter, &decision, wants_limits))
+}
+
+/// Takes at once, or waits in the queue.
+pub(crate) async fn take(
+    app: &App,
+    limiter: &Limiter,
+    request: Request<'_>,
+    id: Option<&str>,
+    wait_timeout: Option<Span>,
+) -> Result<Decision, Problem> {
+    let max_wait = wait_timeout.map_or(Micros(0), |Span(wait)| wait);
+    if max_wait > MAX_WAIT {
+        let detail = format!("must be at most {} s; enqueue a job instead", MAX_WAIT.0 / 1_000_000);
+        return Err(Problem::invalid("wait_timeout", detail));
+    }
+    if max_wait.0 > 0 {
+        let own = if id.is_none() { Some(new_id()?) } else { None };
+        let owns_id = own.is_some();
+        let id = id.or(own.as_deref()).unwrap_or_default();
+        let waiting = Waiting { limiter, request, id, owns_id, max_wait };
+        let decision = app.waits().acquire(waiting, app.stopping()).await?;
+        return decision.ok_or_else(|| {
+            Problem::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "stopping",
+                "the server stops; nothing was charged, call again",
+            )
+        });
+    }
+    let operation = match id {
+        Some(id) => Operation::AcquireWithId { request, id, wait: None },
+        None => Operation::Acquire(request),
+    };
+    decide(limiter, operation).await
+}
+
+/// Looks whether a call would be granted, and takes nothing.
+#[utoipa::path(post, path = "/v1/limiters/{name}/peek", tag = "decide", request_body = Peek,
+    params(("name" = String, Path, description = "The name, percent-encoded")),
+    responses((status = 200, body = DecisionBody)))]
+async fn peek(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Body(body): Body<Peek>,
+) -> Result<Response, Problem> {
+    access.check(Scope::Decide, &name)?;
+    let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
+    let cost = body.cost.as_ref().map(|cost| cost.of_one("cost")).transpose()?;
+    let estimate = body.estimate.as_ref().map(|estimate| estimate.of_one("estimate")).transpose()?;
+    let request = Request {
+        cost: cost.as_ref().map(|cost| cost.cost()),
+        estimate: estimate.as_ref().map(|estimate| estimate.cost()),
+        limits: body.limits.unwrap_or(false),
+        ..Request::default()
+    };
+    answer(&decide(&limiter, Operation::Peek(request)).await?)
+}
+
+/// Charges the cost in any case, up to one whole limit of debt.
+#[utoipa::path(post, path = "/v1/limiters/{name}/debit", tag = "decide", request_body = Debit,
+    params(("name" = String, Path, description = "The name, percent-encoded")),
+    responses((status = 200, body = DecisionBody)))]
+async fn debit(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Body(body): Body<Debit>,
+) -> Result<Response, Problem> {
+    access.check(Scope::Decide, &name)?;
+    let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
+    let cost = body.cost.of_one("cost")?;
+    answer(&decide(&limiter, Operation::Debit(cost.cost())).await?)
+}
+
+fn answer(decision: &Decision) -> Result<Response, Problem> {
+    Ok(Json(DecisionBody::from(decision)).into_response())
+}
+
+/// Runs an operation that decides.
+pub(crate) async fn decide(limiter: &Limiter, operation: Operation<'_>) -> Result<Decision, Problem> {
+    match limiter.run_async(operation).await? {
+        Answer::Decision(decision) => Ok(decision),
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(crate) fn unexpected(answer: &Answer) -> Problem {
+    paddlegate::Error::internal(format!("unexpected reply type: {answer:?}")).into()
+}

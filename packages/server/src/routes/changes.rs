@@ -1,0 +1,272 @@
+//! An operator's changes: pause, override, mode and reset. Each is in force for all programs at once.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
+use paddlegate::{AdminRequest, Answer, Deadline, LimitNumbers, Limiter, Mode, Operation, RuntimeState};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::acquire::unexpected;
+use super::limiters::{etag, runtime_state};
+use crate::access::{Access, Scope};
+use crate::app::App;
+use crate::body::{Body, Name, Query};
+use crate::json::{ModeBody, ModeName, Override, Pause, Reset, RuntimeStateBody, Span, Time, deadline};
+use crate::problem::Problem;
+use crate::request::run;
+
+/// The query of a removal.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct Removal {
+    /// The key of a keyed limiter.
+    #[param(max_length = 512)]
+    key: Option<String>,
+    /// Why, for the audit log.
+    #[param(max_length = 500)]
+    reason: Option<String>,
+}
+
+/// The query of the removal of overrides.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct Restore {
+    /// The label of the limit. Default: all overrides.
+    label: Option<String>,
+    /// The key of a keyed limiter.
+    #[param(max_length = 512)]
+    key: Option<String>,
+    /// Why, for the audit log.
+    #[param(max_length = 500)]
+    reason: Option<String>,
+}
+
+/// Returns the routes.
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(pause, resume))
+        .routes(routes!(set_override, restore))
+        .routes(routes!(set_mode, restore_mode))
+        .routes(routes!(reset))
+}
+
+type Changed = Result<(HeaderMap, Json<RuntimeStateBody>), Problem>;
+
+/// What a change is made of.
+struct Change<'a> {
+    app: &'a App,
+    access: &'a Access,
+    name: &'a str,
+    key: Option<&'a str>,
+    headers: &'a HeaderMap,
+    /// What was done, with its values, for the audit log.
+    what: String,
+    reason: Option<&'a str>,
+}
+
+impl Change<'_> {
+    /// Returns the limiter, if the caller may change it and has seen its newest version.
+    async fn limiter(&self) -> Result<Limiter, Problem> {
+        self.access.check(Scope::Operate, self.name)?;
+        if self.reason.is_some_and(|reason| reason.len() > 500) {
+            return Err(Problem::invalid("reason", "must have at most 500 bytes"));
+        }
+        let limiter = self.app.known(self.name, self.key).await?;
+        if let Some(expected) = self.headers.get(header::IF_MATCH) {
+            let version = runtime_state(&limiter).await?.version;
+            let expected = expected.to_str().unwrap_or_default();
+            let mut expected = expected.split(',').map(str::trim);
+            if !expected.any(|tag| tag == "*" || tag == format!("\"{version}\"")) {
+                let detail = format!("the limiter was changed since; read it again: version={version}");
+                return Err(Problem::new(StatusCode::PRECONDITION_FAILED, "changed", detail));
+            }
+        }
+        Ok(limiter)
+    }
+
+    async fn run(self, request: AdminRequest) -> Changed {
+        let limiter = self.limiter().await?;
+        match run(&limiter, &request).await? {
+            Answer::RuntimeState(state) => Ok(self.done(&state)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    fn done(self, state: &RuntimeState) -> (HeaderMap, Json<RuntimeStateBody>) {
+        let Self { app, access, name, key, what, reason, .. } = self;
+        app.audit().record(access.who(), name, key, what, reason);
+        (etag(state), Json(RuntimeStateBody::from(state)))
+    }
+}
+
+/// Refuses every call until then. A pause that ends later stays in force.
+#[utoipa::path(put, path = "/v1/limiters/{name}/pause", tag = "operate", request_body = Pause,
+    params(("name" = String, Path, description = "The name, percent-encoded")),
+    responses((status = 200, body = RuntimeStateBody)))]
+async fn pause(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    headers: HeaderMap,
+    Body(body): Body<Pause>,
+) -> Changed {
+    let span = ("expires_in", body.expires_in.map(|Span(span)| span));
+    let time = ("expires_at", body.expires_at.map(|Time(time)| time));
+    let until = Deadline::one_of(span, time)?;
+    let (key, reason, what) = (body.key.as_deref(), body.reason.as_deref(), format!("pause {}", shown(Some(until))));
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    change.run(AdminRequest::Pause(until)).await.map_err(|problem| renamed(problem, "for", "expires_in"))
+}
+
+/// Ends the pause and the block.
+#[utoipa::path(delete, path = "/v1/limiters/{name}/pause", tag = "operate",
+    params(("name" = String, Path, description = "The name, percent-encoded"), Removal),
+    responses((status = 200, body = RuntimeStateBody)))]
+async fn resume(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    headers: HeaderMap,
+    Query(query): Query<Removal>,
+) -> Changed {
+    let (key, reason, what) = (query.key.as_deref(), query.reason.as_deref(), "resume".to_owned());
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    change.run(AdminRequest::Resume).await
+}
+
+/// Overrides limits, whatever the policies of programs.
+#[utoipa::path(put, path = "/v1/limiters/{name}/override", tag = "operate", request_body = Override,
+    params(("name" = String, Path, description = "The name, percent-encoded")),
+    responses((status = 200, body = RuntimeStateBody)))]
+async fn set_override(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    headers: HeaderMap,
+    Body(body): Body<Override>,
+) -> Changed {
+    let expires = deadline(body.expires_in, body.expires_at)?;
+    let numbers = LimitNumbers { amount: body.limit, interval: body.interval.map(|Span(span)| span), rate: None };
+    let request = match &body.limits {
+        Some(_) if numbers != LimitNumbers::default() || body.label.is_some() => {
+            return Err(Problem::invalid("limits", "give limits, or limit, interval and label, not both"));
+        }
+        Some(limits) => AdminRequest::OverrideLimits { limits: limits.limits()?, expires },
+        None => AdminRequest::Override { label: body.label.clone(), numbers, expires },
+    };
+    let what = format!("override {} {}", numbers_shown(&request), shown(expires));
+    let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    change.run(request).await
+}
+
+/// Removes the override of a label, by default all.
+#[utoipa::path(delete, path = "/v1/limiters/{name}/override", tag = "operate",
+    params(("name" = String, Path, description = "The name, percent-encoded"), Restore),
+    responses((status = 200, body = RuntimeStateBody)))]
+async fn restore(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    headers: HeaderMap,
+    Query(query): Query<Restore>,
+) -> Changed {
+    let what = query.label.as_ref().map_or_else(|| "restore".to_owned(), |label| format!("restore label={label:?}"));
+    let (key, reason) = (query.key.as_deref(), query.reason.as_deref());
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    change.run(AdminRequest::Restore(query.label.clone())).await
+}
+
+/// Overrides the mode: `shadow` refuses nobody, `enforce` refuses.
+#[utoipa::path(put, path = "/v1/limiters/{name}/mode", tag = "operate", request_body = ModeBody,
+    params(("name" = String, Path, description = "The name, percent-encoded")),
+    responses((status = 200, body = RuntimeStateBody)))]
+async fn set_mode(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    headers: HeaderMap,
+    Body(body): Body<ModeBody>,
+) -> Changed {
+    let expires = deadline(body.expires_in, body.expires_at)?;
+    let mode = match body.mode {
+        ModeName::Enforce => Mode::Enforce,
+        ModeName::Shadow => Mode::Shadow,
+    };
+    let what = format!("mode {} {}", mode.name(), shown(expires));
+    let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    change.run(AdminRequest::OverrideMode { mode, expires }).await
+}
+
+/// Removes the override of the mode.
+#[utoipa::path(delete, path = "/v1/limiters/{name}/mode", tag = "operate",
+    params(("name" = String, Path, description = "The name, percent-encoded"), Removal),
+    responses((status = 200, body = RuntimeStateBody)))]
+async fn restore_mode(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    headers: HeaderMap,
+    Query(query): Query<Removal>,
+) -> Changed {
+    let (key, reason, what) = (query.key.as_deref(), query.reason.as_deref(), "restore mode".to_owned());
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    change.run(AdminRequest::RestoreMode).await
+}
+
+/// Forgets all that was taken: units, permits, leases, tickets, statistics, overrides and a pause.
+#[utoipa::path(post, path = "/v1/limiters/{name}/reset", tag = "operate", request_body = Reset,
+    params(("name" = String, Path, description = "The name, percent-encoded")),
+    responses((status = 200, body = RuntimeStateBody)))]
+async fn reset(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    headers: HeaderMap,
+    Body(body): Body<Reset>,
+) -> Result<impl IntoResponse, Problem> {
+    let (key, reason, what) = (body.key.as_deref(), body.reason.as_deref(), "reset".to_owned());
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    let limiter = change.limiter().await?;
+    limiter.run_async(Operation::Reset).await?;
+    Ok(change.done(&RuntimeState::default()))
+}
+
+fn shown(deadline: Option<Deadline>) -> String {
+    match deadline {
+        Some(Deadline::After(span)) => format!("expires_in={}", crate::json::seconds(span)),
+        Some(Deadline::At(time)) => format!("expires_at={}", crate::json::seconds(time)),
+        None => "without an end".to_owned(),
+    }
+}
+
+fn numbers_shown(request: &AdminRequest) -> String {
+    match request {
+        AdminRequest::Override { label, numbers, .. } => {
+            let label = label.as_ref().map(|label| format!("label={label:?}"));
+            let amount = numbers.amount.map(|amount| format!("limit={amount}"));
+            let interval = numbers.interval.map(|interval| format!("interval={}", crate::json::seconds(interval)));
+            [label, amount, interval].into_iter().flatten().collect::<Vec<_>>().join(" ")
+        }
+        AdminRequest::OverrideLimits { limits, .. } => {
+            let shown = |limit: &paddlegate::Limit| format!("{}={}", limit.label(), limit.amount());
+            limits.iter().map(shown).collect::<Vec<_>>().join(" ")
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns a problem whose argument has the name that it has in the body.
+fn renamed(problem: Problem, from: &str, to: &str) -> Problem {
+    match problem.argument.as_deref() {
+        Some(argument) if argument == from => Problem { argument: Some(to.to_owned()), ..problem },
+        _ => problem,
+    }
+}

@@ -1,0 +1,140 @@
+//! The list of limiters, and what one contains.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::IntoResponse;
+use paddlegate::{AdminCommand, Answer, Limiter, Operation, Page, RuntimeState};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::acquire::unexpected;
+use crate::access::{Access, Scope};
+use crate::app::App;
+use crate::body::{Name, Query};
+use crate::json::{HistoryBody, InspectionBody, LimiterPageBody, StatisticsBody};
+use crate::problem::Problem;
+
+/// The query of the list.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct List {
+    /// What the names begin with. Default: anything.
+    #[param(max_length = 512)]
+    prefix: String,
+    /// The cursor of the page before. Default: the first page.
+    cursor: Option<String>,
+}
+
+/// The query of an inspection.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct Look {
+    /// The key of a keyed limiter.
+    #[param(max_length = 512)]
+    key: Option<String>,
+    /// The number of leases and tickets before the page, at most 100,000. Default 0.
+    #[param(maximum = 100_000)]
+    offset: Option<u64>,
+    /// The length of the page, at most 1,000. Default 100.
+    #[param(maximum = 1_000)]
+    count: Option<u64>,
+}
+
+/// Returns the routes.
+pub(crate) fn router() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(inspect))
+        .routes(routes!(statistics))
+        .routes(routes!(history))
+}
+
+/// Lists the limiters that any program, in any language, used within their `ttl`: pages of about 100 to 300, each sorted by name.
+#[utoipa::path(get, path = "/v1/limiters", tag = "look", params(List), responses((status = 200, body = LimiterPageBody)))]
+async fn list(
+    State(app): State<App>,
+    access: Access,
+    Query(List { prefix, cursor }): Query<List>,
+) -> Result<Json<LimiterPageBody>, Problem> {
+    let page = app.paddlegate().limiter_page_async(&prefix, cursor.as_deref()).await?;
+    let mut body = LimiterPageBody::from(&page);
+    body.limiters.retain(|limiter| access.may(Scope::Read, &limiter.name));
+    Ok(Json(body))
+}
+
+/// Looks into a limiter: its limits with the numbers that rule, its leases and its queue. Takes nothing.
+#[utoipa::path(get, path = "/v1/limiters/{name}", tag = "look",
+    params(("name" = String, Path, description = "The name, percent-encoded"), Look),
+    responses((status = 200, body = InspectionBody)))]
+async fn inspect(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Query(look): Query<Look>,
+) -> Result<impl IntoResponse, Problem> {
+    access.check(Scope::Read, &name)?;
+    let limiter = app.known(&name, look.key.as_deref()).await?;
+    let page = Page::of(look.offset, look.count);
+    let (inspection, state) = inspected(&limiter, page).await?;
+    Ok((etag(&state), Json(InspectionBody::new(&limiter, &inspection, &state))))
+}
+
+/// Reads the inspection and the runtime state of a limiter.
+pub(crate) async fn inspected(
+    limiter: &Limiter,
+    page: Page,
+) -> Result<(paddlegate::Inspection, RuntimeState), Problem> {
+    let inspection = match limiter.run_async(Operation::Inspect { page }).await? {
+        Answer::Inspection(inspection) => *inspection,
+        other => return Err(unexpected(&other)),
+    };
+    Ok((inspection, runtime_state(limiter).await?))
+}
+
+/// Reads what is in force for a limiter.
+pub(crate) async fn runtime_state(limiter: &Limiter) -> Result<RuntimeState, Problem> {
+    match limiter.run_async(Operation::Admin { command: AdminCommand::Get }).await? {
+        Answer::RuntimeState(state) => Ok(*state),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Returns the version of a runtime state as a header.
+pub(crate) fn etag(state: &RuntimeState) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    if let Ok(version) = format!("\"{}\"", state.version).parse() {
+        headers.insert(header::ETAG, version);
+    }
+    headers
+}
+
+/// Reads the counters of a limiter over all programs.
+#[utoipa::path(get, path = "/v1/limiters/{name}/statistics", tag = "look",
+    params(("name" = String, Path, description = "The name, percent-encoded")),
+    responses((status = 200, body = StatisticsBody)))]
+async fn statistics(State(app): State<App>, access: Access, Name(name): Name) -> Result<Json<StatisticsBody>, Problem> {
+    access.check(Scope::Read, &name)?;
+    let limiter = app.known_without_key(&name, false).await?;
+    match limiter.run_async(Operation::Statistics).await? {
+        Answer::Statistics(statistics) => Ok(Json(StatisticsBody::from(&*statistics))),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Reads what was counted in each of the last 60 minutes and 48 hours.
+#[utoipa::path(get, path = "/v1/limiters/{name}/history", tag = "look",
+    params(("name" = String, Path, description = "The name, percent-encoded")),
+    responses((status = 200, body = HistoryBody)))]
+async fn history(State(app): State<App>, access: Access, Name(name): Name) -> Result<Json<HistoryBody>, Problem> {
+    access.check(Scope::Read, &name)?;
+    let limiter = app.known_without_key(&name, false).await?;
+    match limiter.run_async(Operation::History).await? {
+        Answer::History(history) => Ok(Json(HistoryBody::from(&*history))),
+        other => Err(unexpected(&other)),
+    }
+}

@@ -1,0 +1,206 @@
+//! What an operator sees and changes, on both stores, and what a new limits file does.
+
+mod support;
+
+use serde_json::json;
+use support::{Running, Store, file};
+
+#[test]
+fn the_list_has_the_limiters_of_all_programs() {
+    let store = Store::redis();
+    let server = store.server();
+    let mut client = server.client();
+    client.post(&store.path("api", "/acquire"), &json!({})).expect(200);
+    let pg = paddlegate::Paddlegate::open(store.url.as_deref().unwrap(), None).unwrap();
+    let other = pg.window(&format!("{}other", store.prefix), 3, std::time::Duration::from_secs(60)).unwrap();
+    other.acquire(paddlegate::Request::cost(1)).unwrap();
+    let page = client.get(&format!("/v1/limiters?prefix={}", store.prefix)).expect(200);
+    let names: Vec<&str> =
+        page["limiters"].as_array().unwrap().iter().map(|limiter| limiter["name"].as_str().unwrap()).collect();
+    assert_eq!(names, [format!("{}api", store.prefix), format!("{}other", store.prefix)]);
+    assert_eq!(page["cursor"], json!(null));
+    let looked = client.get(&store.path("other", "")).expect(200);
+    assert_eq!((&looked["limits"][0]["limit"], &looked["limits"][0]["taken"]), (&json!(3), &json!(1)));
+    assert_eq!(client.get("/v1/limiters?cursor=x").expect(400)["argument"], "cursor");
+    assert_eq!(client.get("/v1/limiters?prefixes=x").expect(400)["argument"], "query");
+}
+
+#[test]
+fn pages_add_up_to_the_whole_list() {
+    let store = Store::redis();
+    let server = store.server();
+    let pg = paddlegate::Paddlegate::open(store.url.as_deref().unwrap(), None).unwrap();
+    let mut names: Vec<String> = (0..1_000).map(|i| format!("{}n{i:04}", store.prefix)).collect();
+    for name in &names {
+        let limiter = pg.window(name, 3, std::time::Duration::from_secs(60)).unwrap();
+        limiter.acquire(paddlegate::Request::cost(1)).unwrap();
+    }
+    let (mut client, mut seen, mut cursor) = (server.client(), Vec::new(), String::new());
+    loop {
+        let page = client.get(&format!("/v1/limiters?prefix={}{cursor}", store.prefix)).expect(200);
+        let page_names = page["limiters"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned());
+        seen.extend(page_names);
+        let Some(next) = page["cursor"].as_str() else { break };
+        let encoded: String = next.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        cursor = format!("&cursor={encoded}");
+    }
+    seen.sort();
+    seen.dedup();
+    names.sort();
+    assert_eq!(seen, names);
+}
+
+#[test]
+fn a_pause_and_an_override_hold_until_they_are_removed() {
+    for store in Store::all() {
+        let server = store.server();
+        let mut client = server.client();
+        let (acquire, peek) = (store.path("api", "/acquire"), store.path("api", "/peek"));
+        client.post(&acquire, &json!({})).expect(200);
+
+        let pause = json!({ "expires_in": "1h", "reason": "the upstream is down" });
+        let paused = client.put(&store.path("api", "/pause"), &pause).expect(200);
+        assert_eq!(paused["paused_for"], 3600.0);
+        assert_eq!(client.post(&acquire, &json!({})).expect(200)["reason"], "paused");
+        let looked = client.get(&store.path("api", "")).expect(200);
+        assert!(looked["paused_for"].as_f64().unwrap() > 3000.0);
+        assert_eq!(client.delete(&store.path("api", "/pause")).expect(200)["paused_for"], json!(null));
+        assert_eq!(client.post(&acquire, &json!({})).expect(200)["allowed"], true);
+
+        let lower = json!({ "limit": 3, "expires_in": 3600 });
+        let overridden = client.put(&store.path("api", "/override"), &lower).expect(200);
+        assert_eq!(
+            (&overridden["overrides"]["bucket"]["amount"], &overridden["expires_in"]),
+            (&json!(3), &json!(3600.0))
+        );
+        assert_eq!(client.post(&peek, &json!({})).expect(200)["remaining"], 1);
+        let looked = client.get(&store.path("api", "")).expect(200);
+        assert_eq!(looked["limits"][0]["source"], "override");
+        let whole = json!({ "limits": { "bucket": { "bucket": { "limit": 4, "per": "day" } } } });
+        client.put(&store.path("api", "/override"), &whole).expect(200);
+        assert_eq!(client.post(&peek, &json!({})).expect(200)["remaining"], 2);
+        assert_eq!(client.delete(&store.path("api", "/override")).expect(200)["overrides"], json!({}));
+        assert_eq!(client.post(&peek, &json!({})).expect(200)["remaining"], 3);
+
+        client.put(&store.path("api", "/mode"), &json!({ "mode": "shadow" })).expect(200);
+        let passed = client.post(&acquire, &json!({ "cost": 5 })).expect(200);
+        assert_eq!((&passed["allowed"], &passed["would_refuse"]), (&json!(true), &json!("bucket")));
+        client.delete(&store.path("api", "/mode")).expect(200);
+        assert_eq!(client.post(&acquire, &json!({ "cost": 5 })).expect(200)["allowed"], false);
+
+        client.post(&store.path("api", "/reset"), &json!({ "reason": "a new day" })).expect(200);
+        assert_eq!(client.post(&peek, &json!({})).expect(200)["remaining"], 5);
+
+        let log = client.get("/v1/audit").expect(200);
+        let what: Vec<&str> =
+            log["entries"].as_array().unwrap().iter().map(|it| it["what"].as_str().unwrap()).collect();
+        assert_eq!(
+            what,
+            [
+                "pause expires_in=3600",
+                "resume",
+                "override limit=3 expires_in=3600",
+                "override bucket=4 without an end",
+                "restore",
+                "mode shadow without an end",
+                "restore mode",
+                "reset",
+            ]
+        );
+        assert_eq!(log["entries"][0]["reason"], "the upstream is down");
+        assert_eq!(client.get("/v1/audit?after=7").expect(200)["entries"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn a_change_of_an_old_version_changes_nothing() {
+    for store in Store::all() {
+        let server = store.server();
+        let mut client = server.client();
+        client.post(&store.path("api", "/acquire"), &json!({})).expect(200);
+        let seen = client.get(&store.path("api", ""));
+        let tag = seen.header("etag").unwrap().to_owned();
+        let lower = json!({ "limit": 3 });
+        let changed = server.client().with("if-match", &tag).put(&store.path("api", "/override"), &lower);
+        changed.expect(200);
+        let old = server.client().with("if-match", &tag).put(&store.path("api", "/override"), &json!({ "limit": 2 }));
+        assert_eq!(old.expect(412)["code"], "changed");
+        assert_eq!(client.post(&store.path("api", "/peek"), &json!({})).expect(200)["limit"], 3);
+        let tag = changed.header("etag").unwrap();
+        server.client().with("if-match", tag).put(&store.path("api", "/override"), &json!({ "limit": 2 })).expect(200);
+    }
+}
+
+#[test]
+fn a_wrong_change_names_its_argument() {
+    for store in Store::all() {
+        let server = store.server();
+        let mut client = server.client();
+        for (path, body, argument) in [
+            ("/pause", json!({}), "expires_in"),
+            ("/pause", json!({ "expires_in": 0 }), "expires_in"),
+            ("/pause", json!({ "expires_in": 1, "expires_at": 1 }), "expires_at"),
+            ("/override", json!({}), "limit"),
+            ("/override", json!({ "limit": 0 }), "limit"),
+            ("/override", json!({ "limit": 1, "label": "other" }), "label"),
+            ("/override", json!({ "limits": {} }), "limits"),
+            ("/override", json!({ "limits": { "a": { "window": {} } } }), "limits.a.window.limit"),
+            ("/override", json!({ "limit": 1, "limits": {} }), "limits"),
+            ("/mode", json!({ "mode": "other" }), "mode"),
+            ("/pause", json!({ "expires_in": 1, "reason": "x".repeat(501) }), "reason"),
+        ] {
+            let problem = client.put(&store.path("api", path), &body).expect(400);
+            assert_eq!(problem["argument"], argument, "{path} {body} {problem}");
+        }
+        assert_eq!(client.get(&store.path("api", "")).expect(200)["state"]["version"], 0);
+        assert_eq!(
+            client.put(&store.path("nobody", "/pause"), &json!({ "expires_in": 1 })).expect(404)["code"],
+            "not_found"
+        );
+    }
+}
+
+#[test]
+fn a_new_limits_file_is_in_force_after_a_reload_and_a_wrong_one_is_not() {
+    let path = file(r#"{"limiters": {"a": {"bucket": {"limit": 2, "per": "day"}}}}"#);
+    let server = Running::start(paddlegate_server::Options { limits: Some(path.clone()), ..Default::default() });
+    let mut client = server.client();
+    assert_eq!(client.post("/v1/limiters/a/acquire", &json!({})).expect(200)["remaining"], 1);
+    std::fs::write(&path, r#"{"limiters": {"a": {"bucket": {"limit": 9, "per": "day"}}, "b": {"unlimited": true}}}"#)
+        .unwrap();
+    server.app.reload().unwrap();
+    assert_eq!(client.post("/v1/limiters/a/acquire", &json!({})).expect(200)["remaining"], 7, "its state stays");
+    client.post("/v1/limiters/b/acquire", &json!({})).expect(200);
+    std::fs::write(&path, r#"{"limiters": {"a": {"bucket": {"limit": 9, "per": "year"}}}}"#).unwrap();
+    let failure = server.app.reload().unwrap_err().to_string();
+    assert!(failure.contains("at $.limiters.a.bucket.per"), "{failure}");
+    assert!(failure.starts_with(&path.display().to_string()), "{failure}");
+    assert_eq!(client.post("/v1/limiters/a/acquire", &json!({})).expect(200)["remaining"], 6);
+    client.post("/v1/limiters/b/acquire", &json!({})).expect(200);
+}
+
+#[test]
+fn events_tell_of_changes_and_go_on_where_a_reader_was() {
+    let store = Store::redis();
+    let server = store.server();
+    let mut client = server.client();
+    client.post(&store.path("api", "/acquire"), &json!({})).expect(200);
+    let pause = |client: &mut support::Client, seconds: u64| {
+        client.put(&store.path("api", "/pause"), &json!({ "expires_in": seconds })).expect(200);
+    };
+    pause(&mut client, 1);
+    let mut reader = server.client().with("last-event-id", "0");
+    reader.send("GET", "/v1/events", None);
+    let next = |reader: &mut support::Client| loop {
+        let line = reader.line().expect("a line");
+        if let Some(data) = line.strip_prefix("data: ") {
+            break serde_json::from_str::<serde_json::Value>(data).unwrap()["what"].clone();
+        }
+    };
+    assert_eq!(next(&mut reader), "pause expires_in=1");
+    pause(&mut client, 2);
+    assert_eq!(next(&mut reader), "pause expires_in=2");
+    let mut later = server.client().with("last-event-id", "1");
+    later.send("GET", "/v1/events", None);
+    assert_eq!(next(&mut later), "pause expires_in=2");
+}
