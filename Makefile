@@ -173,7 +173,7 @@ test-simulator: build ## Test the page of the simulator in Chromium
 test-shared: build-python build-node build-ruby build-go ## Test all languages against one Redis
 	$(TALLY) shared $(SERVERS) tests/shared/run.sh
 
-test-ojs: build-python ## Test a job server of Open Job Spec whose limits are ours
+test-ojs: build-cli build-python ## Test the job server of Open Job Spec
 	$(TALLY) ojs scripts/with-redis.sh tests/ojs/run.sh
 
 test-readme: build ## Install each package as a user would and run the code of all pages and examples

@@ -6,7 +6,9 @@ mod support;
 use std::time::Duration;
 
 use paddlegate::store::redis::{Guard, GuardInput, Guarded};
-use paddlegate::{Calendar, CalendarPeriod, Limit, Limiter, Paddlegate, Policy, Request};
+use paddlegate::{
+    Answer, Calendar, CalendarPeriod, Decision, Limit, Limiter, Operation, Paddlegate, Policy, Request, Settlement,
+};
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 use support::{redis as store, unique};
@@ -38,13 +40,33 @@ impl Jobs {
         let input =
             GuardInput { keys: &[self.waiting.as_bytes(), self.active.as_bytes()], arguments: &[job.as_bytes()] };
         let mut connection = self.connection.clone();
-        limiter.acquire_guarded(&mut connection, Request::cost(1), job, None, (self.guard, input)).await
+        let acquire = Operation::AcquireWithId { request: Request::cost(1), id: job, wait: None };
+        limiter.run_guarded(&mut connection, acquire, (self.guard, input)).await
+    }
+
+    /// Moves a job back from the active ones, and ends its lease.
+    async fn end(&mut self, limiter: &Limiter, job: &str) -> paddlegate::Result<Guarded> {
+        let input =
+            GuardInput { keys: &[self.active.as_bytes(), self.waiting.as_bytes()], arguments: &[job.as_bytes()] };
+        let mut connection = self.connection.clone();
+        let cancel = Operation::Cancel { id: job, gave_up: false };
+        limiter.run_guarded(&mut connection, cancel, (self.guard, input)).await
     }
 
     async fn active(&mut self) -> Vec<String> {
         let mut active: Vec<String> = self.connection.smembers(&self.active).await.unwrap();
         active.sort();
         active
+    }
+}
+
+fn decided(guarded: paddlegate::Result<Guarded>) -> Decision {
+    match guarded.unwrap() {
+        Guarded::Answered(answer) => match *answer {
+            Answer::Decision(decision) => decision,
+            other => panic!("{other:?}"),
+        },
+        stopped @ Guarded::Stopped(_) => panic!("{stopped:?}"),
     }
 }
 
@@ -65,11 +87,28 @@ fn a_job_is_assigned_exactly_when_all_limiters_pass_it() {
         let (limiter, workers, api) = both(&store, 2, 5);
         let mut jobs = jobs(&["a", "b", "c"]).await;
         for (job, allowed) in [("a", true), ("b", true), ("c", false)] {
-            let Guarded::Decided(decision) = jobs.assign(&limiter, job).await.unwrap() else { panic!("stopped") };
+            let decision = decided(jobs.assign(&limiter, job).await);
             assert_eq!((decision.allowed(), decision.permit.is_some()), (allowed, allowed), "{job}");
         }
         assert_eq!(jobs.active().await, ["a", "b"]);
         assert_eq!((workers.statistics().unwrap().leases, api.peek(Request::cost(1)).unwrap().remaining), (2, Some(3)));
+    });
+}
+
+#[test]
+fn a_job_ends_and_frees_its_slot_in_one_step() {
+    run(async {
+        let store = store();
+        let (limiter, workers, _) = both(&store, 1, 5);
+        let mut jobs = jobs(&["a", "b"]).await;
+        assert!(decided(jobs.assign(&limiter, "a").await).allowed());
+        assert_eq!(jobs.end(&limiter, "b").await.unwrap(), Guarded::Stopped(b"gone".to_vec()));
+        let cancelled = Guarded::Answered(Answer::Settlement(Settlement::Cancelled).into());
+        assert_eq!(jobs.end(&limiter, "a").await.unwrap(), cancelled);
+        assert_eq!((jobs.active().await, workers.statistics().unwrap().leases), (vec![], 0));
+        let other = Operation::Release { permit: "a" };
+        let input = GuardInput::default();
+        assert!(limiter.run_guarded(&mut jobs.connection.clone(), other, (jobs.guard, input)).await.is_err());
     });
 }
 
@@ -80,7 +119,7 @@ fn a_job_that_is_gone_charges_nothing() {
         let (limiter, workers, api) = both(&store, 2, 5);
         let mut jobs = jobs(&["a"]).await;
         assert_eq!(jobs.assign(&limiter, "other").await.unwrap(), Guarded::Stopped(b"gone".to_vec()));
-        assert!(matches!(jobs.assign(&limiter, "a").await.unwrap(), Guarded::Decided(_)));
+        assert!(decided(jobs.assign(&limiter, "a").await).allowed());
         assert_eq!(jobs.assign(&limiter, "a").await.unwrap(), Guarded::Stopped(b"gone".to_vec()));
         assert_eq!((workers.statistics().unwrap().leases, api.peek(Request::cost(1)).unwrap().remaining), (1, Some(4)));
     });
@@ -93,12 +132,10 @@ fn it_runs_alone_without_limits_and_never_for_a_limiter_that_refuses_all() {
         let alone = |limiter: Limiter| store.together(&[&limiter]).unwrap();
         let mut jobs = jobs(&["a", "b"]).await;
         let unlimited = alone(store.unlimited(&unique("free")).unwrap());
-        assert!(
-            matches!(jobs.assign(&unlimited, "a").await.unwrap(), Guarded::Decided(decision) if decision.allowed())
-        );
+        assert!(decided(jobs.assign(&unlimited, "a").await).allowed());
         assert_eq!(jobs.assign(&unlimited, "a").await.unwrap(), Guarded::Stopped(b"gone".to_vec()));
         let paused = alone(store.paused(&unique("paused")).unwrap());
-        assert!(matches!(jobs.assign(&paused, "b").await.unwrap(), Guarded::Decided(decision) if !decision.allowed()));
+        assert!(!decided(jobs.assign(&paused, "b").await).allowed());
         assert_eq!(jobs.active().await, ["a"]);
     });
 }
@@ -113,7 +150,7 @@ fn a_quota_has_its_periods_behind_the_words_of_the_guard() {
         let quota = store.together(&[&quota]).unwrap();
         let mut jobs = jobs(&["a", "b"]).await;
         for (job, allowed) in [("a", true), ("b", false)] {
-            let Guarded::Decided(decision) = jobs.assign(&quota, job).await.unwrap() else { panic!("stopped") };
+            let decision = decided(jobs.assign(&quota, job).await);
             assert_eq!(decision.allowed(), allowed, "{job}");
         }
         assert_eq!(jobs.active().await, ["a"]);

@@ -1,16 +1,13 @@
 import http.client
 import json
-import os
 from contextlib import ExitStack
 from urllib.parse import quote
 
 import pytest
-from jobs import Clock
-from paddlegate import TestClock
-from server import Server
+from server import Clock, Server, empty_store
 
-# Saturday, 2026-11-21 12:00:00 UTC.
-NOON_US = 1_795_262_400_000_000
+# Jobs that are tried again at once.
+AT_ONCE = {"initial_interval_ms": 0}
 
 
 class Answer:
@@ -48,6 +45,7 @@ class Client:
     def enqueue(self, policy=None, *, queue="default", kind="test", **options):
         if policy is not None:
             options["rate_limit"] = policy
+        options.setdefault("retry", AT_ONCE)
         job = {"type": kind, "args": [], "options": {"queue": queue, **options}}
         return self.post("/jobs", job, 201).body["job"]
 
@@ -80,26 +78,26 @@ class Client:
         return self.ask("DELETE", f"/rate-limits/{path}").status
 
     def events(self, kind=None):
-        events = self.get("/events")["events"]
-        return [event["data"] for event in events if kind in (None, event["type"])]
-
-
-@pytest.fixture(scope="session")
-def url():
-    return os.environ["PADDLEGATE_TEST_URL"]
+        """The data of the events of limits, or of one kind."""
+        events = self.get("/events?limit=1000")["events"]
+        asked = (event["type"].startswith(kind or "rate_limit.") for event in events)
+        return [event["data"] for event, is_asked in zip(events, asked, strict=True) if is_asked]
 
 
 @pytest.fixture
-def serve(url):
-    """Start servers; those with one prefix share their limits."""
+def serve():
+    """Start servers on one empty Redis."""
     with ExitStack() as running:
+        url = empty_store()
         yield lambda **more: Client(running.enter_context(Server(url, **more)))
 
 
-@pytest.fixture
-def ojs(serve):
+@pytest.fixture(params=["redis", "memory"])
+def ojs(request):
     """A server whose clock is moved by the test."""
-    return serve(clock=Clock(TestClock(NOON_US)))
+    url = empty_store() if request.param == "redis" else None
+    with Server(url, Clock()) as server:
+        yield Client(server)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from paddlegate import Paddlegate
 
 RATE = {"limit": 10, "period": "PT1M"}
 
@@ -113,12 +114,12 @@ def test_a_strategy_is_shown_beside_one_that_refuses_for_longer(ojs):
     assert shown["rate"]["current_count"] == 1
     assert shown["rate"]["window_resets_at"] == "2026-11-21T12:00:10.000Z"
     assert shown["throttle"]["next_allowed_at"] == "2026-11-21T12:00:01.000Z"
-    # A pause lies over everything: what is behind it cannot be seen, and is not made up.
+    # Also behind a pause, which lies over everything.
     ojs.nack(job, {"type": "rate_limited", "retry_after": 60})
     shown = ojs.key("slow")
     assert shown["concurrency"] == {"limit": 1, "active": 0, "available": 1}
-    assert shown["rate"]["current_count"] is None
-    assert shown["throttle"]["next_allowed_at"] is None
+    assert shown["rate"]["current_count"] == 1
+    assert shown["throttle"]["next_allowed_at"] == "2026-11-21T12:00:01.000Z"
     ojs.clock.advance(60)
     assert ojs.key("slow")["rate"]["current_count"] == 0
 
@@ -142,9 +143,9 @@ def test_ojs_t16_a_late_ack_frees_nobody_elses_slot(ojs):
     ojs.clock.advance(0.000001)
     [again] = ojs.fetch(2, worker="other")
     assert (again["id"], again["attempt"]) == (jobs[0], 2)
-    for told in "its time was up: late", "not active by that worker":
+    for _ in range(2):
         error = ojs.ack(first, 409, worker_id="late")["error"]
-        assert told in error["message"]
+        assert "another worker has the job" in error["message"]
         assert ojs.key("lease")["concurrency"] == {"limit": 1, "active": 1, "available": 0}
         assert ojs.fetch(2) == []
     ojs.ack(again, worker_id="other")
@@ -152,13 +153,14 @@ def test_ojs_t16_a_late_ack_frees_nobody_elses_slot(ojs):
     assert ojs.fetched(2) == jobs[1:]
 
 
-def test_an_ack_that_is_late_by_a_little_still_counts(ojs):
+def test_a_job_whose_time_is_up_is_available_again_and_its_slot_free(ojs):
     fill(ojs, {"key": "lease", "concurrency": 1}, 1)
     [job] = ojs.fetch()
-    ojs.clock.advance(31)
-    assert ojs.ack(job)["job"]["state"] == "completed"
-    assert ojs.key("lease")["concurrency"] == {"limit": 1, "active": 0, "available": 1}
-    ojs.ack(job, 409)
+    ojs.clock.advance(29.999999)
+    assert (ojs.job(job)["state"], ojs.key("lease")["concurrency"]["active"]) == ("active", 1)
+    ojs.clock.advance(0.000001)
+    assert (ojs.job(job)["state"], ojs.key("lease")["concurrency"]["active"]) == ("available", 0)
+    assert "state=available" in ojs.ack(job, 409)["error"]["message"]
 
 
 @pytest.mark.parametrize("most", [2000, 200_000])
@@ -205,7 +207,7 @@ def test_ojs_t21_the_latest_definition_of_a_key_rules(ojs):
 
 
 def test_ojs_t04_many_servers_at_once_start_no_more_than_the_limit(serve, real):
-    servers = [real, *(serve(prefix=real.server.prefix) for _ in range(3))]
+    servers = [real, *(serve() for _ in range(3))]
     for server in servers:
         fill(server, {"key": "rush", "concurrency": 3}, 5)
     with ThreadPoolExecutor(2 * len(servers)) as threads:
@@ -214,15 +216,32 @@ def test_ojs_t04_many_servers_at_once_start_no_more_than_the_limit(serve, real):
     assert real.key("rush")["concurrency"] == {"limit": 3, "active": 3, "available": 0}
 
 
-def test_two_servers_share_a_limit(serve, ojs):
-    other = serve(clock=ojs.clock, prefix=ojs.server.prefix)
+def test_two_servers_share_jobs_and_limits(serve):
+    one, other = serve(), serve()
     policy = {"key": "shared", "concurrency": 1}
-    [mine], theirs = fill(ojs, policy, 1), other.enqueue(policy)
-    assert ojs.fetched() == [mine]
-    assert other.fetch() == []
-    assert other.key("shared")["concurrency"]["active"] == 1
-    ojs.ack({"id": mine})
-    assert other.fetched() == [theirs["id"]]
+    [first], second = fill(one, policy, 1), other.enqueue(policy)
+    assert other.fetched() == [first]
+    assert one.fetch() == []
+    assert one.key("shared")["concurrency"]["active"] == 1
+    one.ack({"id": first})
+    assert one.fetched() == [second["id"]]
+    assert one.get("/events") == other.get("/events")
+
+
+def test_programs_in_other_languages_share_the_limits(serve):
+    """The Python package reads the same policy, and takes a slot of the same key."""
+    server = serve()
+    policy = {"key": "stripe", "concurrency": 2}
+    fill(server, policy, 3)
+    store = Paddlegate(server.server.url)
+    [limiter] = store.limiters_from_document({"rate_limit": policy}).values()
+    permit = limiter.acquire()
+    assert len(server.fetch(3)) == 1
+    assert not limiter.try_acquire()
+    assert server.key("stripe")["concurrency"] == {"limit": 2, "active": 2, "available": 0}
+    permit.release()
+    assert len(server.fetch(3)) == 1
+    store.close()
 
 
 @pytest.mark.parametrize(
@@ -276,7 +295,8 @@ def test_a_policy_stands_in_either_place_but_not_two_in_both(ojs):
 
 @pytest.mark.parametrize("body", ["", "{", "[]", "5", '{"type": "t"}', '{"type": 1, "args": []}'])
 def test_what_is_no_job_is_refused(ojs, body):
-    assert ojs.post("/jobs", body, 400).body["error"]["code"] == "invalid_request"
+    code = ojs.post("/jobs", body, 400).body["error"]["code"]
+    assert code == ("invalid_request" if body.startswith('{"') else "invalid_payload")
 
 
 def test_what_is_not_there(ojs):

@@ -171,9 +171,15 @@ def test_the_list_has_pages(ojs):
     answer = ojs.get("/rate-limits")
     assert [it["key"] for it in answer["items"]] == ["a", "b", "c"]
     assert answer["rate_limits"] == answer["items"]
-    assert answer["pagination"] == {"total": 3, "page": 1, "per_page": 20}
+    pages = {"total": 3, "page": 1, "per_page": 50, "has_more": False, "next_cursor": None}
+    assert answer["pagination"] == pages
     answer = ojs.get("/rate-limits?page=2&per_page=2")
     assert answer["items"] == [ojs.key("c")]
+    first = ojs.get("/rate-limits?limit=2")
+    assert [it["key"] for it in first["items"]] == ["a", "b"]
+    assert first["pagination"]["has_more"]
+    cursor = first["pagination"]["next_cursor"]
+    assert ojs.get(f"/rate-limits?limit=2&cursor={cursor}")["items"] == [ojs.key("c")]
     assert ojs.ask("GET", "/rate-limits?page=0").status == 400
 
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Tests a small Open Job Spec server whose limits are Paddlegate's, over HTTP, against the Redis at
-# PADDLEGATE_TEST_URL. Needs the built Python package. The last line says how many tests passed and
-# failed.
+# Tests the job server of `paddlegate serve` over HTTP, in memory and on the Redis at
+# PADDLEGATE_TEST_URL. Needs the built command. The last line says how many tests passed and failed.
 #
 #   tests/ojs/run.sh -k conformance    # some tests only
 set -euo pipefail

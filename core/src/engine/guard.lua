@@ -4,7 +4,7 @@
 -- KEYS  the caller's keys, then those of the limiters
 -- ARGV  number of the caller's keys, number of its arguments, its arguments; then ARGV of together.lua, nothing without limiters
 -- REPLY 0 and what `before` returned, when that was not nil: nothing was decided; or 1 and the reply of together.lua
--- `after` runs when every limiter passes the call. What `before` writes stays whatever the limiters decide.
+-- `after` runs when every limiter passes the call, and after every cancellation. What `before` writes stays in any case.
 
 local own_keys, own_arguments, keys, arguments = {}, {}, {}, {}
 local key_count, argument_count = ARGV[1] + 0, ARGV[2] + 0
@@ -33,8 +33,8 @@ if replies.err then
 end
 local passes = true
 for _, reply in ipairs(replies) do
-  -- 6 is a refusal in shadow, which passes the call.
-  passes = passes and (reply[1] == 1 or reply[1] == 6)
+  -- 6 is a refusal in shadow, which passes the call; the replies to a cancellation are 6 and 8.
+  passes = passes and (reply[1] == 1 or reply[1] >= 6)
 end
 if passes then
   after(own_keys, own_arguments)

@@ -12,7 +12,18 @@ use crate::time;
 
 /// The members that the server knows; others are kept as they are.
 const KNOWN: [&str; 12] = [
-    "id", "type", "args", "meta", "options", "queue", "priority", "rate_limit", "specversion", "state", "attempt", "tags",
+    "id",
+    "type",
+    "args",
+    "meta",
+    "options",
+    "queue",
+    "priority",
+    "rate_limit",
+    "specversion",
+    "state",
+    "attempt",
+    "tags",
 ];
 
 /// The most bytes of a queue's or a type's name.
@@ -33,7 +44,8 @@ impl Enqueue {
         let empty = Map::new();
         let inner = members.object("options")?.unwrap_or(&empty);
         let options = Members::of(inner, "options");
-        let kind = members.text("type")?.ok_or_else(|| Fault::invalid("type", "is missing; name the type of the job"))?;
+        let kind =
+            members.text("type")?.ok_or_else(|| Fault::invalid("type", "is missing; name the type of the job"))?;
         check_type(kind)?;
         let args = body.get("args").filter(|args| args.is_array());
         let args = args.ok_or_else(|| Fault::invalid("args", "must be a list, which may be empty"))?;
@@ -43,7 +55,7 @@ impl Enqueue {
         let retry = options.object("retry")?.map(Retry::read).transpose()?.unwrap_or_default();
         let milliseconds = |name: &str| {
             let number = options.number(name, 1, 10 * 365 * 86_400 * 1_000)?;
-            Ok::<_, Fault>(number.map(|number| number.unsigned_abs()))
+            Ok::<_, Fault>(number.map(i64::unsigned_abs))
         };
         let time = |name: &str| options.text(name)?.map(|text| time::parse(name, text)).transpose();
         let scheduled_at = match time("delay_until")? {
@@ -52,10 +64,9 @@ impl Enqueue {
         };
         let scheduled_at = scheduled_at.filter(|at| *at > now);
         let definition = definition(body, queue)?;
-        let limit = definition.as_ref().map(|(limiter, _, on_limit)| JobLimit {
-            limiter: limiter.clone(),
-            on_limit: (*on_limit).to_owned(),
-        });
+        let limit = definition
+            .as_ref()
+            .map(|(limiter, _, on_limit)| JobLimit { limiter: limiter.clone(), on_limit: (*on_limit).to_owned() });
         let more = body.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
         let job = Job {
             id: id(members.text("id")?)?,
@@ -130,7 +141,8 @@ fn check_type(kind: &str) -> Result<(), Fault> {
     if kind.len() <= MAX_NAME && kind.split('.').all(is_part) {
         return Ok(());
     }
-    let message = "must be words of a-z, 0-9, '_' and '-' with '.' between, each beginning with a letter, as in \"mail.send\"";
+    let message =
+        "must be words of a-z, 0-9, '_' and '-' with '.' between, each beginning with a letter, as in \"mail.send\"";
     Err(Fault::invalid("type", message))
 }
 

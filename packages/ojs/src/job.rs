@@ -156,12 +156,7 @@ impl Job {
             ("retry_delay_ms", self.retry_delay_ms),
         ];
         members.extend(numbers.into_iter().filter_map(|(name, number)| Some((name.to_owned(), number?.into()))));
-        let values = [
-            ("meta", &self.meta),
-            ("tags", &self.tags),
-            ("error", &self.error),
-            ("result", &self.result),
-        ];
+        let values = [("meta", &self.meta), ("tags", &self.tags), ("error", &self.error), ("result", &self.result)];
         members.extend(values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))));
         if !self.errors.is_empty() {
             members.insert("errors".to_owned(), self.errors.clone().into());

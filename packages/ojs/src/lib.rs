@@ -4,6 +4,7 @@
 //! active exactly when its limits have granted it. Every request first does what is due by now, so that no process needs a
 //! timer, and any number of servers share one Redis.
 
+mod definition;
 mod enqueue;
 mod event;
 mod fault;

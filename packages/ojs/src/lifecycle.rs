@@ -27,7 +27,7 @@ impl Job {
         job.scheduled_at = None;
         job.visible_at = Some(now + job.visibility().0);
         job.times_out_at = job.timeout_ms.map(|ms| now + ms * 1_000);
-        let event = Event::of_job("job.started", &job, now, json!({}));
+        let event = Event::of_job("job.started", &job, now, &json!({}));
         Transition { job, events: vec![event] }
     }
 
@@ -46,7 +46,7 @@ impl Job {
         job.result = result;
         job.error = None;
         let duration = now.saturating_sub(job.started_at.unwrap_or(now)) / 1_000;
-        let event = Event::of_job("job.completed", &job, now, json!({"duration_ms": duration}));
+        let event = Event::of_job("job.completed", &job, now, &json!({"duration_ms": duration}));
         Transition { job, events: vec![event] }
     }
 
@@ -65,7 +65,7 @@ impl Job {
         job.scheduled_at = Some(now + delay * 1_000);
         job.errors.push(error.clone());
         job.error = Some(error);
-        let event = Event::of_job("job.retrying", &job, now, json!({"retry_delay_ms": delay}));
+        let event = Event::of_job("job.retrying", &job, now, &json!({"retry_delay_ms": delay}));
         Transition { job, events: vec![event] }
     }
 
@@ -73,14 +73,15 @@ impl Job {
     pub(crate) fn requeued(&self, now: u64) -> Transition {
         let mut job = self.ended(State::Available, now);
         job.scheduled_at = None;
-        let event = Event::of_job("job.requeued", &job, now, json!({}));
+        let event = Event::of_job("job.requeued", &job, now, &json!({}));
         Transition { job, events: vec![event] }
     }
 
     /// Its worker was silent for too long, or its execution took too long.
     pub(crate) fn lapsed(&self, now: u64) -> Transition {
         if self.times_out_at.is_some_and(|at| at <= now) {
-            let error = json!({"code": "timeout", "message": "the execution took longer than timeout_ms", "retryable": true});
+            let error =
+                json!({"code": "timeout", "message": "the execution took longer than timeout_ms", "retryable": true});
             return self.failed(&error, now);
         }
         if self.attempt < self.retry.max_attempts {
@@ -102,7 +103,7 @@ impl Job {
     pub(crate) fn cancelled(&self, now: u64) -> Transition {
         let mut job = self.ended(State::Cancelled, now);
         job.cancelled_at = Some(now);
-        let event = Event::of_job("job.cancelled", &job, now, json!({}));
+        let event = Event::of_job("job.cancelled", &job, now, &json!({}));
         Transition { job, events: vec![event] }
     }
 
@@ -111,7 +112,7 @@ impl Job {
         let mut job = self.ended(State::Discarded, now);
         (job.discarded_at, job.completed_at) = (Some(now), Some(now));
         job.is_dead_letter = job.retry.to_dead_letters;
-        let event = Event::of_job("job.discarded", &job, now, json!({}));
+        let event = Event::of_job("job.discarded", &job, now, &json!({}));
         Transition { job, events: vec![event] }
     }
 
@@ -129,7 +130,7 @@ impl Job {
         job.attempt = 0;
         job.is_dead_letter = false;
         (job.discarded_at, job.completed_at, job.scheduled_at) = (None, None, None);
-        let event = Event::of_job("job.enqueued", &job, now, json!({}));
+        let event = Event::of_job("job.enqueued", &job, now, &json!({}));
         Transition { job, events: vec![event] }
     }
 

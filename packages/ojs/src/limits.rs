@@ -2,11 +2,12 @@
 
 use paddlegate::formats::ojs::RateLimit;
 use paddlegate::{
-    AdminCommand, Answer, Decision, InspectedLimit, Inspection, Kind, LOCK_TIMEOUT, Limit, LimitOverride, LimitSource, Limiter,
-    MAX_CONCURRENCY, Micros, MultiStep, Operation, Page, Paddlegate, Policy, Reason, Request, RuntimeState,
+    AdminCommand, Answer, Decision, InspectedLimit, Inspection, Kind, LOCK_TIMEOUT, Limit, LimitOverride, LimitSource,
+    Limiter, Micros, MultiStep, Operation, Paddlegate, Page, Reason, Request, RuntimeState,
 };
 use serde_json::{Map, Value, json};
 
+use crate::definition::Definition;
 use crate::fault::Fault;
 use crate::time::{iso8601, rfc3339};
 
@@ -15,8 +16,8 @@ pub(crate) struct Key {
     /// The key as callers name it: `stripe`, or `queue/mail` for that of a queue.
     pub(crate) name: String,
     pub(crate) limiter: Limiter,
-    paddlegate: Paddlegate,
-    has_limits: bool,
+    /// The labels of the limits of its policy.
+    strategies: Vec<String>,
 }
 
 /// Returns the name of the limiter of a key.
@@ -45,16 +46,15 @@ pub(crate) fn strategy(decision: &Decision) -> String {
 
 impl Key {
     /// Returns the limits of a definition. A lease lasts for `lease`.
-    pub(crate) fn of(paddlegate: &Paddlegate, limiter: &str, document: &str, lease: Option<Micros>) -> Result<Self, Fault> {
-        let lease = lease.unwrap_or(LOCK_TIMEOUT);
-        let mut policy = RateLimit::parse(document)?.policy(lease)?;
-        let has_limits = policy.limits().iter().any(|limit| limit.kind() != Kind::Unlimited);
-        if !has_limits {
-            // Without a limit it would have no state, which a pause and an override need.
-            policy = Policy::new([Limit::of_kind(Kind::Concurrency, MAX_CONCURRENCY, lease, Micros(0))?])?;
-        }
-        let (name, paddlegate) = (key_of(limiter).to_owned(), paddlegate.clone());
-        Ok(Self { name, limiter: paddlegate.limiter(limiter, policy)?, paddlegate, has_limits })
+    pub(crate) fn of(
+        paddlegate: &Paddlegate,
+        limiter: &str,
+        definition: &Definition,
+        lease: Option<Micros>,
+    ) -> Result<Self, Fault> {
+        let policy = definition.policy(lease.unwrap_or(LOCK_TIMEOUT))?;
+        let (name, strategies) = (key_of(limiter).to_owned(), definition.strategies()?);
+        Ok(Self { name, limiter: paddlegate.limiter(limiter, policy)?, strategies })
     }
 
     /// Returns the headers of an answer about this key; none when nothing limits it.
@@ -64,7 +64,8 @@ impl Key {
             other => return Err(unexpected(&other)),
         };
         let (Some(limit), Some(remaining)) = (decision.limit, decision.remaining) else { return Ok(Vec::new()) };
-        let mut headers = vec![("x-ratelimit-limit", limit.to_string()), ("x-ratelimit-remaining", remaining.to_string())];
+        let mut headers =
+            vec![("x-ratelimit-limit", limit.to_string()), ("x-ratelimit-remaining", remaining.to_string())];
         if let Some(after) = decision.retry_after {
             // The first full second at which a job would pass.
             headers.push(("x-ratelimit-reset", (decision.at.0 + after.0).div_ceil(1_000_000).to_string()));
@@ -74,13 +75,13 @@ impl Key {
 
     /// Returns the state as the specification has it; a strategy that is not there is left out.
     pub(crate) async fn show(&self, waiting: u64) -> Result<Value, Fault> {
-        let state = self.state().await?;
-        let inspection = self.inspection(&state).await?;
+        let (state, inspection) = (self.state().await?, self.inspection().await?);
         let mut shown = json!({"key": self.name});
         for limit in &inspection.limits {
-            // The limit of a key without limits shows only when an override rules it.
-            if self.has_limits || limit.source == LimitSource::Override {
-                shown[&*limit.label.to_string()] = show_limit(limit, &inspection);
+            let strategy = limit.label.to_string();
+            // A limit that only overrides name shows when one rules it.
+            if limit.source == LimitSource::Override || self.strategies.contains(&strategy) {
+                shown[&*strategy] = show_limit(limit, &inspection);
             }
         }
         shown["waiting_count"] = waiting.into();
@@ -118,15 +119,13 @@ impl Key {
         if !run(procedure).await? {
             return Ok(None);
         }
-        let state = self.state().await?;
-        let inspection = self.inspection(&state).await?;
+        let inspection = self.inspection().await?;
         Ok(Some(inspection.at.0 + inspection.paused_for.unwrap_or_default().0))
     }
 
     /// Forgets what was counted. Leases go too, so there must be none.
     pub(crate) async fn clear(&self) -> Result<(), Fault> {
-        let state = self.state().await?;
-        if self.inspection(&state).await?.lease_count > 0 {
+        if self.inspection().await?.lease_count > 0 {
             return Err(Fault::conflict("jobs of this key are active, whose slots would be forgotten"));
         }
         self.limiter.run_async(Operation::Reset).await?;
@@ -140,18 +139,8 @@ impl Key {
         }
     }
 
-    /// Looks at the limits of the definition and at those that only an override has.
-    async fn inspection(&self, state: &RuntimeState) -> Result<Inspection, Fault> {
-        let own = self.limiter.policy().limits();
-        let is_own = |limit: &&Limit| own.iter().any(|known| known.label() == limit.label());
-        let added: Vec<Limit> = state.overrides.iter().filter(|limit| !is_own(limit)).cloned().collect();
-        let limiter = if added.is_empty() {
-            self.limiter.clone()
-        } else {
-            let policy = Policy::new(own.iter().cloned().chain(added).collect::<Vec<_>>())?;
-            self.paddlegate.limiter(self.limiter.name(), policy)?
-        };
-        match limiter.run_async(Operation::Inspect { page: Page { offset: 0, count: 0 } }).await? {
+    async fn inspection(&self) -> Result<Inspection, Fault> {
+        match self.limiter.run_async(Operation::Inspect { page: Page { offset: 0, count: 0 } }).await? {
             Answer::Inspection(inspection) => Ok(*inspection),
             other => Err(unexpected(&other)),
         }
@@ -160,7 +149,8 @@ impl Key {
 
 fn show_limit(limit: &InspectedLimit, inspection: &Inspection) -> Value {
     let at = |after: Micros| rfc3339(inspection.at.0 + after.0);
-    let numbers = |name: &str, value: Value| json!({"limit": limit.limit, "period": iso8601(limit.interval), name: value});
+    let numbers =
+        |name: &str, value: Value| json!({"limit": limit.limit, "period": iso8601(limit.interval), name: value});
     match limit.kind {
         Kind::Concurrency => {
             // A lower limit evicts nobody.

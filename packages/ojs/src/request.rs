@@ -47,12 +47,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn read<T>(
-        &self,
-        name: &str,
-        kind: &str,
-        read: impl FnOnce(&'a Value) -> Option<T>,
-    ) -> Result<Option<T>, Fault> {
+    fn read<T>(&self, name: &str, kind: &str, read: impl FnOnce(&'a Value) -> Option<T>) -> Result<Option<T>, Fault> {
         let Some(value) = self.get(name) else { return Ok(None) };
         read(value).map(Some).ok_or_else(|| self.fault(name, &format!("must be {kind}")))
     }

@@ -82,10 +82,8 @@ impl Retry {
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)] // bounded by max_ms
     pub(crate) fn delay_ms(&self, attempts: u64) -> u64 {
         let step = i32::try_from(attempts.saturating_sub(1)).unwrap_or(i32::MAX);
-        let grown = match self.is_linear {
-            true => self.initial_ms as f64 * attempts as f64,
-            false => self.initial_ms as f64 * self.coefficient.powi(step),
-        };
+        let factor = if self.is_linear { attempts as f64 } else { self.coefficient.powi(step) };
+        let grown = self.initial_ms as f64 * factor;
         let delay = grown.min(self.max_ms as f64);
         (if self.jitter { delay * (0.5 + fastrand::f64()) } else { delay }) as u64
     }
@@ -152,7 +150,9 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_are_named() {
-        for (name, value) in [("max_attempts", json!(-1)), ("max_attempts", json!(0)), ("backoff_coefficient", json!(0.5))] {
+        for (name, value) in
+            [("max_attempts", json!(-1)), ("max_attempts", json!(0)), ("backoff_coefficient", json!(0.5))]
+        {
             let fault = retry(json!({name: value})).unwrap_err();
             assert_eq!((fault.status.as_u16(), fault.argument.as_deref()), (422, Some(name)));
         }

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
+use axum::routing::any;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -40,8 +41,14 @@ pub fn router(ojs: Ojs) -> Router {
         .merge(rate_limits::router())
         .merge(admin::router())
         .merge(service::router())
+        .route("/ojs/{*path}", any(missing))
+        .method_not_allowed_fallback(missing)
         .layer(middleware::from_fn(headers))
         .with_state(Arc::new(ojs))
+}
+
+async fn missing(method: Method, uri: Uri) -> Fault {
+    Fault::not_found(format!("no such route: method={method} path={:?}", uri.path()))
 }
 
 /// An answer: its status, its body, and headers of its own.

@@ -5,17 +5,18 @@ mod sweep;
 
 use std::time::Duration;
 
-use paddlegate::{Operation, Paddlegate, TestClock};
+use paddlegate::{Limiter, OnLimit, Paddlegate, TestClock};
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use serde_json::{Map, Value, json};
 
+use crate::definition::Definition;
 use crate::enqueue::Enqueue;
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::job::{Job, State};
 use crate::lifecycle::Transition;
 use crate::limits::{self, Key};
-use crate::store::{MemoryStore, Record, RedisStore, Store};
+use crate::store::{Change, MemoryStore, Place, Question, Record, RedisStore, Store};
 
 pub(crate) use self::fetch::Fetch;
 
@@ -74,25 +75,29 @@ impl Ojs {
         if let Some((limiter, document)) = &definition {
             self.define(limiter, document, now).await?;
         }
-        let event = Event::of_job("job.enqueued", &job, now, json!({}));
-        let change = crate::store::Change { before: None, after: job.clone(), events: vec![event] };
+        let event = Event::of_job("job.enqueued", &job, now, &json!({}));
+        let change = Change { before: None, after: job.clone(), events: vec![event] };
         if self.store.apply(&change).await? { Ok(job) } else { Err(Fault::duplicate(&job.id)) }
     }
 
-    async fn define(&self, limiter: &str, document: &str, now: u64) -> Result<(), Fault> {
-        let before = self.store.define(limiter, document).await?;
-        if let Some(before) = before {
-            let limits = |document: &str| {
-                let policy = paddlegate::formats::ojs::RateLimit::parse(document);
-                policy.map(|policy| (policy.concurrency, policy.rate, policy.throttle))
-            };
-            let (before, after) = (limits(&before)?, limits(document)?);
-            if before != after && before != (None, None, None) {
-                let key = limits::key_of(limiter);
-                self.store.write_event(&Event::of_key("rate_limit.redefined", key, now, json!({}))).await?;
-            }
+    async fn define(&self, limiter: &str, document: &str, now: u64) -> Result<Definition, Fault> {
+        let before = self.definition(limiter).await?;
+        let definition = Definition::new(document.to_owned()).after(before.as_ref());
+        if before.as_ref() != Some(&definition) {
+            self.store.define(limiter, &definition).await?;
         }
-        Ok(())
+        if let Some(before) = before
+            && !before.strategies()?.is_empty()
+            && !before.is_as(&definition)?
+        {
+            let key = limits::key_of(limiter);
+            self.store.write_event(&Event::of_key("rate_limit.redefined", key, now, &json!({}))).await?;
+        }
+        Ok(definition)
+    }
+
+    async fn definition(&self, limiter: &str) -> Result<Option<Definition>, Fault> {
+        Ok(self.store.definitions(&[limiter]).await?.pop().flatten())
     }
 
     /// Returns a job.
@@ -105,35 +110,55 @@ impl Ojs {
         self.store.get(id).await?.ok_or_else(|| Fault::not_found(format!("no such job: id={id:?}")))
     }
 
-    /// Changes a job as `how` says, again when another request was first.
+    /// Changes a job as `how` says, again when another request was first. A job that is active no more, or waits no more, gives
+    /// back what it has of its limits in the same step.
     async fn change(
         &self,
         id: &str,
         mut how: impl FnMut(&Job, u64) -> Result<Transition, Fault>,
-    ) -> Result<(Job, Job), Fault> {
+    ) -> Result<Job, Fault> {
         for _ in 0..MAX_TRIES {
             let (now, record) = (self.store.now().await?, self.record(id).await?);
-            let before = record.job.clone();
-            let transition = how(&before, now)?;
+            let transition = how(&record.job, now)?;
             let after = transition.job.clone();
-            if self.store.apply(&record.becomes(transition)).await? {
-                return Ok((before, after));
+            if self.make(record.becomes(transition)).await? {
+                return Ok(after);
             }
         }
         Err(Fault::unavailable("the job changes too often at the moment; try again"))
     }
 
+    /// Makes a change; false when another request was first.
+    async fn make(&self, change: Change) -> Result<bool, Fault> {
+        let Some(before) = change.before.as_ref().map(|record| &record.job) else {
+            return self.store.apply(&change).await;
+        };
+        let has_ticket = before.limit.as_ref().is_some_and(|limit| limit.on_limit() == OnLimit::Reschedule);
+        let id = match before.state {
+            State::Active if change.after.state != State::Active => before.limit_id(),
+            _ if has_ticket && before.waits() && change.after.state.is_final() => before.next_limit_id(),
+            _ => return self.store.apply(&change).await,
+        };
+        let mut keys = Vec::new();
+        for limiter in Self::limiters_of(before) {
+            keys.extend(self.key_of_limiter(&limiter).await?);
+        }
+        if keys.is_empty() {
+            return self.store.apply(&change).await;
+        }
+        let limiters: Vec<&Limiter> = keys.iter().map(|key| &key.limiter).collect();
+        let together = self.paddlegate.together(&limiters)?;
+        self.store.settle(&change, Question { limiter: &together, id: &id, wait: None }).await
+    }
+
     /// Ends an attempt that succeeded.
     pub(crate) async fn ack(&self, id: &str, worker: Option<&str>, result: Option<&Value>) -> Result<Job, Fault> {
         self.sweep().await?;
-        let (before, after) = self
-            .change(id, |job, now| {
-                job.check_active(worker)?;
-                Ok(job.completed(result.cloned(), now))
-            })
-            .await?;
-        self.free(&before).await?;
-        Ok(after)
+        self.change(id, |job, now| {
+            job.check_active(worker)?;
+            Ok(job.completed(result.cloned(), now))
+        })
+        .await
     }
 
     /// Ends an attempt that failed. Its error may say that an upstream refuses the whole key.
@@ -148,14 +173,11 @@ impl Ojs {
         let job = self.record(id).await?.job;
         job.check_active(worker)?;
         self.signal(&job, error).await?;
-        let (before, after) = self
-            .change(id, |job, now| {
-                job.check_active(worker)?;
-                Ok(if requeue { job.requeued(now) } else { job.failed(error, now) })
-            })
-            .await?;
-        self.free(&before).await?;
-        Ok(after)
+        self.change(id, |job, now| {
+            job.check_active(worker)?;
+            Ok(if requeue { job.requeued(now) } else { job.failed(error, now) })
+        })
+        .await
     }
 
     async fn signal(&self, job: &Job, error: &Value) -> Result<(), Fault> {
@@ -165,7 +187,7 @@ impl Ojs {
             let reason = error["message"].as_str().or_else(|| error["type"].as_str());
             let data = json!({"until": crate::time::rfc3339(until), "reason": reason});
             let now = self.store.now().await?;
-            self.store.write_event(&Event::of_key("rate_limit.dynamic_adjusted", &key.name, now, data)).await?;
+            self.store.write_event(&Event::of_key("rate_limit.dynamic_adjusted", &key.name, now, &data)).await?;
         }
         Ok(())
     }
@@ -173,39 +195,18 @@ impl Ojs {
     /// Ends a job that is not wanted any more.
     pub(crate) async fn cancel(&self, id: &str) -> Result<Job, Fault> {
         self.sweep().await?;
-        let (before, after) = self
-            .change(id, |job, now| {
-                if job.state.is_final() {
-                    let state = crate::lifecycle::name(job.state);
-                    return Err(Fault::conflict(format!("the job has ended: state={state}")));
-                }
-                Ok(job.cancelled(now))
-            })
-            .await?;
-        if before.state == State::Active {
-            self.free(&before).await?;
-        } else {
-            self.free_id(&before, &before.next_limit_id()).await?;
-        }
-        Ok(after)
-    }
-
-    /// Frees the slots that an attempt holds. They would end by themselves, so a store that fails is no fault here.
-    async fn free(&self, job: &Job) -> Result<(), Fault> {
-        self.free_id(job, &job.limit_id()).await
-    }
-
-    async fn free_id(&self, job: &Job, id: &str) -> Result<(), Fault> {
-        for limiter in self.limiters_of(job) {
-            if let Some(key) = self.key_of_limiter(&limiter).await? {
-                let _ = key.limiter.run_async(Operation::Cancel { id, gave_up: false }).await;
+        self.change(id, |job, now| {
+            if job.state.is_final() {
+                let state = crate::lifecycle::name(job.state);
+                return Err(Fault::conflict(format!("the job has ended: state={state}")));
             }
-        }
-        Ok(())
+            Ok(job.cancelled(now))
+        })
+        .await
     }
 
     /// Returns the names of the limiters that may limit a job: its own, and that of its queue.
-    fn limiters_of(&self, job: &Job) -> Vec<String> {
+    fn limiters_of(job: &Job) -> Vec<String> {
         let of_queue = format!("ojs/queue/{}", job.queue);
         let own = job.limit.as_ref().map(|limit| limit.limiter.clone()).filter(|own| *own != of_queue);
         own.into_iter().chain([of_queue]).collect()
@@ -228,7 +229,7 @@ impl Ojs {
                 })
                 .await;
             match changed {
-                Ok((_, job)) => {
+                Ok(job) => {
                     self.renew(&job).await?;
                     extended.push(job);
                 }
@@ -246,7 +247,7 @@ impl Ojs {
 
     /// Returns the jobs that have failed for good and are kept.
     pub(crate) async fn dead_letters(&self) -> Result<Vec<Job>, Fault> {
-        let records = self.store.page(&crate::store::Place::DeadLetters, 0, 1_000).await?;
+        let records = self.store.page(&Place::DeadLetters, 0, 1_000).await?;
         Ok(records.into_iter().map(|record| record.job).collect())
     }
 
@@ -259,13 +260,16 @@ impl Ojs {
     /// Tries a dead letter again.
     pub(crate) async fn revive(&self, id: &str) -> Result<Job, Fault> {
         self.dead_letter(id).await?;
-        let (_, job) = self.change(id, |job, now| Ok(job.revived(now))).await?;
-        Ok(job)
+        self.change(id, |job, now| Ok(job.revived(now))).await
     }
 
     async fn dead_letter(&self, id: &str) -> Result<Record, Fault> {
         let record = self.record(id).await?;
-        if record.job.is_dead_letter { Ok(record) } else { Err(Fault::not_found(format!("no such dead letter: id={id:?}"))) }
+        if record.job.is_dead_letter {
+            Ok(record)
+        } else {
+            Err(Fault::not_found(format!("no such dead letter: id={id:?}")))
+        }
     }
 
     /// Returns the limits of a key that is known.
@@ -276,19 +280,15 @@ impl Ojs {
         self.key_of_limiter(&limiter).await?.ok_or_else(unknown)
     }
 
-    /// Returns the limits of a key, which begins to exist with the change that `change` makes.
+    /// Changes the limits of a key at once, for as long as the document says. A key that is not known begins to exist.
     pub(crate) async fn changed_key(&self, name: &str, document: &Map<String, Value>) -> Result<Key, Fault> {
         let limiter = limits::limiter_name(name)?;
-        let known = self.key_of_limiter(&limiter).await?;
-        let without_limits = json!({"options": {"queue": name.strip_prefix("queue/")}, "rate_limit": {"key": "any"}}).to_string();
-        let key = match known {
-            Some(key) => key,
-            None => Key::of(&self.paddlegate, &limiter, &without_limits, None)?,
-        };
-        let is_known = self.store.definitions(&[&limiter]).await?.iter().any(Option::is_some);
+        let before = self.definition(&limiter).await?;
+        let after = before.clone().unwrap_or_else(Definition::without_limits).with_override(document)?;
+        let key = Key::of(&self.paddlegate, &limiter, &after, None)?;
         key.change(document).await?;
-        if !is_known {
-            self.store.define(&limiter, &without_limits).await?;
+        if before.as_ref() != Some(&after) {
+            self.store.define(&limiter, &after).await?;
         }
         Ok(key)
     }
@@ -296,16 +296,16 @@ impl Ojs {
     /// Defines the limits of a queue.
     pub(crate) async fn configure_queue(&self, queue: &str, document: &Value) -> Result<Key, Fault> {
         crate::enqueue::check_queue(queue)?;
-        let limiter = format!("ojs/queue/{queue}");
-        let text = document.to_string();
-        let key = Key::of(&self.paddlegate, &limiter, &text, None)?;
-        self.define(&limiter, &text, self.store.now().await?).await?;
-        Ok(key)
+        let (limiter, document) = (format!("ojs/queue/{queue}"), document.to_string());
+        // Checked before it is written.
+        Key::of(&self.paddlegate, &limiter, &Definition::new(document.clone()), None)?;
+        let definition = self.define(&limiter, &document, self.store.now().await?).await?;
+        Key::of(&self.paddlegate, &limiter, &definition, None)
     }
 
     async fn key_of_limiter(&self, limiter: &str) -> Result<Option<Key>, Fault> {
-        let [document] = &self.store.definitions(&[limiter]).await?[..] else { return Ok(None) };
-        document.as_ref().map(|document| Key::of(&self.paddlegate, limiter, document, None)).transpose()
+        let definition = self.definition(limiter).await?;
+        definition.map(|definition| Key::of(&self.paddlegate, limiter, &definition, None)).transpose()
     }
 
     /// Returns the names of all keys.

@@ -5,11 +5,12 @@ mod memory;
 mod place;
 mod redis;
 
-use paddlegate::{Decision, Limiter, Request, Wait};
+use paddlegate::{Decision, Limiter, Operation, Request, Wait};
 
 pub(crate) use self::memory::MemoryStore;
 pub(crate) use self::place::Place;
 pub(crate) use self::redis::RedisStore;
+use crate::definition::Definition;
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::job::Job;
@@ -71,8 +72,12 @@ pub(crate) struct Question<'a> {
 }
 
 impl Question<'_> {
-    const fn request() -> Request<'static> {
-        Request { cost: None, estimate: None, settle_within: None, priority: 0, share: None, limits: false }
+    fn acquire(&self) -> Operation<'_> {
+        Operation::AcquireWithId { request: Request::cost(1), id: self.id, wait: self.wait }
+    }
+
+    const fn cancel(&self) -> Operation<'_> {
+        Operation::Cancel { id: self.id, gave_up: false }
     }
 }
 
@@ -116,6 +121,12 @@ impl Store {
         on_store!(self, assign(change, question))
     }
 
+    /// Makes a change and gives back what a start of the job has of its limits, in one step; false when another has changed
+    /// the job.
+    pub(crate) async fn settle(&self, change: &Change, question: Question<'_>) -> Result<bool, Fault> {
+        on_store!(self, settle(change, question))
+    }
+
     /// Returns jobs at a place, in their order.
     pub(crate) async fn page(&self, place: &Place, offset: usize, count: usize) -> Result<Vec<Record>, Fault> {
         on_store!(self, page(place, offset, count))
@@ -131,13 +142,13 @@ impl Store {
         on_store!(self, forget(record))
     }
 
-    /// Writes the definition of a limiter; returns the earlier one.
-    pub(crate) async fn define(&self, limiter: &str, document: &str) -> Result<Option<String>, Fault> {
-        on_store!(self, define(limiter, document))
+    /// Writes the definition of a limiter.
+    pub(crate) async fn define(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
+        on_store!(self, define(limiter, definition))
     }
 
     /// Returns the definitions of limiters, none of one that is not known.
-    pub(crate) async fn definitions(&self, limiters: &[&str]) -> Result<Vec<Option<String>>, Fault> {
+    pub(crate) async fn definitions(&self, limiters: &[&str]) -> Result<Vec<Option<Definition>>, Fault> {
         on_store!(self, definitions(limiters))
     }
 

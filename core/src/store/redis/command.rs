@@ -148,7 +148,7 @@ mod tests {
         guarded.set_time(|| 1_700_000_000_000_000);
         let text = String::from_utf8(guarded.bytes).unwrap();
         let instants = text.rsplit("\r\n").nth(1).unwrap();
-        assert!(instants.split('/').all(|instant| instant.len() == 16 && instant.starts_with("1")), "{text}");
+        assert!(instants.split('/').all(|instant| instant.len() == 16 && instant.starts_with('1')), "{text}");
         assert!(text.starts_with("*18\r\n$7\r\nEVALSHA"), "{text}");
     }
 }

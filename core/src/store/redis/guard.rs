@@ -1,6 +1,8 @@
 //! `Guard`: functions of the caller that run in the same script as a decision.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+
+use once_cell::race::OnceBox;
 
 use super::call::{Call, Expects};
 use super::command::Command;
@@ -44,23 +46,23 @@ pub struct GuardInput<'a> {
     pub arguments: &'a [&'a [u8]],
 }
 
-/// The result of a guarded call.
+/// The result of a guarded operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guarded {
     /// The first function returned this text or the digits of this number, so that nothing was decided.
     Stopped(Vec<u8>),
-    /// What the limiters decided; the second function has run when the decision is a grant.
-    Decided(Decision),
+    /// The answer of the limiters; the second function has run unless it is a refusal.
+    Answered(Box<Answer>),
 }
 
 /// What stopped a guarded call, if it was stopped.
-pub(crate) type Stopped = Arc<OnceLock<Vec<u8>>>;
+pub(crate) type Stopped = Arc<OnceBox<Vec<u8>>>;
 
 impl Guard {
     /// Creates a guard from the bodies of its functions.
     ///
     /// `before` returns nil, so that the limiters decide, or a text or a number, so that they do not; what it writes stays
-    /// in either case. `after` runs when all limiters pass the call. Both see `KEYS` and `ARGV` of [`GuardInput`].
+    /// in either case. `after` runs when all limiters pass the call, and after a cancellation. Both see `KEYS` and `ARGV` of [`GuardInput`].
     pub fn new(before: &str, after: &str) -> Self {
         Self { script: Box::leak(Box::new(Script::guarded(before, after))) }
     }
@@ -96,7 +98,7 @@ impl Call {
 /// Decodes the reply to a guarded call. The answer is that of the limiters, or of no interest when the call was stopped.
 pub(super) fn guarded(together: Option<&Together>, stopped: &Stopped, items: &[Value]) -> Result<Answer> {
     let stop = |text: Vec<u8>| {
-        let _ = stopped.set(text);
+        let _ = stopped.set(text.into());
         Ok(Answer::Reset)
     };
     match (items, together) {

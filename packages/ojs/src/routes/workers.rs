@@ -85,7 +85,8 @@ async fn nack(State(ojs): State<Shared>, body: Body) -> Outcome {
 async fn heartbeat(State(ojs): State<Shared>, body: Body) -> Outcome {
     let body = object(body).await?;
     let members = Members::of(&body, "");
-    let worker = members.text("worker_id")?.ok_or_else(|| Fault::invalid("worker_id", "is missing; name the worker"))?;
+    let worker =
+        members.text("worker_id")?.ok_or_else(|| Fault::invalid("worker_id", "is missing; name the worker"))?;
     let (jobs, now) = ojs.heartbeat(worker, &texts(&members, "active_jobs")?, visibility(&members)?).await?;
     let extended: Vec<&str> = jobs.iter().map(|job| job.id.as_str()).collect();
     Ok(Answer::ok(json!({"state": "running", "jobs_extended": extended, "server_time": rfc3339(now)})))

@@ -6,6 +6,7 @@ use paddlegate::{Admission, Answer, Limiter, Micros, OnLimit, Operation, QueuePo
 use serde_json::json;
 
 use super::Ojs;
+use crate::definition::Definition;
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::job::Job;
@@ -40,7 +41,7 @@ enum Looked {
 /// What one fetch knows: the definitions that it has read, and the limiters that have refused.
 #[derive(Default)]
 struct Known {
-    definitions: HashMap<String, Option<String>>,
+    definitions: HashMap<String, Option<Definition>>,
     refused: HashSet<String>,
 }
 
@@ -87,7 +88,7 @@ impl Ojs {
         let mut transition = record.job.started(fetch.worker, fetch.visibility, now);
         if let (Some(strategy), Some(key)) = (record.job.held_by.as_ref(), keys.first()) {
             let data = json!({"strategy": strategy, "job_id": record.job.id});
-            transition.events.push(Event::of_key("rate_limit.released", &key.name, now, data));
+            transition.events.push(Event::of_key("rate_limit.released", &key.name, now, &data));
             transition.job.held_by = None;
         }
         let (job, id) = (transition.job.clone(), record.job.next_limit_id());
@@ -120,7 +121,7 @@ impl Ojs {
             let limit = decision.limit.unwrap_or_default();
             let current = limit.saturating_sub(decision.remaining.unwrap_or_default());
             let data = json!({"strategy": strategy, "limit": limit, "current": current});
-            self.store.write_event(&Event::of_key("rate_limit.exceeded", key, now, data)).await?;
+            self.store.write_event(&Event::of_key("rate_limit.exceeded", key, now, &data)).await?;
         }
         self.hold(record, &strategy, key, Admission::of(*decision, on_limit), now).await
     }
@@ -138,7 +139,7 @@ impl Ojs {
             (paddlegate::Action::Drop, _) => {
                 let mut transition = record.job.discarded(now);
                 let data = json!({"job_id": record.job.id, "job_type": record.job.kind});
-                transition.events.push(Event::of_key("rate_limit.dropped", key, now, data));
+                transition.events.push(Event::of_key("rate_limit.dropped", key, now, &data));
                 transition
             }
             (paddlegate::Action::Reschedule, Some(after)) => record.job.rescheduled(now + after.0),
@@ -153,14 +154,14 @@ impl Ojs {
 
     /// Returns the limits of a job: of its key, and of its queue.
     async fn keys_of(&self, job: &Job, visibility: Option<Micros>, known: &mut Known) -> Result<Vec<Key>, Fault> {
-        let names = self.limiters_of(job);
+        let names = Self::limiters_of(job);
         let unread: Vec<&str> =
             names.iter().map(String::as_str).filter(|name| !known.definitions.contains_key(*name)).collect();
-        let documents = self.store.definitions(&unread).await?;
-        known.definitions.extend(unread.into_iter().map(str::to_owned).zip(documents));
+        let read = self.store.definitions(&unread).await?;
+        known.definitions.extend(unread.into_iter().map(str::to_owned).zip(read));
         let lease = visibility.unwrap_or_else(|| job.visibility());
         let defined = names.iter().filter_map(|name| Some((name, known.definitions.get(name)?.as_ref()?)));
-        defined.map(|(name, document)| Key::of(&self.paddlegate, name, document, Some(lease))).collect()
+        defined.map(|(name, definition)| Key::of(&self.paddlegate, name, definition, Some(lease))).collect()
     }
 
     /// Restarts the leases of an active job.

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use paddlegate::TestClock;
+use paddlegate::{Answer, SignalHandling, TestClock};
 
 use super::{Assigned, Change, Place, Question, Record};
+use crate::definition::Definition;
 use crate::event::{Event, MAX_EVENTS};
 use crate::fault::Fault;
 
@@ -25,7 +26,7 @@ struct Inner {
     jobs: HashMap<String, Record>,
     places: HashMap<Place, BTreeSet<(u64, String)>>,
     waiting: HashMap<String, i64>,
-    definitions: BTreeMap<String, String>,
+    definitions: BTreeMap<String, Definition>,
     exceeded: HashMap<String, String>,
     events: VecDeque<Event>,
     number: u64,
@@ -40,11 +41,13 @@ impl MemoryStore {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[allow(clippy::disallowed_methods)] // the clock of this store
     pub(super) fn now(&self) -> Result<u64, Fault> {
         if let Some(clock) = &self.clock {
             return Ok(clock.now().0);
         }
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Fault::internal("the clock is before 1970"))?;
+        let since =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Fault::internal("the clock is before 1970"))?;
         Ok(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 
@@ -70,12 +73,22 @@ impl MemoryStore {
         if !inner.is_current(change) {
             return Ok(Assigned::Changed);
         }
-        let Question { limiter, id, wait } = question;
-        let decision = limiter.acquire_with_id(Question::request(), id, wait)?;
+        let Answer::Decision(decision) = question.limiter.run(question.acquire(), SignalHandling::Ignore)? else {
+            return Err(Fault::internal("an acquisition is a decision"));
+        };
         if decision.allowed() {
             inner.apply(change);
         }
         Ok(Assigned::Decided(Box::new(decision)))
+    }
+
+    pub(super) fn settle(&self, change: &Change, question: Question<'_>) -> Result<bool, Fault> {
+        let mut inner = self.inner();
+        if !inner.is_current(change) {
+            return Ok(false);
+        }
+        question.limiter.run(question.cancel(), SignalHandling::Ignore)?;
+        Ok(inner.apply(change))
     }
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis
@@ -102,12 +115,13 @@ impl MemoryStore {
     }
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis
-    pub(super) fn define(&self, limiter: &str, document: &str) -> Result<Option<String>, Fault> {
-        Ok(self.inner().definitions.insert(limiter.to_owned(), document.to_owned()))
+    pub(super) fn define(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
+        self.inner().definitions.insert(limiter.to_owned(), definition.clone());
+        Ok(())
     }
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis
-    pub(super) fn definitions(&self, limiters: &[&str]) -> Result<Vec<Option<String>>, Fault> {
+    pub(super) fn definitions(&self, limiters: &[&str]) -> Result<Vec<Option<Definition>>, Fault> {
         let inner = self.inner();
         Ok(limiters.iter().map(|limiter| inner.definitions.get(*limiter).cloned()).collect())
     }

@@ -1,11 +1,12 @@
 //! `RedisStore`: the jobs that all servers on one Redis share.
 
-use paddlegate::TestClock;
 use paddlegate::store::redis::{Guard, GuardInput, Guarded};
+use paddlegate::{Answer, Limiter, Operation, TestClock};
 use redis::aio::ConnectionManager;
 use redis::{AsyncCommands, Script, pipe};
 
 use super::{Assigned, Change, Place, Question, Record};
+use crate::definition::Definition;
 use crate::event::{Event, MAX_EVENTS};
 use crate::fault::Fault;
 
@@ -34,8 +35,9 @@ struct Words {
 
 impl RedisStore {
     pub(crate) fn new(connection: ConnectionManager, clock: Option<TestClock>) -> Self {
-        let alone =
-            format!("local function before()\n{BEFORE}\nend\nlocal stopped = before()\nif stopped then return stopped end\n{AFTER}");
+        let alone = format!(
+            "local function before()\n{BEFORE}\nend\nlocal stopped = before()\nif stopped then return stopped end\n{AFTER}"
+        );
         Self { connection, clock, guard: Guard::new(BEFORE, AFTER), script: Script::new(&alone) }
     }
 
@@ -74,39 +76,52 @@ impl RedisStore {
     }
 
     pub(super) async fn assign(&self, change: &Change, question: Question<'_>) -> Result<Assigned, Fault> {
+        match self.guarded(change, question.limiter, question.acquire()).await? {
+            Guarded::Stopped(_) => Ok(Assigned::Changed),
+            Guarded::Answered(answer) => match *answer {
+                Answer::Decision(decision) => Ok(Assigned::Decided(Box::new(decision))),
+                _ => Err(Fault::internal("an acquisition is a decision")),
+            },
+        }
+    }
+
+    pub(super) async fn settle(&self, change: &Change, question: Question<'_>) -> Result<bool, Fault> {
+        let settled = self.guarded(change, question.limiter, question.cancel()).await?;
+        Ok(matches!(settled, Guarded::Answered(_)))
+    }
+
+    async fn guarded(&self, change: &Change, limiter: &Limiter, operation: Operation<'_>) -> Result<Guarded, Fault> {
         let words = Words::of(change)?;
         let keys: Vec<&[u8]> = words.keys.iter().map(String::as_bytes).collect();
         let arguments: Vec<&[u8]> = words.arguments.iter().map(String::as_bytes).collect();
         let input = GuardInput { keys: &keys, arguments: &arguments };
-        let Question { limiter, id, wait } = question;
-        let mut connection = self.connection();
-        let guarded =
-            limiter.acquire_guarded(&mut connection, Question::request(), id, wait, (self.guard, input)).await?;
-        Ok(match guarded {
-            Guarded::Stopped(_) => Assigned::Changed,
-            Guarded::Decided(decision) => Assigned::Decided(Box::new(decision)),
-        })
+        Ok(limiter.run_guarded(&mut self.connection(), operation, (self.guard, input)).await?)
     }
 
     pub(super) async fn page(&self, place: &Place, offset: usize, count: usize) -> Result<Vec<Record>, Fault> {
         let [first, count] = [offset, count].map(|number| isize::try_from(number).unwrap_or(isize::MAX));
         let ids: Vec<String> =
             self.connection().zrange(key(&place.name()), first, first.saturating_add(count) - 1).await?;
-        self.records(&ids).await
+        self.records(place, u64::MAX, &ids).await
     }
 
     pub(super) async fn over(&self, place: &Place, now: u64) -> Result<Vec<Record>, Fault> {
-        let ids: Vec<String> =
-            self.connection().zrangebyscore_limit(key(&place.name()), 0, now, 0, MAX_OVER).await?;
-        self.records(&ids).await
+        let ids: Vec<String> = self.connection().zrangebyscore_limit(key(&place.name()), 0, now, 0, MAX_OVER).await?;
+        self.records(place, now, &ids).await
     }
 
-    async fn records(&self, ids: &[String]) -> Result<Vec<Record>, Fault> {
+    /// Reads jobs that were at a place up to a rank. One that has left it since is not among them.
+    async fn records(&self, place: &Place, most: u64, ids: &[String]) -> Result<Vec<Record>, Fault> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let texts: Vec<Option<String>> = self.connection().hmget(key("jobs"), ids).await?;
-        texts.iter().flatten().map(|text| record(text)).collect()
+        let records = texts.iter().flatten().map(|text| record(text)).collect::<Result<Vec<_>, _>>()?;
+        let is_there = |record: &Record| {
+            let (at, rank) = Place::of(&record.job);
+            at == *place && rank <= most
+        };
+        Ok(records.into_iter().filter(is_there).collect())
     }
 
     pub(super) async fn forget(&self, record: &Record) -> Result<(), Fault> {
@@ -116,18 +131,17 @@ impl RedisStore {
         Ok(both.query_async(&mut self.connection()).await?)
     }
 
-    pub(super) async fn define(&self, limiter: &str, document: &str) -> Result<Option<String>, Fault> {
-        let mut both = pipe();
-        both.atomic().hget(key("limits"), limiter).hset(key("limits"), limiter, document).ignore();
-        let (before,): (Option<String>,) = both.query_async(&mut self.connection()).await?;
-        Ok(before)
+    pub(super) async fn define(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
+        Ok(self.connection().hset(key("limits"), limiter, json(definition)?).await?)
     }
 
-    pub(super) async fn definitions(&self, limiters: &[&str]) -> Result<Vec<Option<String>>, Fault> {
+    pub(super) async fn definitions(&self, limiters: &[&str]) -> Result<Vec<Option<Definition>>, Fault> {
         if limiters.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(self.connection().hmget(key("limits"), limiters).await?)
+        let texts: Vec<Option<String>> = self.connection().hmget(key("limits"), limiters).await?;
+        let read = |text: Option<String>| text.map(|text| serde_json::from_str(&text)).transpose();
+        texts.into_iter().map(read).collect::<Result<_, _>>().map_err(|error| damaged(&error))
     }
 
     pub(super) async fn limiters(&self) -> Result<Vec<String>, Fault> {
