@@ -2,24 +2,33 @@
 
 use std::io::{self, Write};
 
-use paddlegate_server::Options;
+use paddlegate_server::{Options, Server};
 
 use crate::command::Serve;
 use crate::failure::Failure;
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
-    let Serve { redis, listen, limits } = order;
-    let options = Options { redis, listen, limits, ..Options::default() };
+    let Serve { redis, listen, metrics, limits, tokens, tls_cert, tls_key, insecure_http, host } = order;
+    let tls = tls_cert.zip(tls_key);
+    let options =
+        Options { redis, listen, metrics, limits, tokens, tls, insecure_http, hosts: host, ..Options::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::Other(format!("cannot start a runtime: {error}")))?;
-    let ready = |address| {
-        // Scripts read the port from this line; nobody may read it.
-        let _ = writeln!(io::stdout(), "listening on http://{address}");
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    let ready = |server: &Server| {
+        // Scripts read the port from these lines; nobody may read them.
+        let _ = writeln!(io::stdout(), "listening on {scheme}://{}", server.address());
+        if let Some(address) = server.metrics_address() {
+            let _ = writeln!(io::stdout(), "metrics on {scheme}://{address}/metrics");
+        }
     };
-    runtime.block_on(paddlegate_server::serve(options, ready)).map_err(|failure| match failure {
+    let say = |message: &str| {
+        let _ = writeln!(io::stderr(), "{message}");
+    };
+    runtime.block_on(paddlegate_server::serve(options, ready, say)).map_err(|failure| match failure {
         paddlegate_server::Failure::Input(message) => Failure::Input(message),
         paddlegate_server::Failure::Other(message) => Failure::Other(message),
     })

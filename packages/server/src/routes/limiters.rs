@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
-use paddlegate::{AdminCommand, Answer, Limiter, Operation, Page, RuntimeState};
+use paddlegate::{AdminCommand, Answer, Limiter, MAX_NAME, Operation, Page, RuntimeState};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -61,6 +61,9 @@ async fn list(
     access: Access,
     Query(List { prefix, cursor }): Query<List>,
 ) -> Result<Json<LimiterPageBody>, Problem> {
+    if prefix.len() > MAX_NAME {
+        return Err(Problem::invalid("prefix", format!("must have at most {MAX_NAME} bytes: bytes={}", prefix.len())));
+    }
     let page = app.paddlegate().limiter_page_async(&prefix, cursor.as_deref()).await?;
     let mut body = LimiterPageBody::from(&page);
     body.limiters.retain(|limiter| access.may(Scope::Read, &limiter.name));
