@@ -50,6 +50,9 @@ pub(crate) struct Serve {
     /// Serve an address of the network without TLS, behind a proxy that has it
     #[arg(long)]
     pub(crate) insecure_http: bool,
+    /// The longest time for which a request that waits for a limit is held, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
+    pub(crate) max_wait: f64,
     /// A name by which clients call the server, besides addresses and localhost; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Vec<String>,

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use paddlegate::Micros;
 use paddlegate_server::{Options, Server};
 
 use crate::command::Serve;
@@ -9,10 +10,23 @@ use crate::failure::Failure;
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
-    let Serve { redis, listen, metrics, limits, tokens, tls_cert, tls_key, insecure_http, host } = order;
+    let Serve { redis, listen, metrics, limits, tokens, tls_cert, tls_key, insecure_http, max_wait, host } = order;
     let tls = tls_cert.zip(tls_key);
-    let options =
-        Options { redis, listen, metrics, limits, tokens, tls, insecure_http, hosts: host, ..Options::default() };
+    let max_wait = Micros::from_seconds("--max-wait", max_wait)
+        .map_err(|error| Failure::Input(error.message().to_owned()))?
+        .duration();
+    let options = Options {
+        max_wait,
+        redis,
+        listen,
+        metrics,
+        limits,
+        tokens,
+        tls,
+        insecure_http,
+        hosts: host,
+        ..Options::default()
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

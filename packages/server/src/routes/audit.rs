@@ -47,7 +47,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// Lists who changed what through this server, and why: the last thousand changes since it started.
-#[utoipa::path(get, path = "/v1/audit", tag = "look", params(Log), responses((status = 200, body = LogBody)))]
+#[utoipa::path(get, operation_id = "audit", path = "/v1/audit", tag = "look", params(Log), responses((status = 200, body = LogBody)))]
 async fn log(
     State(app): State<App>,
     access: Access,

@@ -55,7 +55,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// Lists the limiters that any program, in any language, used within their `ttl`: pages of about 100 to 300, each sorted by name.
-#[utoipa::path(get, path = "/v1/limiters", tag = "look", params(List), responses((status = 200, body = LimiterPageBody)))]
+#[utoipa::path(get, operation_id = "limiters", path = "/v1/limiters", tag = "look", params(List), responses((status = 200, body = LimiterPageBody)))]
 async fn list(
     State(app): State<App>,
     access: Access,
