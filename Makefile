@@ -37,7 +37,7 @@ STEP := scripts/step.sh
 # The Python extension finds its symbols in the Python that loads it, so a test program of it would
 # not link everywhere; the one for browsers does not run here. Their own packages test them.
 CARGO_TEST := cargo test --release --workspace --no-fail-fast --features paddlegate/schema,paddlegate/simulate,paddlegate/redis-rs \
-	--exclude paddlegate-python --exclude paddlegate-wasm
+	--exclude paddlegate-python --exclude paddlegate-wasm --exclude paddlegate-server
 # With other servers only what a server decides, but everything in `make soak`.
 SERVER_TESTS := $(foreach test,cluster faults keys leases script_times twins vectors,\
 	$(if $(wildcard core/tests/$(test).rs core/tests/$(test)/main.rs),--test $(test)))
@@ -45,7 +45,7 @@ OTHER_SERVERS := $(CARGO_TEST) $(if $(PADDLEGATE_SOAK),,$(SERVER_TESTS))
 
 # Suites that use all cores run one after the other, then those that mostly sleep run two at a time, the longest first.
 BUSY := scripts rust servers c simulator
-SLEEPY := shared python node ruby timeouts ojs readme wasm go
+SLEEPY := server shared python node ruby timeouts ojs readme wasm go
 TESTS := $(BUSY) $(SLEEPY)
 
 .PHONY: help
@@ -172,6 +172,9 @@ test-simulator: build ## Test the page of the simulator in Chromium
 
 test-shared: build-python build-node build-ruby build-go ## Test all languages against one Redis
 	$(TALLY) shared $(SERVERS) tests/shared/run.sh
+
+test-server: build-cli build-python ## Test the server and its pages, on both stores
+	$(TALLY) server scripts/with-redis.sh tests/server/run.sh
 
 test-ojs: build-cli build-python ## Test the job server of Open Job Spec
 	$(TALLY) ojs scripts/with-redis.sh tests/ojs/run.sh

@@ -32,9 +32,30 @@ pub(crate) struct Serve {
     /// The address to listen on; port 0 is a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8350")]
     pub(crate) listen: SocketAddr,
-    /// A document with limiters, of any format that Paddlegate reads
+    /// Another address for the metrics [default: with the rest]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// A document with limiters, of any format that Paddlegate reads; read again at SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) limits: Option<PathBuf>,
+    /// The hashes of tokens and what each may do; read again at SIGHUP [default: this machine may do everything]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tokens: Option<PathBuf>,
+    /// The certificates of TLS, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of TLS, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Serve an address of the network without TLS, behind a proxy that has it
+    #[arg(long)]
+    pub(crate) insecure_http: bool,
+    /// The longest time for which a request that waits for a limit is held, in seconds
+    #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
+    pub(crate) max_wait: f64,
+    /// A name by which clients call the server, besides addresses and localhost; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Vec<String>,
     /// For tests of workers: the microseconds since 1970 at which a clock begins that only requests move
     #[arg(long, value_name = "MICROS", hide = true)]
     pub(crate) test_clock: Option<u64>,

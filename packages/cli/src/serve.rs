@@ -3,25 +3,49 @@
 use std::io::{self, Write};
 
 use paddlegate::Micros;
-use paddlegate_server::Options;
+use paddlegate_server::{Options, Server};
 
 use crate::command::Serve;
 use crate::failure::Failure;
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
-    let Serve { redis, listen, limits, test_clock } = order;
+    let Serve { redis, listen, metrics, limits, tokens, tls_cert, tls_key, insecure_http, max_wait, host, test_clock } =
+        order;
     let test_clock = test_clock.map(Micros);
-    let options = Options { redis, listen, limits, test_clock, ..Options::default() };
+    let tls = tls_cert.zip(tls_key);
+    let max_wait = Micros::from_seconds("--max-wait", max_wait)
+        .map_err(|error| Failure::Input(error.message().to_owned()))?
+        .duration();
+    let options = Options {
+        max_wait,
+        test_clock,
+        redis,
+        listen,
+        metrics,
+        limits,
+        tokens,
+        tls,
+        insecure_http,
+        hosts: host,
+        ..Options::default()
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::Other(format!("cannot start a runtime: {error}")))?;
-    let ready = |address| {
-        // Scripts read the port from this line; nobody may read it.
-        let _ = writeln!(io::stdout(), "listening on http://{address}");
+    let scheme = if options.tls.is_some() { "https" } else { "http" };
+    let ready = |server: &Server| {
+        // Scripts read the port from these lines; nobody may read them.
+        let _ = writeln!(io::stdout(), "listening on {scheme}://{}", server.address());
+        if let Some(address) = server.metrics_address() {
+            let _ = writeln!(io::stdout(), "metrics on {scheme}://{address}/metrics");
+        }
     };
-    runtime.block_on(paddlegate_server::serve(options, ready)).map_err(|failure| match failure {
+    let say = |message: &str| {
+        let _ = writeln!(io::stderr(), "{message}");
+    };
+    runtime.block_on(paddlegate_server::serve(options, ready, say)).map_err(|failure| match failure {
         paddlegate_server::Failure::Input(message) => Failure::Input(message),
         paddlegate_server::Failure::Other(message) => Failure::Other(message),
     })

@@ -67,10 +67,9 @@ impl Tokens {
         let text = fs::read_to_string(path).map_err(|error| fault(format!("cannot be read: {error}")))?;
         let mut json = serde_json::Deserializer::from_str(&text);
         let file: TokensFile = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-            let (path, inner) = (error.path().to_string(), error.into_inner());
-            // The text of a fault may quote a value, which may be a token.
-            let (line, column) = (inner.line(), inner.column());
-            fault(format!("at $.{path}: is not as expected, see the guide: line={line} column={column}"))
+            // The text and the path of a fault may quote a token that was pasted there.
+            let inner = error.into_inner();
+            fault(format!("at line {} column {}: is not as the guide says", inner.line(), inner.column()))
         })?;
         let mut by_hash = HashMap::new();
         for (i, token) in file.tokens.into_iter().enumerate() {

@@ -189,11 +189,11 @@ impl Shared {
         let info = found.ok_or_else(|| {
             Problem::not_found(format!("neither the limits file nor any program has such a limiter: name={name:?}"))
         })?;
-        self.of_info(&info)
+        Ok(self.of_info(&info)?)
     }
 
     /// Returns the limiter of an entry of the list.
-    pub(crate) fn of_info(&self, info: &LimiterInfo) -> Result<Limiter, Problem> {
+    pub(crate) fn of_info(&self, info: &LimiterInfo) -> paddlegate::Result<Limiter> {
         // The list has the limits of all policies of a name, of which a policy has fewer.
         let limits = info.limits.iter().take(paddlegate::MAX_LIMITS).cloned();
         let limiter = self.paddlegate.limiter(&info.name, Policy::new(limits)?.with_mode(info.mode))?;

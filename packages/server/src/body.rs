@@ -1,7 +1,5 @@
 //! `Body`, `Query` and `Name`: the parts of a request, whose errors are problems that name the wrong member.
 
-use std::time::Duration;
-
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
@@ -15,25 +13,23 @@ use crate::problem::Problem;
 /// The maximum length of a body in bytes: 1 MiB.
 pub(crate) const MAX_BODY: usize = 1 << 20;
 
-/// The time in which a client sends a body.
-pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// A body in JSON. No body is `{}`.
 pub(crate) struct Body<T>(pub(crate) T);
 
 impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &App) -> Result<Self, Problem> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let bytes = match timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY)).await {
+        let patience = app.options().client_timeout;
+        let bytes = match timeout(patience, to_bytes(body, MAX_BODY)).await {
             Ok(Ok(bytes)) => bytes,
             Ok(Err(_)) => {
                 let detail = format!("the body must have at most {MAX_BODY} bytes, and all that it announces");
                 return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail));
             }
             Err(_) => {
-                let detail = format!("the body must arrive within {} s", BODY_TIMEOUT.as_secs());
+                let detail = format!("the body must arrive within {} s", patience.as_secs());
                 return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail));
             }
         };

@@ -6,18 +6,14 @@ use std::time::Duration;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
-
-/// The maximum number of connections at once; others wait to be accepted.
-const MAX_CONNECTIONS: usize = 10_000;
-
-/// The time in which a client sends the head of a request, also the next one of a connection.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The pause after the system had no file for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -25,14 +21,28 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The time for the requests in progress when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// The maximum length of the head of a request in bytes.
+const MAX_HEAD: usize = 64 << 10;
+
+/// The maximum number of headers of a request.
+const MAX_HEADERS: usize = 64;
+
+/// What is served on an address, and how.
+#[derive(Clone)]
+pub(crate) struct Service {
+    pub(crate) routes: Router,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) connections: Arc<Semaphore>,
+    pub(crate) client_timeout: Duration,
+}
+
 /// Serves connections until `stopping`, then lets the requests in progress end.
-pub(crate) async fn serve(listener: TcpListener, routes: Router, stopping: &CancellationToken) {
-    let connections = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+pub(crate) async fn serve(listener: TcpListener, service: Service, stopping: CancellationToken) {
     let graceful = GracefulShutdown::new();
     loop {
         let permit = tokio::select! {
             () = stopping.cancelled() => break,
-            Ok(permit) = connections.clone().acquire_owned() => permit,
+            Ok(permit) = service.connections.clone().acquire_owned() => permit,
         };
         let stream = tokio::select! {
             () = stopping.cancelled() => break,
@@ -45,10 +55,9 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, stopping: &Canc
                 }
             },
         };
-        let connection = graceful.watch(connection(stream, routes.clone()));
+        let (service, watcher) = (service.clone(), graceful.watcher());
         tokio::spawn(async move {
-            // A client that leaves is no failure of the server.
-            let _ = connection.await;
+            accepted(stream, &service, watcher).await;
             drop(permit);
         });
     }
@@ -56,10 +65,25 @@ pub(crate) async fn serve(listener: TcpListener, routes: Router, stopping: &Canc
     let _ = timeout(GRACE, graceful.shutdown()).await;
 }
 
-fn connection(stream: TcpStream, routes: Router) -> http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
+async fn accepted(stream: TcpStream, service: &Service, watcher: Watcher) {
     let _ = stream.set_nodelay(true);
-    http1::Builder::new()
+    match &service.tls {
+        None => carry(stream, service, watcher).await,
+        Some(tls) => {
+            if let Ok(Ok(stream)) = timeout(service.client_timeout, tls.accept(stream)).await {
+                carry(stream, service, watcher).await;
+            }
+        }
+    }
+}
+
+async fn carry<S: AsyncRead + AsyncWrite + Unpin + 'static>(stream: S, service: &Service, watcher: Watcher) {
+    let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes))
+        .header_read_timeout(service.client_timeout)
+        .max_buf_size(MAX_HEAD)
+        .max_headers(MAX_HEADERS)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service.routes.clone()));
+    // A client that leaves is no failure of the server.
+    let _ = watcher.watch(connection).await;
 }

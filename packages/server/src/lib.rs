@@ -8,7 +8,9 @@ mod app;
 mod audit;
 mod body;
 mod connections;
+mod exposition;
 mod failure;
+mod guard;
 mod json;
 mod limits_file;
 mod openapi;
@@ -18,6 +20,7 @@ mod refusal;
 mod request;
 mod routes;
 mod server;
+mod tls;
 mod waits;
 
 pub use app::App;

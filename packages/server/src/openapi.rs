@@ -31,6 +31,7 @@ pub(crate) fn base() -> OpenApi {
 /// Returns the whole document as JSON.
 pub(crate) fn document(routes: &OpenApi) -> Value {
     let mut document = serde_json::to_value(routes).unwrap_or_default();
+    without_formats(&mut document);
     add_problems(&mut document);
     add_schemas(&mut document);
     document["components"]["securitySchemes"] = json!({ "token": { "type": "http", "scheme": "bearer" } });
@@ -60,6 +61,18 @@ fn add_problems(document: &mut Value) {
         if let Some(body) = operation.get_mut("requestBody").and_then(Value::as_object_mut) {
             body.insert("required".to_owned(), json!(true));
         }
+    }
+}
+
+/// Removes the formats of whole numbers, which would make them smaller than they may be.
+fn without_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            members.retain(|name, value| name != "format" || !matches!(value.as_str(), Some("int32" | "int64")));
+            members.values_mut().for_each(without_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_formats),
+        _ => {}
     }
 }
 

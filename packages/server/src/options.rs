@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use paddlegate::Micros;
 
+use crate::failure::Failure;
+
 /// How a server runs. The default listens on a free port of this machine, with limits in memory.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -15,17 +17,68 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// The address to listen on.
     pub listen: SocketAddr,
+    /// The address of the metrics; `None` serves them with the rest.
+    pub metrics: Option<SocketAddr>,
     /// The file with the limiters, in any format of the core.
     pub limits: Option<PathBuf>,
     /// The file with the hashes of tokens and what each may do; without it everybody on this machine may do everything.
     pub tokens: Option<PathBuf>,
+    /// The certificates and the private key of TLS, each a PEM file.
+    pub tls: Option<(PathBuf, PathBuf)>,
+    /// Whether an address of the network may be served without TLS, as behind a proxy that has it.
+    pub insecure_http: bool,
+    /// The names by which browsers and other clients call the server, besides addresses and `localhost`.
+    pub hosts: Vec<String>,
+    /// The longest time for which `acquire` holds a request. Default 300 s.
+    pub max_wait: Duration,
+    /// The maximum number of connections at once; others wait to be accepted. Default 10,000.
+    pub max_connections: usize,
+    /// The time in which a client sends the head and the body of a request, each. Default 30 s.
+    pub client_timeout: Duration,
     /// Where a clock begins that only requests move, in microseconds since 1970: for tests of workers.
     pub test_clock: Option<Micros>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        Self { redis: None, timeout: None, listen, limits: None, tokens: None, test_clock: None }
+        Self {
+            redis: None,
+            timeout: None,
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            metrics: None,
+            limits: None,
+            tokens: None,
+            test_clock: None,
+            tls: None,
+            insecure_http: false,
+            hosts: Vec::new(),
+            max_wait: Duration::from_secs(300),
+            max_connections: 10_000,
+            client_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Options {
+    /// Fails for an address of the network that everybody could use or read along.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let addresses = [("--listen", Some(self.listen)), ("--metrics", self.metrics)];
+        for (option, address) in addresses.into_iter().filter_map(|(option, address)| Some((option, address?))) {
+            if address.ip().is_loopback() {
+                continue;
+            }
+            if self.tokens.is_none() {
+                return Err(Failure::Input(format!(
+                    "{option}: others reach this address; give --tokens FILE, or listen on 127.0.0.1: address={address}"
+                )));
+            }
+            if self.tls.is_none() && !self.insecure_http {
+                return Err(Failure::Input(format!(
+                    "{option}: others could read the tokens; give --tls-cert and --tls-key, or --insecure-http behind a \
+                     proxy that has TLS: address={address}"
+                )));
+            }
+        }
+        Ok(())
     }
 }

@@ -68,6 +68,11 @@ impl IntoResponse for Problem {
         let mut response = (status, body).into_response();
         let kind = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        if status == StatusCode::UNAUTHORIZED {
+            // Browsers ask for a name and a password, which is the token.
+            let schemes = HeaderValue::from_static(r#"Bearer, Basic realm="paddlegate", charset="UTF-8""#);
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, schemes);
+        }
         response
     }
 }

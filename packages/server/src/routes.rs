@@ -7,6 +7,7 @@ mod health;
 mod jobs;
 mod learn;
 mod limiters;
+mod metrics;
 mod ojs;
 mod settle;
 mod together;
@@ -15,29 +16,44 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::{Method, StatusCode, Uri, header};
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
+use crate::guard::guard;
 use crate::openapi;
 use crate::problem::Problem;
 
-/// Returns all routes.
+/// Returns all routes; the metrics only if they have no address of their own.
 pub(crate) fn router(app: &App) -> Router {
     let (api, document) = api().split_for_parts();
     let document: Arc<str> = openapi::document(&document).to_string().into();
     let json = [(header::CONTENT_TYPE, "application/json")];
-    Router::new()
+    let routes = Router::new()
         .merge(health::router())
         .merge(api)
-        .route("/openapi.json", get(async move || (json, document.to_string())))
+        .merge(ojs::router(app).with_state(()))
+        .route("/openapi.json", get(async move || (json, document.to_string())));
+    let routes = if app.options().metrics.is_none() { routes.merge(metrics::router()) } else { routes };
+    guarded(routes, app)
+}
+
+/// Returns the routes of the metrics' own address.
+pub(crate) fn metrics_router(app: &App) -> Router {
+    guarded(metrics::router(), app)
+}
+
+/// Adds what holds for all routes.
+fn guarded(routes: Router<App>, app: &App) -> Router {
+    routes
         .fallback(async |uri: Uri| Problem::not_found(format!("no such route: path={:?}", uri.path())))
         .method_not_allowed_fallback(async |method: Method| {
             let detail = format!("this route does not take the method; see the header allow: method={method}");
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
         })
+        .layer(from_fn_with_state(app.clone(), guard))
         .with_state(app.clone())
-        .merge(ojs::router(app))
 }
 
 /// Returns the routes that the OpenAPI document describes.

@@ -2,45 +2,56 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use axum::Router;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
 
 use crate::app::App;
-use crate::connections;
+use crate::connections::{self, Service};
 use crate::failure::Failure;
 use crate::options::Options;
-use crate::routes;
+use crate::{routes, tls};
 
-/// A server that is bound to its address.
+/// A server that is bound to its addresses.
 pub struct Server {
     app: App,
     listener: TcpListener,
     address: SocketAddr,
-    routes: Router,
+    metrics: Option<(TcpListener, SocketAddr)>,
+    service: Service,
 }
 
 impl Server {
-    /// Opens the store, reads the limits file and binds the address.
+    /// Checks the options, opens the store, reads the files and binds the addresses.
     pub async fn bind(options: Options) -> Result<Self, Failure> {
+        options.check()?;
+        let tls = options.tls.as_ref().map(|(certificates, key)| tls::acceptor(certificates, key)).transpose()?;
         let app = App::open(options)?;
-        let listen = app.options().listen;
-        let bound = async {
-            let listener = TcpListener::bind(listen).await?;
-            let address = listener.local_addr()?;
-            Ok((listener, address))
+        let options = app.options();
+        let (listener, address) = listen(options.listen).await?;
+        let metrics = match options.metrics {
+            Some(address) => Some(listen(address).await?),
+            None => None,
         };
-        let (listener, address) = bound.await.map_err(|error: std::io::Error| {
-            Failure::Other(format!("cannot listen: address={listen} error={error}"))
-        })?;
-        let routes = routes::router(&app);
-        Ok(Self { app, listener, address, routes })
+        let service = Service {
+            routes: routes::router(&app),
+            tls,
+            connections: Arc::new(Semaphore::new(options.max_connections)),
+            client_timeout: options.client_timeout,
+        };
+        Ok(Self { app, listener, address, metrics, service })
     }
 
     /// Returns the address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the address of the metrics, if they have one of their own.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(|(_, address)| *address)
     }
 
     /// Returns what its requests share.
@@ -50,9 +61,17 @@ impl Server {
 
     /// Serves until `stop` is ready. Then requests that wait give up, and those in progress end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { app, listener, routes, .. } = self;
+        let Self { app, listener, metrics, service, .. } = self;
         let stopping = app.stopping().clone();
-        let served = connections::serve(listener, routes, &stopping);
+        let of_metrics = Service { routes: routes::metrics_router(&app), ..service.clone() };
+        let served = async {
+            let metrics = async {
+                if let Some((listener, _)) = metrics {
+                    connections::serve(listener, of_metrics, stopping.clone()).await;
+                }
+            };
+            tokio::join!(connections::serve(listener, service, stopping.clone()), metrics);
+        };
         tokio::pin!(served);
         tokio::select! {
             () = stop => stopping.cancel(),
@@ -65,17 +84,36 @@ impl Server {
     }
 }
 
-/// Serves until SIGINT or SIGTERM. `ready` gets the address once the server listens.
-pub async fn serve(options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), Failure> {
-    let signals = |error: std::io::Error| Failure::Other(format!("cannot receive signals: error={error}"));
-    let (mut interrupt, mut terminate) =
-        (signal(SignalKind::interrupt()).map_err(signals)?, signal(SignalKind::terminate()).map_err(signals)?);
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
+    let bound = async {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        Ok((listener, address))
+    };
+    let failure = |error: std::io::Error| Failure::Other(format!("cannot listen: address={address} error={error}"));
+    bound.await.map_err(failure)
+}
+
+/// Serves until SIGINT or SIGTERM, and reads the files again at SIGHUP. `ready` gets the server once it listens, `say` what
+/// became of the files.
+pub async fn serve(options: Options, ready: impl FnOnce(&Server), say: impl Fn(&str)) -> Result<(), Failure> {
+    let receive = |kind| signal(kind).map_err(|error| Failure::Other(format!("cannot receive signals: error={error}")));
+    let mut interrupt = receive(SignalKind::interrupt())?;
+    let mut terminate = receive(SignalKind::terminate())?;
+    let mut hang_up = receive(SignalKind::hangup())?;
     let server = Server::bind(options).await?;
-    ready(server.address());
+    ready(&server);
+    let app = server.app().clone();
     let stop = async {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => break,
+                _ = terminate.recv() => break,
+                _ = hang_up.recv() => match app.reload() {
+                    Ok(()) => say("read the files again"),
+                    Err(failure) => say(&format!("kept the files as they were: {failure}")),
+                },
+            }
         }
     };
     server.run(stop).await;

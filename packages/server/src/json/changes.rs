@@ -65,7 +65,6 @@ pub(crate) struct LimitsBody(BTreeMap<String, Value>);
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModeBody {
     /// The mode.
-    #[schema(inline)]
     pub(crate) mode: ModeName,
     /// How long the override lasts; without an end until it is removed.
     #[schema(inline)]

@@ -16,9 +16,6 @@ use crate::problem::Problem;
 use crate::refusal::{Refusal, RefusalProblem};
 use crate::waits::Waiting;
 
-/// The longest time for which a request is held: 300 s.
-pub(crate) const MAX_WAIT: Micros = Micros(300_000_000);
-
 /// Returns the routes.
 pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(acquire)).routes(routes!(peek)).routes(routes!(debit))
@@ -62,8 +59,9 @@ pub(crate) async fn take(
     wait_timeout: Option<Span>,
 ) -> Result<Decision, Problem> {
     let max_wait = wait_timeout.map_or(Micros(0), |Span(wait)| wait);
-    if max_wait > MAX_WAIT {
-        let detail = format!("must be at most {} s; enqueue a job instead", MAX_WAIT.0 / 1_000_000);
+    let longest = app.options().max_wait;
+    if max_wait.duration() > longest {
+        let detail = format!("must be at most {} s; enqueue a job instead", longest.as_secs());
         return Err(Problem::invalid("wait_timeout", detail));
     }
     if max_wait.0 > 0 {

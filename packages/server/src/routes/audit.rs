@@ -21,12 +21,16 @@ use crate::audit::AuditEntry;
 use crate::body::Query;
 use crate::problem::Problem;
 
+/// The highest number that all readers of JSON know.
+const MAX_ID: u64 = (1 << 53) - 1;
+
 /// The query of the log.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 struct Log {
     /// The number of the last change that the caller knows. Default 0.
+    #[param(maximum = 9_007_199_254_740_991_u64)]
     after: u64,
 }
 
@@ -43,11 +47,18 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// Lists who changed what through this server, and why: the last thousand changes since it started.
-#[utoipa::path(get, path = "/v1/audit", tag = "look", params(Log), responses((status = 200, body = LogBody)))]
-async fn log(State(app): State<App>, access: Access, Query(Log { after }): Query<Log>) -> Json<LogBody> {
+#[utoipa::path(get, operation_id = "audit", path = "/v1/audit", tag = "look", params(Log), responses((status = 200, body = LogBody)))]
+async fn log(
+    State(app): State<App>,
+    access: Access,
+    Query(Log { after }): Query<Log>,
+) -> Result<Json<LogBody>, Problem> {
+    if after > MAX_ID {
+        return Err(Problem::invalid("after", format!("must be at most {MAX_ID}: after={after}")));
+    }
     let mut entries = app.audit().after(after);
     entries.retain(|entry| access.may(Scope::Read, &entry.limiter));
-    Json(LogBody { entries })
+    Ok(Json(LogBody { entries }))
 }
 
 /// Streams the changes as they are made; `Last-Event-ID` continues after that one.

@@ -141,7 +141,7 @@ async fn resume(
 }
 
 /// Overrides limits, whatever the policies of programs.
-#[utoipa::path(put, path = "/v1/limiters/{name}/override", tag = "operate", request_body = Override,
+#[utoipa::path(put, operation_id = "override", path = "/v1/limiters/{name}/override", tag = "operate", request_body = Override,
     params(("name" = String, Path, description = "The name, percent-encoded")),
     responses((status = 200, body = RuntimeStateBody)))]
 async fn set_override(

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
-use paddlegate::{AdminCommand, Answer, Limiter, Operation, Page, RuntimeState};
+use paddlegate::{AdminCommand, Answer, Limiter, MAX_NAME, Operation, Page, RuntimeState};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -55,12 +55,15 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// Lists the limiters that any program, in any language, used within their `ttl`: pages of about 100 to 300, each sorted by name.
-#[utoipa::path(get, path = "/v1/limiters", tag = "look", params(List), responses((status = 200, body = LimiterPageBody)))]
+#[utoipa::path(get, operation_id = "limiters", path = "/v1/limiters", tag = "look", params(List), responses((status = 200, body = LimiterPageBody)))]
 async fn list(
     State(app): State<App>,
     access: Access,
     Query(List { prefix, cursor }): Query<List>,
 ) -> Result<Json<LimiterPageBody>, Problem> {
+    if prefix.len() > MAX_NAME {
+        return Err(Problem::invalid("prefix", format!("must have at most {MAX_NAME} bytes: bytes={}", prefix.len())));
+    }
     let page = app.paddlegate().limiter_page_async(&prefix, cursor.as_deref()).await?;
     let mut body = LimiterPageBody::from(&page);
     body.limiters.retain(|limiter| access.may(Scope::Read, &limiter.name));

@@ -113,7 +113,7 @@ fn several(app: &App, access: &Access, members: &[Member]) -> Result<Limiter, Pr
 }
 
 /// Takes the cost of all limiters, or of none.
-#[utoipa::path(post, path = "/v1/together", tag = "together", request_body = Together, params(Refusal),
+#[utoipa::path(post, operation_id = "together", path = "/v1/together", tag = "together", request_body = Together, params(Refusal),
     responses((status = 200, body = DecisionBody), (status = 429, body = RefusalProblem, content_type = "application/problem+json")))]
 async fn acquire(
     State(app): State<App>,
@@ -138,7 +138,7 @@ async fn acquire(
 }
 
 /// Replaces an estimate by the actual cost of the call, once.
-#[utoipa::path(post, path = "/v1/together/correct", tag = "together", request_body = TogetherCorrect,
+#[utoipa::path(post, operation_id = "together_correct", path = "/v1/together/correct", tag = "together", request_body = TogetherCorrect,
     responses((status = 200, body = SettlementBody)))]
 async fn correct(
     State(app): State<App>,
@@ -151,7 +151,7 @@ async fn correct(
 }
 
 /// Ends the leases of a permit, once.
-#[utoipa::path(post, path = "/v1/together/release", tag = "together", request_body = TogetherPermit,
+#[utoipa::path(post, operation_id = "together_release", path = "/v1/together/release", tag = "together", request_body = TogetherPermit,
     responses((status = 200, body = SettlementBody)))]
 async fn release(
     State(app): State<App>,
@@ -163,7 +163,7 @@ async fn release(
 }
 
 /// Gives the leases of a permit their whole time again.
-#[utoipa::path(post, path = "/v1/together/renew", tag = "together", request_body = TogetherPermit,
+#[utoipa::path(post, operation_id = "together_renew", path = "/v1/together/renew", tag = "together", request_body = TogetherPermit,
     responses((status = 200, body = RenewalBody)))]
 async fn renew(
     State(app): State<App>,

@@ -28,6 +28,7 @@ pub const LIMITS: &str = r#"{"limiters": {
 /// A server that runs on threads of its own until it is dropped.
 pub struct Running {
     pub address: SocketAddr,
+    pub metrics: Option<SocketAddr>,
     pub app: App,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -42,14 +43,14 @@ impl Running {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
         let server = runtime.block_on(Server::bind(options))?;
-        let (address, app) = (server.address(), server.app().clone());
+        let (address, metrics, app) = (server.address(), server.metrics_address(), server.app().clone());
         let (stop, stopped) = oneshot::channel();
         let thread = thread::spawn(move || {
             runtime.block_on(server.run(async {
                 let _ = stopped.await;
             }));
         });
-        Ok(Self { address, app, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, metrics, app, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Starts a server with the limits of most tests.
@@ -215,6 +216,11 @@ impl Client {
     /// Sends bytes; the server may have closed the connection.
     pub fn write(&mut self, bytes: &[u8]) {
         let _ = self.reader.get_mut().write_all(bytes);
+    }
+
+    /// Says that nothing more is sent.
+    pub fn end(&mut self) {
+        let _ = self.reader.get_mut().shutdown(std::net::Shutdown::Write);
     }
 
     pub fn receive(&mut self) -> Response {

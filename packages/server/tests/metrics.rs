@@ -1,0 +1,127 @@
+//! The metrics, which have the counts of all programs.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use paddlegate::{Paddlegate, Request};
+use paddlegate_server::Options;
+use serde_json::json;
+use support::{Client, Running, Store};
+
+/// Reads the samples by name and labels, and checks the form of each line.
+fn samples(client: &mut Client) -> BTreeMap<String, f64> {
+    let response = client.get("/metrics");
+    assert_eq!(
+        (response.status, response.header("content-type")),
+        (200, Some("text/plain; version=0.0.4; charset=utf-8"))
+    );
+    let (mut samples, mut typed) = (BTreeMap::new(), Vec::new());
+    for line in response.text().lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            typed.push(rest.split(' ').next().unwrap().to_owned());
+            continue;
+        }
+        if line.starts_with("# HELP ") {
+            continue;
+        }
+        let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+        let family = name.split('{').next().unwrap();
+        let known = |typed: &String| {
+            family.strip_prefix(typed.as_str()).is_some_and(|rest| ["", "_bucket", "_sum", "_count"].contains(&rest))
+        };
+        assert!(typed.last().is_some_and(known), "under its head: {line}");
+        assert!(samples.insert(name.to_owned(), value.parse().expect("a number")).is_none(), "once: {line}");
+    }
+    samples
+}
+
+#[test]
+fn the_counts_of_another_program_are_exported() {
+    let store = Store::redis();
+    let server = store.server();
+    let mut client = server.client();
+    let name = format!("{}api", store.prefix);
+    client.post(&store.path("api", "/acquire"), &json!({ "cost": 2 })).expect(200);
+    client.post(&store.path("api", "/acquire"), &json!({ "cost": 4 })).expect(200);
+    let pg = Paddlegate::open(store.url.as_deref().unwrap(), None).unwrap();
+    let same = pg.bucket(&name, 5, Duration::from_secs(86_400)).unwrap();
+    assert!(same.acquire(Request::cost(3)).unwrap().allowed());
+    pg.close();
+    client.put(&store.path("api", "/override"), &json!({ "limit": 4 })).expect(200);
+    client.put(&store.path("api", "/pause"), &json!({ "expires_in": 60 })).expect(200);
+    let samples = samples(&mut client);
+    let get = |metric: &str, labels: &str| samples.get(&format!("paddlegate_{metric}{{limiter=\"{name}\"{labels}}}"));
+    assert_eq!(get("requests_total", ",result=\"granted\""), Some(&2.0));
+    assert_eq!(get("requests_total", ",result=\"refused\""), Some(&1.0));
+    assert_eq!(get("requests_total", ",result=\"waited\""), Some(&0.0));
+    assert_eq!(get("refused_total", ",limit=\"bucket\""), Some(&1.0));
+    assert_eq!(get("units_total", ",phase=\"actual\""), Some(&5.0));
+    assert_eq!(get("limit", ",limit=\"bucket\""), Some(&4.0));
+    assert_eq!(get("remaining", ",limit=\"bucket\""), Some(&0.0));
+    assert_eq!(get("override_info", ",limit=\"bucket\",amount=\"4\""), Some(&1.0));
+    assert_eq!(get("paused", ""), Some(&1.0));
+    assert_eq!(samples["paddlegate_up"], 1.0);
+}
+
+#[test]
+fn waits_are_a_histogram() {
+    for store in Store::all() {
+        let server = store.server();
+        let (mut client, mut waiter) = (server.client(), server.client());
+        let acquire = store.path("workers", "/acquire");
+        let held = client.post(&acquire, &json!({})).expect(200);
+        waiter.send("POST", &acquire, Some(&json!({ "wait_timeout": 250 })));
+        support::until("the call is in the queue", || {
+            client.get(&store.path("workers", "")).expect(200)["ticket_count"] == 1
+        });
+        let before = samples(&mut client);
+        let labels = format!("{{limiter=\"{}workers\"}}", store.prefix);
+        assert_eq!(before[&format!("paddlegate_waiting{labels}")], 1.0);
+        assert_eq!(before[&format!("paddlegate_active_leases{labels}")], 1.0);
+        client.post(&store.path("workers", "/release"), &json!({ "permit": held["permit"] })).expect(200);
+        waiter.receive().expect(200);
+        let after = samples(&mut client);
+        assert_eq!(after[&format!("paddlegate_wait_seconds_count{labels}")], 1.0);
+        assert!(after[&format!("paddlegate_wait_seconds_sum{labels}")] > 0.0);
+        let bucket = |bound: &str| {
+            let name = format!("paddlegate_wait_seconds_bucket{{limiter=\"{}workers\",le=\"{bound}\"}}", store.prefix);
+            after[&name]
+        };
+        assert_eq!(bucket("+Inf"), 1.0);
+        let bounds = (0..21).map(|i| bucket(&(f64::from(1 << i) / 1_000.0).to_string())).collect::<Vec<_>>();
+        assert!(bounds.is_sorted(), "{bounds:?}");
+    }
+}
+
+#[test]
+fn names_are_escaped_and_variants_of_a_name_told_apart() {
+    let store = Store { url: None, prefix: String::new() };
+    let server = Running::with_limits(&store);
+    let mut client = server.client();
+    let bucket = json!({ "bucket": { "limit": 2, "per": "day" } });
+    let mut of_group = bucket.clone();
+    of_group["group"] = json!("g");
+    for policy in [bucket, of_group] {
+        client.post("/v1/limiters/a%22b%5C%0A/acquire", &json!({ "policy": policy })).expect(200);
+    }
+    client.post("/v1/limiters/per-user/acquire", &json!({ "key": "alice" })).expect(200);
+    let samples = samples(&mut client);
+    let granted = "paddlegate_requests_total{limiter=";
+    assert_eq!(samples[&format!(r#"{granted}"a\"b\\\n",result="granted"}}"#)], 1.0);
+    assert_eq!(samples[&format!(r#"{granted}"a\"b\\\n",group="g",result="granted"}}"#)], 1.0);
+    assert_eq!(samples[&format!(r#"{granted}"per-user",keyed="true",result="granted"}}"#)], 1.0);
+    assert!(!samples.keys().any(|name| name.contains("alice")), "never a key");
+}
+
+#[test]
+fn a_store_that_is_away_is_told() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let redis = Some(format!("redis://{closed}"));
+    let server = Running::start(Options { redis, timeout: Some(Duration::from_millis(100)), ..Options::default() });
+    let mut client = server.client();
+    assert_eq!(samples(&mut client)["paddlegate_up"], 0.0);
+    assert_eq!(client.get("/healthz").status, 200);
+    assert_eq!(client.get("/readyz").expect(503)["code"], "unavailable");
+}

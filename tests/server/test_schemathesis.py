@@ -1,0 +1,41 @@
+"""Requests that schemathesis makes from the OpenAPI document: no answer contradicts it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+from conftest import Served
+
+# Rules between members, such as "a cost or an estimate", are not in the document, so 400 may answer what fits it.
+CONFIG = """
+[parameters]
+name = "{prefix}much"
+
+[checks]
+positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "412", "429"]
+"""
+
+
+def test_schemathesis_finds_nothing(served: Served, prefix: str, tmp_path: pathlib.Path) -> None:
+    """A bounded number of cases; the seed is printed."""
+    seed = int(os.environ.get("PADDLEGATE_SEED", random.randrange(2**31)))
+    print(f"PADDLEGATE_SEED={seed}")
+    config = tmp_path / "schemathesis.toml"
+    config.write_text(CONFIG.format(prefix=prefix))
+    command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run"]
+    options = ["--phases", "examples,fuzzing", "--max-examples", "25", "--seed", str(seed)]
+    url = f"{served.url}/openapi.json"
+    ran = subprocess.run(
+        [*command, url, *options, "--no-color"],
+        capture_output=True,
+        text=True,
+        timeout=160,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-8000:] + ran.stderr[-2000:]
+    assert "27 passed" in ran.stdout, ran.stdout[-8000:]
