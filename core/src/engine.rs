@@ -3,6 +3,8 @@
 pub(crate) mod budget;
 pub(crate) mod counters;
 mod describe;
+#[cfg(feature = "redis-rs")]
+mod guard;
 pub(crate) mod loads;
 pub(crate) mod overrides;
 pub(crate) mod permits;

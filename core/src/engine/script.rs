@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use once_cell::race::OnceBox;
 
+#[cfg(feature = "redis-rs")]
+use crate::engine::guard;
 use crate::engine::plain_script::PlainKind;
 use crate::engine::together;
 
@@ -82,7 +84,7 @@ impl Script {
         let (decide, together) = of_several.split_at(of_several.len() - together::SCRIPT.len());
         let function = |name: &str, body: &str| format!("local function {name}(KEYS, ARGV)\n{body}\nend\n");
         let functions = [function("together", together), function("before", before), function("after", after)];
-        Self::new(format!("{decide}{}{}", functions.concat(), include_str!("guard.lua")).into())
+        Self::new(format!("{decide}{}{}", functions.concat(), guard::SCRIPT).into())
     }
 
     fn new(text: Cow<'static, str>) -> Self {
