@@ -760,7 +760,8 @@ typedef struct pg_wakeup {
  * clock of the caller. Calls on the same pg_waiter must not overlap.
  *
  * Until pg_waiter_retry_at, sleep; a wake-up goes to pg_waiter_on_wakeup. Ask again after each sleep,
- * since another waiting call of the process may have looked for this one too. Then call pg_waiter_next, and pg_acquire_with_id with the id and the pg_wait. Its decision goes to
+ * since another waiting call of the process may have looked for this one too. Then call
+ * pg_waiter_next, and pg_acquire_with_id with the id and the pg_wait. Its decision goes to
  * pg_waiter_on_decision, its error to pg_waiter_on_error. When the call ends and
  * pg_waiter_must_cancel, call pg_cancel.
  */

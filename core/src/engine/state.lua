@@ -42,7 +42,7 @@
 --                    max_wait_us ('': does not queue), claim_timeout_us, channel ('': polls), position ('': the end,
 --                    '-': only the ticket that the id has, else the ticket number that it had); keep_us, priority,
 --                    weight, share, and aging_us of a limiter with it, all or none of them; with companions (see companions.lua)
---                    all of them, aging_us '' where it has none, and the ids of up to 128 companions
+--                    all of them, aging_us '' where it has none, and the ids of up to 256 companions
 --       correct      granted_at, charged: as in the permit's id, which has a charge in the order of the sorted tags; here
 --                    in policy order; refund: a digit per limit in policy order, 1 where units that may have drained are
 --                    not given back, or ''

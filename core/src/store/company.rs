@@ -18,10 +18,11 @@ use crate::base::locked;
 use crate::base::micros::Micros;
 use crate::base::per_process::PerProcess;
 use crate::engine::queue::RECHECK;
-use crate::engine::transaction::Waiting;
 use crate::engine::transaction::companions::Companion;
+use crate::engine::transaction::{Entry, Waiting};
 
-/// The maximum number of companions of one call: its script takes half a millisecond for as many.
+/// The maximum number of companions of one call: its script takes less than a millisecond for as many, and two calls look for
+/// five hundred.
 const MAX_COMPANIONS: usize = 256;
 
 /// How much earlier than alone a call looks where others rest too, so that the time of their tickets has not come yet.
@@ -78,12 +79,12 @@ pub(crate) fn cancel(limiter: impl FnOnce() -> u64, id: &str) {
     }
 }
 
-/// A queue of this process: a limiter, by its keys and its limits, and a channel. Other places only have the same number by
-/// chance, and then no record at the server.
+/// What calls that look for each other have in common: the limiter, by its keys and its limits, the units and the channel. Others
+/// only have the same numbers by chance, and then no record at the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     limiter: u64,
-    channel: u64,
+    units_and_channel: u64,
 }
 
 /// One look of a waiter, from its call to the answer.
@@ -98,12 +99,15 @@ pub(crate) struct Look {
 impl Look {
     /// Creates the look of a call with an id. `limiter` is the number of its limiter, see [`hash`]. `None` for a call that
     /// nothing connects with others.
-    pub(crate) fn new(waiting: &Waiting<'_>, limiter: impl FnOnce() -> u64, id: &str) -> Option<Self> {
+    pub(crate) fn new(entry: &Entry<'_>, limiter: impl FnOnce() -> u64) -> Option<Self> {
+        let waiting = entry.queue.as_ref()?;
         if waiting.waiter == 0 || waiting.channel.is_empty() {
             return None;
         }
-        let place = Place { limiter: limiter(), channel: hash(waiting.channel.as_bytes()) };
-        Some(Self { waiter: waiting.waiter, place, id: id.into(), companions: waiting.companions.into() })
+        // A limit may be lowered below the units of some, which only their own calls notice.
+        let units_and_channel = hash(format!("{} {}", entry.charge, waiting.channel).as_bytes());
+        let place = Place { limiter: limiter(), units_and_channel };
+        Some(Self { waiter: waiting.waiter, place, id: entry.id.into(), companions: waiting.companions.into() })
     }
 
     pub(crate) fn has_companions(&self) -> bool {
@@ -123,15 +127,14 @@ impl Look {
 ///
 /// A call that looks because its time has come takes along those that would look soon; one that was woken is about to be
 /// granted, and takes none.
-pub(crate) fn begin(waiting: &Waiting<'_>, limiter: impl FnOnce() -> u64, id: &str) -> Vec<Companion> {
-    if waiting.waiter == OF_TEST {
-        return of_test(waiting);
-    }
-    match Look::new(waiting, limiter, id) {
+pub(crate) fn begin(entry: &Entry<'_>, limiter: impl FnOnce() -> u64) -> Vec<Companion> {
+    let waiter = entry.queue.map_or(0, |waiting| waiting.waiter);
+    match Look::new(entry, limiter) {
+        Some(_) if waiter == OF_TEST => test::companions(),
         Some(look) => locked(&Company::of_process()).begin(&look, monotonic()),
         None => {
-            if waiting.waiter != 0 {
-                leave(waiting.waiter);
+            if waiter != 0 {
+                leave(waiter);
             }
             Vec::new()
         }

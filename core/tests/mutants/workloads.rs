@@ -34,7 +34,7 @@ pub const SHARE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 232,
 pub const AGING_SEEDS: &[u64] = &[0, 1, 4, 6, 10];
 
 /// The same of those whose calls look for others too.
-pub const COMPANION_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 6, 7, 10, 12, 13];
+pub const COMPANION_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 6, 7, 10, 12, 13, 32, 78];
 
 const KINDS: [&[Kind]; 6] = [
     &[Kind::Concurrency],

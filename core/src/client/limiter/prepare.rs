@@ -213,7 +213,7 @@ impl Limiter {
         };
         let companions = match &self.inner.location {
             StateLocation::Redis { keys, .. } if waiting.waiter != 0 && waiting.position != QueuePosition::End => {
-                company::begin(&waiting, || keys.number(), entry.id)
+                company::begin(&entry, || keys.number())
             }
             _ => company::of_test(&waiting),
         };

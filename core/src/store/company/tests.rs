@@ -238,35 +238,15 @@ impl World {
         let Call { process, number, ref id, ticket, .. } = self.calls[call];
         let id = id.clone();
         let channel = self.processes[process].channel.clone();
-        let waiting = self.waiting(&channel, number, ticket, &[]);
-        let own = Look::new(&waiting, || 7, &id).expect("a look");
+        let own = Look::new(&entry(&id, &channel, number, ticket, &[]), || 7).expect("a look");
         let now = self.instant();
         let companions = if ticket.is_some() { self.processes[process].company.begin(&own, now) } else { Vec::new() };
-        let look = Look::new(&Waiting { companions: &companions, ..waiting }, || 7, &id).expect("a look");
+        let look = Look::new(&entry(&id, &channel, number, ticket, &companions), || 7).expect("a look");
         self.calls[call].look = Some((look, companions));
         self.calls[call].retry_at = u64::MAX;
         self.looks += 1;
         let way = self.way();
         self.later(way, Event::Execute(call));
-    }
-
-    #[allow(clippy::unused_self)]
-    fn waiting<'a>(
-        &self,
-        channel: &'a str,
-        waiter: u64,
-        ticket: Option<u64>,
-        companions: &'a [Companion],
-    ) -> Waiting<'a> {
-        Waiting {
-            max_wait: MAX_SPAN.0,
-            claim_timeout: CLAIM_TIMEOUT.0,
-            keep: 0,
-            channel,
-            position: ticket.map_or(QueuePosition::End, QueuePosition::Number),
-            waiter,
-            companions,
-        }
     }
 
     fn transact<T>(&mut self, id: &str, run: impl FnOnce(Transaction<'_>) -> T) -> T {
@@ -289,8 +269,7 @@ impl World {
         let Call { process, number, ref id, ticket, .. } = self.calls[call];
         let (id, channel) = (id.clone(), self.processes[process].channel.clone());
         let Some(companions) = self.calls[call].look.as_ref().map(|(_, companions)| companions.clone()) else { return };
-        let waiting = self.waiting(&channel, number, ticket, &companions);
-        let entry = Entry { queue: Some(waiting), ..Entry::without_queue(&id, Charge::All(1), None) };
+        let entry = entry(&id, &channel, number, ticket, &companions);
         let reply = self.transact(&id, |transaction| transaction.enter(entry)).expect("a cost that fits");
         if reply.status == Status::Granted {
             self.grants.push((reply.lease_and_ticket.number, self.now));
@@ -377,6 +356,25 @@ impl World {
         let now = self.now;
         self.state.leases().map_or(0, |leases| leases.live(now))
     }
+}
+
+fn entry<'a>(
+    id: &'a str,
+    channel: &'a str,
+    waiter: u64,
+    ticket: Option<u64>,
+    companions: &'a [Companion],
+) -> Entry<'a> {
+    let queue = Waiting {
+        max_wait: MAX_SPAN.0,
+        claim_timeout: CLAIM_TIMEOUT.0,
+        keep: 0,
+        channel,
+        position: ticket.map_or(QueuePosition::End, QueuePosition::Number),
+        waiter,
+        companions,
+    };
+    Entry { queue: Some(queue), ..Entry::without_queue(id, Charge::All(1), None) }
 }
 
 fn leases(limit: u64) -> Policy {
@@ -467,16 +465,7 @@ fn resting_calls_of_a_process_look_together() {
 }
 
 fn look(waiter: u64, companions: &[Companion]) -> Look {
-    let waiting = Waiting {
-        max_wait: 1,
-        claim_timeout: 1,
-        keep: 0,
-        channel: "c",
-        position: QueuePosition::End,
-        waiter,
-        companions,
-    };
-    Look::new(&waiting, || 1, &format!("call{waiter}")).expect("a look")
+    Look::new(&entry(&format!("call{waiter}"), "c", waiter, None, companions), || 1).expect("a look")
 }
 
 /// Returns the numbers of the waiters that a look of a waiter takes along.
@@ -527,6 +516,24 @@ fn a_look_takes_along_those_that_rest_and_look_soon() {
     for waiter in [7, 8, 1] {
         assert_eq!(taken(&mut company, waiter, now), Vec::<u64>::new(), "{waiter} looks alone");
     }
+}
+
+#[test]
+fn companions_have_the_limiter_the_units_and_the_channel_of_the_call() {
+    let (mut company, start) = (Company::default(), monotonic());
+    let look = |waiter, units, channel, limiter| {
+        let id = format!("call{waiter}");
+        let entry = Entry { charge: Charge::All(units), ..entry(&id, channel, waiter, None, &[]) };
+        Look::new(&entry, || limiter).expect("a look")
+    };
+    let looks = [look(1, 1, "c", 1), look(2, 1, "c", 1), look(3, 2, "c", 1), look(4, 1, "d", 1), look(5, 1, "c", 2)];
+    for look in &looks {
+        company.end(look, Some(RECHECK), &[], start);
+    }
+    let companions = company.begin(&looks[0], start + RECHECK.duration());
+    assert_eq!(companions.iter().map(|companion| companion.waiter).collect::<Vec<_>>(), [2]);
+    let alone = |waiter, channel| Look::new(&entry("call", channel, waiter, None, &[]), || 1).is_none();
+    assert!(alone(0, "c") && alone(1, "") && !alone(1, "c"));
 }
 
 #[test]

@@ -196,8 +196,7 @@ impl Call {
         let (policy, charge, estimate) = (policy.clone(), entry.charge.into(), entry.permit.is_some());
         let leases = keys.grants_leases().then(|| keys.clone());
         // A call rises in the queue only when it looks.
-        let queue = entry.queue.as_ref().filter(|_| policy.aging().is_none());
-        let look = queue.and_then(|waiting| Look::new(waiting, || keys.number(), entry.id)).map(Box::new);
+        let look = policy.aging().is_none().then(|| Look::new(entry, || keys.number())).flatten().map(Box::new);
         let expects = Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, leases, look };
         Self::new(keys, bytes, expects)
     }

@@ -212,8 +212,8 @@ pub const ENTER: &[Mutant] = &[
     ),
     (
         "enter: a waiter for a lease gets the time when it can be granted",
-        "(lease_limit or wait == MAX or ctx.queued.r) and -1 or wait)",
-        "wait)",
+        "(lease_limit or wait == MAX or ctx.queued.r) and -1 or wait,",
+        "wait,",
     ),
     (
         "enter: the reply has the wait until the grant instead of the next check",
