@@ -138,6 +138,9 @@ pub use model::statistics::{DEFAULT_STATISTICS_TTL, Statistics};
 pub use model::turns::{ReadyCalls, TurnsHost};
 pub use model::waits::Waits;
 pub use model::wakeup::Wakeup;
+#[cfg(feature = "redis")]
+#[doc(hidden)]
+pub use store::company::with_companions;
 pub use store::signal_handling::SignalHandling;
 #[cfg(feature = "providers")]
 pub use upstream::graphql_cost::{CostRules, MAX_QUERY, MAX_QUERY_DEPTH, graphql_cost};

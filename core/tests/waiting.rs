@@ -10,6 +10,7 @@ mod proxy;
 mod server;
 mod support;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -208,12 +209,8 @@ fn an_idle_waiter_calls_at_most_once_in_four_seconds() {
     let held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
     let (grants, threads) = queue_up(&limiter, 8);
     let scripts = || {
-        let text = server.execute(&["INFO", "commandstats"]);
-        let calls = |name: &str| {
-            let rest = text.split(&format!("cmdstat_{name}:calls=")).nth(1);
-            rest.map_or(0, |rest| rest.split(',').next().unwrap().parse::<u64>().unwrap())
-        };
-        calls("evalsha") + calls("eval")
+        let commands = commands(&server);
+        ["evalsha", "eval"].iter().filter_map(|name| commands.get(*name)).sum::<u64>()
     };
     let (before, started) = (scripts(), Instant::now());
     thread::sleep(Duration::from_secs(6));
@@ -250,4 +247,58 @@ fn in_a_cluster_the_node_that_decides_wakes_the_waiters() {
         assert_eq!(limiter.statistics().unwrap().lapsed, 0);
         join(threads);
     }
+}
+
+/// One of them calls for up to 128 others; each by itself would call every five seconds.
+#[test]
+fn the_waiters_of_a_process_look_together() {
+    const WAITERS: u64 = 500;
+    let server = Server::start();
+    let limiter = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
+    let limiter = limiter.concurrent("together", 1, Duration::from_secs(600)).unwrap();
+    let held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let wait = |number: u64| {
+        let (limiter, order) = (limiter.clone(), order.clone());
+        thread::spawn(move || {
+            let decision = limiter.acquire_timeout(Request::default(), 20 * LONG_TIMEOUT).expect("an answer");
+            order.lock().unwrap().push(number);
+            limiter.release(&decision.permit.expect("a permit")).unwrap();
+        })
+    };
+    let first = (0..3).map(|number| {
+        let thread = wait(number);
+        poll_until("the waiter is in the queue", || waiters(&limiter) == number + 1);
+        thread
+    });
+    let mut threads: Vec<_> = first.collect();
+    threads.extend((3..WAITERS).map(wait));
+    poll_until("all are in the queue", || waiters(&limiter) == WAITERS);
+    // A machine that stalls makes each of them call once; they meet again after that.
+    let windows = (0..8).map(|_| {
+        let (before, started) = (commands(&server), Instant::now());
+        thread::sleep(paddlegate::RECHECK.duration() + Duration::from_millis(100));
+        let (after, seconds) = (commands(&server), started.elapsed().as_millis());
+        let all = after.values().sum::<u64>() - before.values().sum::<u64>();
+        let scripts = after["evalsha"] - before["evalsha"];
+        println!("{scripts} scripts, {all} commands of {WAITERS} waiters in {seconds} ms");
+        scripts
+    });
+    assert!(windows.take_while(|scripts| *scripts > 30).count() < 8, "they do not look together");
+    assert_eq!(limiter.statistics().unwrap().tickets, WAITERS);
+    limiter.release(&held).unwrap();
+    join(threads);
+    assert_eq!(order.lock().unwrap()[..3], [0, 1, 2], "in the order of the tickets");
+    let statistics = limiter.statistics().unwrap();
+    assert_eq!((statistics.granted, statistics.waited, statistics.refused), (WAITERS + 1, WAITERS, 0));
+}
+
+/// Returns how often the server ran each command, also in scripts.
+fn commands(server: &Server) -> HashMap<String, u64> {
+    let text = server.execute(&["INFO", "commandstats"]);
+    let counts = text.lines().filter_map(|line| {
+        let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+        Some((name.to_owned(), rest.split(',').next()?.parse().ok()?))
+    });
+    counts.collect()
 }

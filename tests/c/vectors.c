@@ -125,7 +125,7 @@ static void decide(pg_code (*verb)(const pg_limiter *, const pg_request *, pg_de
 static void enter(void)
 {
     pg_request asked = request(&field[1]);
-    pg_wait wait = {atoll(field[5]), atoll(field[6]), NULL, atoll(field[7]), 0};
+    pg_wait wait = {atoll(field[5]), atoll(field[6]), NULL, atoll(field[7]), 0, 0};
     pg_decision d;
     pg_error error;
 

@@ -2,6 +2,7 @@
 
 mod acquire;
 mod advance;
+pub(crate) mod companions;
 mod enter;
 mod extend;
 mod held_up;
@@ -23,6 +24,7 @@ use crate::base::micros::Micros;
 use crate::engine::loads::Loads;
 use crate::engine::queue::{QueueSummary, Ticket};
 use crate::engine::state::{Change, Demand, Evaluation, State, Units};
+use crate::engine::transaction::companions::Companion;
 use crate::limits::concurrency::{Lease, Leases};
 use crate::model::policy::{MAX_LIMITS, Policy};
 use crate::model::request::{QueuePosition, Wait};
@@ -62,12 +64,16 @@ pub(crate) struct Waiting<'a> {
     /// Empty when the call retries without wake-ups.
     pub(crate) channel: &'a str,
     pub(crate) position: QueuePosition,
+    /// The number of the waiter in this process, zero for none.
+    pub(crate) waiter: u64,
+    pub(crate) companions: &'a [Companion],
 }
 
 impl<'a> From<Wait<'a>> for Waiting<'a> {
     fn from(wait: Wait<'a>) -> Self {
-        let Wait { max_wait, claim_timeout, keep, channel, position } = wait;
-        Self { max_wait: max_wait.0, claim_timeout: claim_timeout.0, keep: keep.0, channel, position }
+        let Wait { max_wait, claim_timeout, keep, channel, position, waiter } = wait;
+        let (max_wait, claim_timeout, keep) = (max_wait.0, claim_timeout.0, keep.0);
+        Self { max_wait, claim_timeout, keep, channel, position, waiter, companions: &[] }
     }
 }
 

@@ -67,6 +67,9 @@ pub struct Wait<'a> {
     pub channel: &'a str,
     /// The queue position of the ticket.
     pub position: QueuePosition,
+    /// The number of the waiter in this process, from [`Waiter::next`](crate::Waiter::next), so that the waiting calls of a
+    /// process look together. Zero for a call that looks alone.
+    pub waiter: u64,
 }
 
 /// The queue position that a ticket takes.
@@ -84,7 +87,8 @@ impl Wait<'_> {
     /// Creates a wait of at most `max_wait` at the end of the queue, without a channel and with the default claim
     /// timeout.
     pub const fn up_to(max_wait: Micros) -> Self {
-        Self { max_wait, claim_timeout: CLAIM_TIMEOUT, keep: Micros(0), channel: "", position: QueuePosition::End }
+        let (keep, position) = (Micros(0), QueuePosition::End);
+        Self { max_wait, claim_timeout: CLAIM_TIMEOUT, keep, channel: "", position, waiter: 0 }
     }
 
     /// Creates the wait of a job, whose host calls again at its own pace: with the default claim timeout

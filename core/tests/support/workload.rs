@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use paddlegate::{
     AdminCommand, Answer, BlockAfter, BudgetUpdate, Deadline, Decision, ErrorKind, HistoryEntry, Kind, Limit,
     LimitOverride, Limiter, Micros, Mode, Operation, Paddlegate, Page, QueuePosition, Request, SignalHandling,
-    TurnsHost, UpstreamReport, Wait, Wakeup,
+    TurnsHost, UpstreamReport, Wait, Wakeup, with_companions,
 };
 use proptest::prelude::*;
 
@@ -34,6 +34,13 @@ pub enum Step {
         units: Asked,
         estimate: bool,
         wait: Option<WaitOptions>,
+    },
+    /// As `Enter`, for other callers too: the companions are those whose bit is set; some of them do not exist.
+    Look {
+        caller: usize,
+        units: Asked,
+        wait: WaitOptions,
+        companions: u8,
     },
     Release {
         caller: usize,
@@ -211,6 +218,19 @@ pub fn workload_with_modes(kinds: &'static [Kind], length: usize) -> impl Strate
     workload_of(kinds, prop::collection::vec(step, 1..length))
 }
 
+/// Generates a workload whose calls look for others too.
+pub fn workload_with_companions(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
+    let look = (0..CALLERS, asked(Costs::Labels, 1..=2_u64), waiting(Costs::Shares), any::<u8>())
+        .prop_map(|(caller, units, wait, companions)| Step::Look { caller, units, wait, companions });
+    let step = prop_oneof![
+        6 => step(Costs::Shares),
+        4 => look,
+        2 => prop::sample::select(&[1_u64, 2_499_999, 4_999_999, 5_000_000, 6_000_000, 6_500_000][..]).prop_map(Step::Advance),
+        1 => admin().prop_map(Step::Admin),
+    ];
+    workload_of(kinds, prop::collection::vec(step, 1..length))
+}
+
 /// Generates a workload of shares whose callers rise in the queue.
 pub fn workload_with_aging(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
     let aging = prop::option::weighted(0.9, prop::sample::select(&[1_000_000_u64, 2_500_000, 30_000_000][..]));
@@ -250,21 +270,7 @@ fn workload_of(kinds: &'static [Kind], steps: impl Strategy<Value = Vec<Step>>) 
 
 fn step(costs: Costs) -> BoxedStrategy<Step> {
     let caller = || 0..CALLERS;
-    let waiting = (
-        prop::sample::select(&[0_u64, 1_000, 2_000_000, 60_000_000, 1_000_000_000][..]),
-        prop::sample::select(claim_timeouts(costs)),
-        prop_oneof![2 => Just(Channel::None), 6 => Just(Channel::Subscribed), 1 => Just(Channel::Unsubscribed)],
-        prop_oneof![4 => Just(0_u8), 2 => Just(1), 1 => Just(2)],
-        order(costs),
-    )
-        .prop_map(|(max_wait, claim_timeout, channel, position, (keep, order))| WaitOptions {
-            max_wait,
-            claim_timeout,
-            channel,
-            position,
-            keep,
-            order,
-        });
+    let waiting = waiting(costs);
     let step = prop_oneof![
         12 => (
             caller(),
@@ -308,6 +314,24 @@ fn step(costs: Costs) -> BoxedStrategy<Step> {
             prop_oneof![40 => step, 1 => debit, 2 => extend, asks => ready].boxed()
         }
     }
+}
+
+fn waiting(costs: Costs) -> impl Strategy<Value = WaitOptions> {
+    (
+        prop::sample::select(&[0_u64, 1_000, 2_000_000, 60_000_000, 1_000_000_000][..]),
+        prop::sample::select(claim_timeouts(costs)),
+        prop_oneof![2 => Just(Channel::None), 6 => Just(Channel::Subscribed), 1 => Just(Channel::Unsubscribed)],
+        prop_oneof![4 => Just(0_u8), 2 => Just(1), 1 => Just(2)],
+        order(costs),
+    )
+        .prop_map(|(max_wait, claim_timeout, channel, position, (keep, order))| WaitOptions {
+            max_wait,
+            claim_timeout,
+            channel,
+            position,
+            keep,
+            order,
+        })
 }
 
 fn claim_timeouts(costs: Costs) -> &'static [u64] {
@@ -556,8 +580,17 @@ impl Runner {
     }
 
     pub fn step(&mut self, step: &Step) -> StepResult {
+        let mut looked = String::new();
         let result = match step {
-            Step::Enter { caller, units, estimate, wait } => Some(self.enter(*caller, *units, *estimate, *wait)),
+            Step::Enter { caller, units, estimate, wait } => Some(self.enter(*caller, *units, *estimate, *wait, 0)),
+            Step::Look { caller, units, wait, companions } => {
+                let ids: Vec<String> = (0..8).filter(|bit| companions >> bit & 1 == 1).map(id).collect();
+                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                let (answer, times) =
+                    with_companions(&ids, |waiter| self.enter(*caller, *units, false, Some(*wait), waiter));
+                looked = format!("companions {ids:?}: {times:?}");
+                Some(answer)
+            }
             Step::Acquire { units } => {
                 let mut answer = self.ask(*units, false);
                 if let Ok(Answer::Decision(decision)) = &mut answer {
@@ -632,7 +665,7 @@ impl Runner {
             }
         };
         let wakeups = self.inbox.take();
-        let text = format!("{result:?} wake-ups {wakeups:?}");
+        let text = format!("{result:?} wake-ups {wakeups:?} {looked}");
         let answer = result.and_then(Result::ok);
         let step_result = StepResult { text, answer, wakeups };
         if let Some(decision) = step_result.decision() {
@@ -765,6 +798,7 @@ impl Runner {
         asked: Asked,
         estimate: bool,
         wait: Option<WaitOptions>,
+        waiter: u64,
     ) -> Result<Answer, String> {
         let units = self.units(asked);
         let estimate = estimate && takes(&self.limits, &units);
@@ -782,6 +816,7 @@ impl Runner {
                 (2, _) => QueuePosition::Existing,
                 _ => QueuePosition::End,
             },
+            waiter,
         });
         let limits = self.describes();
         let answer = units.with(|units| {

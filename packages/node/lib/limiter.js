@@ -7,6 +7,7 @@ const {
   MAX_WAIT,
   CLAIM_TIMEOUT,
   QUEUE_POSITION,
+  WAITER,
   ROWS,
   ACQUIRE,
   PEEK,
@@ -375,15 +376,14 @@ class Limiter {
 
   /**
    * Sends one attempt of a waiter: `maxWaitMs` is the rest of its wait, `queuePosition` its ticket or a special value,
-   * `channel` the channel for its wake-ups; `keeps` as in `KEEPS`.
+   * `channel` the channel for its wake-ups; `keeps` as in `KEEPS`; `waiter` its number in this process.
    */
   [ACQUIRE_QUEUED](
     id,
     { signal, ...asked },
-    { maxWaitMs, claimTimeoutMs, keeps, queuePosition, channel = "" },
+    { channel = "", ...how },
   ) {
-    const how = { channel, maxWaitMs, claimTimeoutMs, keeps, queuePosition, options: WAITING };
-    return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, ...how });
+    return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, channel, ...how, options: WAITING });
   }
 
   /** Returns the limiter of a key; this one without a key. The addon checks the key at the first call. */
@@ -561,6 +561,7 @@ function runWith(run, more) {
     slots[FLAGS] |= more.keeps ? WAITS | KEEPS : WAITS;
     slots[MAX_WAIT] = maxWaitMs;
     slots[QUEUE_POSITION] = queuePosition;
+    slots[WAITER] = more.waiter ?? 0;
   }
   if (besides.units !== null || besides.share !== null) return runBesides(run, name, channel ?? "");
   return channel === undefined ? run(name) : run(name, channel);

@@ -6,7 +6,7 @@
  * a thread.
  */
 
-const LENGTH = 15 + 64 * 15;
+const LENGTH = 16 + 64 * 15;
 const slots = new Float64Array(LENGTH);
 
 module.exports = {
@@ -25,10 +25,11 @@ module.exports = {
   PRIORITY: 9,
   WEIGHT: 10,
   RECEIVED: 11,
-  LINK: 12,
-  TO_SEND: 13,
-  BROKEN: 14,
-  ROWS: 15,
+  WAITER: 12,
+  LINK: 13,
+  TO_SEND: 14,
+  BROKEN: 15,
+  ROWS: 16,
   ROW: 15,
   MAX_ROWS: 64,
 

@@ -72,6 +72,7 @@ class Waiter {
           claimTimeoutMs: next?.claimTimeoutMs,
           keeps: next?.keeps,
           queuePosition: next?.ticket ?? AT_END,
+          waiter: next?.waiter,
           channel: next?.channel ?? this.#channel,
         };
         this.#call = this.#limiter[ACQUIRE_QUEUED](this.id, this.#asked, how);
@@ -139,13 +140,14 @@ class Waiter {
   #sleepUntilDue() {
     clearTimeout(this.#timer);
     const ms = this.#native.retryAt(this.#waiters.channel) - now();
-    const resume = () => {
+    // The core rounds to microseconds, so a wake-up for now may be due a part of one later.
+    if (ms >= 0.001) {
+      // Meanwhile another call of this process may look for this one too.
+      this.#timer = after(ms, () => this.#sleepUntilDue());
+    } else {
       this.#resume?.();
       this.#resume = null;
-    };
-    // The core rounds to microseconds, so a wake-up for now may be due a part of one later.
-    if (ms >= 0.001) this.#timer = after(ms, resume);
-    else resume();
+    }
   }
 
   /** Cancels what the call left in the store; with `isDelivered` not a grant, which the caller or the limiter has. */

@@ -4,7 +4,7 @@
 -- REQUIRES: register_limiter describe now overrides LATE_RELEASE unpack ctx handlers evaluate own_units limit_exceeded_by add_statistic expiry
 -- REQUIRES: write_state append_to_logs keep_skew in_mode count_refusal MAX_CHECKED_TICKETS LEASE permits_key queue_key
 -- REQUIRES: records_key read_ticket caller_ticket own_tags records_expiry write_ticket remove_ticket load_ahead
--- REQUIRES: read_hosts wake_host advance_queue to_text adopt_levels write_queue_summary find_lease LEVEL tickets_before count_turn join_queue rise
+-- REQUIRES: read_hosts wake_host advance_queue keep_companions to_text adopt_levels write_queue_summary find_lease LEVEL tickets_before count_turn join_queue rise
 -- PROVIDES: nothing
 
 if verb == 'acquire' then
@@ -12,7 +12,7 @@ if verb == 'acquire' then
     local MAX_TICKETS, RECHECK, MIN_POLL, MAX_TURNS, CALLED_RECHECK = 100000, 5000000, 50000, 1000, 60000000
     local MAX_PERMITS, MAX_RECLAIMED = 100000, 1000
     local numbers = nil
-    local function reply(status, index, remaining, wait, reset, lease, fencing_token, number, position, ready, granted_at, charged)
+    local function reply(status, index, remaining, wait, reset, lease, fencing_token, number, position, ready, granted_at, charged, times)
       local list = {
         status, index, remaining, wait, reset, now, lease or 0, fencing_token or 0, number or 0, position or 0, ready or -1,
         granted_at or 0, charged or 0,
@@ -20,6 +20,9 @@ if verb == 'acquire' then
       }
       if numbers then
         list[#list + 1] = numbers
+      end
+      if times then
+        list[#list + 1] = times
       end
       return list
     end
@@ -228,6 +231,7 @@ if verb == 'acquire' then
       ticket.next_check, ticket.expires_at = now + delay, now + delay + claim_timeout + keep
       ticket.claim_timeout, ticket.channel = claim_timeout, channel
       write_ticket(ticket)
+      local times = keep_companions and channel ~= '' and keep_companions(channel)
       call('PEXPIRE', queue_key, expiry(ctx.queued_until - now))
       call('PEXPIRE', records_key, records_expiry())
       local position = call('ZRANK', queue_key, id)
@@ -237,7 +241,7 @@ if verb == 'acquire' then
       write_queue_summary()
       register_limiter(now)
       return reply(2, index, remaining, delay, reset, 0, 0, ticket.number, position,
-        (lease_limit or wait == MAX or ctx.queued.r) and -1 or wait)
+        (lease_limit or wait == MAX or ctx.queued.r) and -1 or wait, nil, nil, times)
     end
 
     -- Grants.

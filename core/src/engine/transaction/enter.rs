@@ -247,11 +247,19 @@ impl Transaction<'_> {
         ticket.expires_at = ticket.next_check + waiting.claim_timeout + waiting.keep;
         ticket.claim_timeout = waiting.claim_timeout;
         waiting.channel.clone_into(&mut ticket.channel);
-        let (number, position) = (ticket.number, self.rank(&ticket));
+        let (number, mut position) = (ticket.number, self.rank(&ticket));
         // Others may still come before it where arrival does not decide.
         let is_known = self.policy.concurrency().is_none() && wait < MAX_TIME.0 && !self.is_reordered();
         let ready = is_known.then_some(wait);
-        self.keep(ticket);
+        let companions = if waiting.companions.is_empty() || waiting.channel.is_empty() {
+            self.keep(ticket);
+            Box::default()
+        } else {
+            self.keep(ticket.clone());
+            let times = self.keep_companions(&waiting);
+            position = self.rank(&ticket);
+            times
+        };
         if waiting.channel.is_empty() && position == 0 && self.queue_summary.loads.get(ASKED_UNTIL) > self.now {
             self.wake_host((self.now + wait).min(MAX_TIME.0));
         }
@@ -259,6 +267,7 @@ impl Transaction<'_> {
         Reply {
             retry_after: check_after,
             lease_and_ticket: LeaseAndTicket { number, position, ready, ..LeaseAndTicket::default() },
+            companions,
             ..Reply::new(Status::Queued, evaluation, self.now)
         }
     }

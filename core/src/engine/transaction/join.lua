@@ -92,7 +92,7 @@ if verb == 'acquire' then
 
   -- Moves a ticket up by one priority for each `aging` that it has waited, to the end of that priority.
   function rise(ticket)
-    local aging = ARGV[verb_at + 15]
+    local aging = tonumber(ARGV[verb_at + 15])
     local risen = aging and min(priority + math.floor((now - ticket.queued_at) / aging), HIGHEST) or 0
     if risen <= ticket.priority or ticket.is_suspended then
       return

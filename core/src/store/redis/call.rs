@@ -15,6 +15,7 @@ use super::plain::PlainCall;
 use super::plain_release::PlainRelease;
 use super::reply::{
     decision, extension, garbled, parse_u64s, ready_calls, reply_error, report_outcome, runtime_state, settlement,
+    with_companions,
 };
 use super::route::redirection;
 use super::statistics_of_keys::{Added, StatisticsOfKeys};
@@ -29,6 +30,7 @@ use crate::engine::budget::PendingReport;
 use crate::engine::script::Script;
 use crate::engine::transaction::Entry;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
+use crate::model::decision::Status;
 use crate::model::extension::Extension;
 use crate::model::inspection::Page;
 use crate::model::operation::Answer;
@@ -39,6 +41,7 @@ use crate::model::request::QueuePosition;
 use crate::model::share::Order;
 use crate::model::statistics::Statistics;
 use crate::model::turns::TurnsHost;
+use crate::store::company::Look;
 
 /// The status of a call without an id that must be repeated with one.
 pub(super) const NEEDS_ID: i64 = 4;
@@ -96,6 +99,8 @@ pub(super) enum Expects {
         estimate: bool,
         /// The keys of a call that takes a lease: they keep whether there is room for another.
         leases: Option<Arc<Keys>>,
+        /// The look of a call that waits beside others of this process.
+        look: Option<Box<Look>>,
     },
     Settlement,
     Extension {
@@ -174,6 +179,7 @@ impl Call {
                 charge: charge.into(),
                 estimate: false,
                 leases: None,
+                look: None,
             },
         )
     }
@@ -194,7 +200,10 @@ impl Call {
         let permit = keeps.then(|| entry.id.to_owned());
         let (policy, charge, estimate) = (policy.clone(), entry.charge.into(), entry.permit.is_some());
         let leases = keys.grants_leases().then(|| keys.clone());
-        Self::new(keys, bytes, Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, leases })
+        // A call rises in the queue only when it looks.
+        let look = policy.aging().is_none().then(|| Look::new(entry, || keys.number())).flatten().map(Box::new);
+        let expects = Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, leases, look };
+        Self::new(keys, bytes, expects)
     }
 
     pub(crate) fn peek(
@@ -216,6 +225,7 @@ impl Call {
                 charge: charge.into(),
                 estimate,
                 leases: None,
+                look: None,
             },
         )
     }
@@ -235,6 +245,7 @@ impl Call {
             charge: charge.into(),
             estimate: false,
             leases: None,
+            look: None,
         };
         Self::new(keys, bytes, expects)
     }
@@ -630,8 +641,14 @@ impl Call {
             {
                 Err(exceeded(items, if *estimate { "estimate" } else { "cost" }, policy, charge))
             }
-            (Expects::Decision { policy, charge, permit, leases, .. }, Value::Array(items)) => {
+            (Expects::Decision { policy, charge, permit, leases, look, .. }, Value::Array(items)) => {
+                let has_companions = look.as_ref().is_some_and(|look| look.has_companions());
+                let (items, times) = if has_companions { with_companions(items)? } else { (&**items, Vec::new()) };
                 let reply = decision(items, policy)?;
+                if let Some(look) = look {
+                    let queued = (reply.status == Status::Queued).then_some(Micros(reply.retry_after));
+                    look.end(queued, &times);
+                }
                 if let Some(keys) = leases {
                     keys.note_decision(reply.status, reply.remaining);
                 }
@@ -674,9 +691,11 @@ pub(super) fn entry_words(entry: &Entry<'_>, aging: Option<Micros>, listed: Opti
             QueuePosition::Number(ticket) => number(ticket),
         });
         let Order { priority, weight, share } = entry.order;
-        if waiting.keep > 0 || entry.order != Order::default() || aging.is_some() {
+        let has_companions = !waiting.companions.is_empty();
+        if waiting.keep > 0 || entry.order != Order::default() || aging.is_some() || has_companions {
             words.extend([number(waiting.keep), number(priority.into()), number(weight.into()), share.to_owned()]);
-            words.extend(aging.map(|aging| number(aging.0)));
+            words.extend(aging.map(|aging| number(aging.0)).or(has_companions.then(String::new)));
+            words.extend(waiting.companions.iter().map(|companion| companion.id.to_string()));
         }
     }
     words

@@ -22,6 +22,7 @@ use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::mode::Mode;
 use crate::model::overrides::Deadline;
 use crate::model::policy::{Policy, parse_tag};
+use crate::store::company;
 
 /// The version of the stored layout. It is part of every key, so that another layout uses other keys.
 const LAYOUT: &str = "pg2";
@@ -231,6 +232,11 @@ impl Keys {
     /// Returns the decision that the reply to a plain call says.
     pub(super) fn plain_decision(&self, reply: &[Value], policy: &Policy, charge: &Charge) -> Result<Decision> {
         self.roles.plain.as_ref().ok_or_else(garbled)?.decision(reply, policy, charge)
+    }
+
+    /// Returns the number of the limiter in this process, by its keys and its limits.
+    pub(crate) fn number(&self) -> u64 {
+        company::hash(&self.with_id(false).bytes)
     }
 
     /// Returns whether plain calls grant leases.

@@ -4,6 +4,12 @@ use super::Mutant;
 
 pub const ENTER: &[Mutant] = &[
     (
+        "companions: a call without a channel keeps others",
+        "keep_companions and channel ~= '' and keep_companions(channel)",
+        "keep_companions and keep_companions(channel)",
+    ),
+    ("companions: the reply does not tell for how long", "or wait, nil, nil, times)", "or wait)"),
+    (
         "overrides: the reply lacks the amount in force",
         "overrides and overrides.own and (index < limit_count and ctx.limits[index + 1].a or 0),",
         "nil,",
@@ -206,8 +212,8 @@ pub const ENTER: &[Mutant] = &[
     ),
     (
         "enter: a waiter for a lease gets the time when it can be granted",
-        "(lease_limit or wait == MAX or ctx.queued.r) and -1 or wait)",
-        "wait)",
+        "(lease_limit or wait == MAX or ctx.queued.r) and -1 or wait,",
+        "wait,",
     ),
     (
         "enter: the reply has the wait until the grant instead of the next check",

@@ -3,6 +3,7 @@
 mod admin;
 mod advance;
 mod arithmetic;
+mod companions;
 mod enter;
 mod extend;
 mod fast_path;
@@ -41,7 +42,7 @@ macro_rules! lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 28] = [
+pub const FILES: [Lua; 29] = [
     lua!("engine/one_limiter.lua", &[]),
     lua!("engine/register.lua", register::REGISTER),
     lua!("limits/bucket.lua", arithmetic::BUCKET),
@@ -59,6 +60,7 @@ pub const FILES: [Lua; 28] = [
     lua!("engine/transaction/queue.lua", queue::QUEUE),
     lua!("engine/transaction/hosts.lua", hosts::HOSTS),
     lua!("engine/transaction/advance.lua", advance::ADVANCE),
+    lua!("engine/transaction/companions.lua", companions::COMPANIONS),
     lua!("engine/transaction/permit.lua", permit::PERMIT),
     lua!("engine/transaction/join.lua", join::JOIN),
     lua!("engine/transaction/enter.lua", enter::ENTER),

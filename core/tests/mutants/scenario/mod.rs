@@ -1,6 +1,7 @@
 //! Checks the script where workloads and sequences do not: damaged values, wrong arguments, expiry of keys, a full
 //! server and the server's clock.
 
+mod companions;
 mod damage;
 mod expiry;
 mod extensions;
@@ -80,6 +81,11 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("a foreign value stops an extension", extensions::foreign),
     ("the history stays small", history::size),
     ("damaged history stops nothing", history::damaged),
+    ("companions have the channel of the call", companions::of_one_channel),
+    ("keys live as long as the tickets of companions", companions::expiry),
+    ("damaged tickets of companions stay", companions::damaged),
+    ("companions that cannot be notified call by themselves", companions::unpublished),
+    ("companions that nobody hears call by themselves", companions::unheard),
 ];
 
 /// Each of these scenarios takes up to a second.

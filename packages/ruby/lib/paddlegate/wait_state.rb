@@ -7,8 +7,8 @@ module Paddlegate
   # be cancelled. Times are seconds of the monotonic clock.
   class WaitState
     # The sizes of a `pg_waiter` and a `pg_wait`.
-    SIZE = 120
-    WAIT_SIZE = 40
+    SIZE = 128
+    WAIT_SIZE = 48
     MICROS = 1_000_000.0
     private_constant :SIZE, :WAIT_SIZE, :MICROS
 
@@ -38,8 +38,8 @@ module Paddlegate
     def next(now, channel)
       wait = FFI::MemoryPointer.new(:char, WAIT_SIZE)
       call { |error| Native.pg_waiter_next(@waiter, micros(now), channel, wait, error) }
-      max_wait_us, claim_timeout_us, address, ticket, keep_us = wait.read_array_of_int64(5)
-      [max_wait_us, claim_timeout_us, address.zero? ? "" : channel, ticket, keep_us]
+      max_wait_us, claim_timeout_us, address, *others = wait.read_array_of_int64(6)
+      [max_wait_us, claim_timeout_us, address.zero? ? "" : channel, *others]
     end
 
     # Returns whether the decision is final; otherwise the call waits.
