@@ -1,15 +1,15 @@
 """Actors of Dramatiq within limits: a message over its limit is delayed until its turn.
 
-    from paddlegate.dramatiq import limited
+    from paddlegate.dramatiq import LimitMiddleware, limited
 
-    broker.add_middleware(dramatiq.middleware.CurrentMessage())
+    broker.add_middleware(LimitMiddleware())
 
     @dramatiq.actor
     @limited(erp, key=lambda account: account)
     def sync(account): ...
 
-The message keeps its place in the queue of the limiter. The broker needs the middleware
-`CurrentMessage`, and `Retries`, which it has by default. Needs Dramatiq 1 or 2.
+The message keeps its place in the queue of the limiter. The broker needs `LimitMiddleware`, and
+`Retries`, which it has by default. Needs Dramatiq 1 or 2.
 """
 
 from __future__ import annotations
@@ -21,12 +21,39 @@ import dramatiq
 from dramatiq.errors import Retry
 from dramatiq.middleware import CurrentMessage
 
+from paddlegate._errors import InvalidError
 from paddlegate._limited import BaseLimited, Body, NotYet, limit_of, runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Limited", "limit_tasks", "limited"]
+__all__ = ["LimitMiddleware", "Limited", "limit_tasks", "limited"]
+
+POLL_MS = 100
+
+
+class LimitMiddleware(CurrentMessage):
+    """Tells `limited` which message runs, and has workers see in time that its turn has come.
+
+    It is the middleware `CurrentMessage` of Dramatiq, in whose place it stands. An idle worker of
+    Dramatiq looks for messages once a second, twice before a delayed message runs: while that is
+    late, those behind it in the queue of the limiter wait. With this middleware a worker looks at
+    least every `poll_ms` milliseconds, by default 100, from 1 on. Raises `InvalidError`, argument
+    `poll_ms`.
+    """
+
+    def __init__(self, *, poll_ms: int = POLL_MS) -> None:
+        super().__init__()
+        if isinstance(poll_ms, bool) or not isinstance(poll_ms, int) or poll_ms < 1:
+            raise InvalidError(
+                f"must be a whole number of milliseconds, at least 1: poll_ms={poll_ms!r}",
+                "poll_ms",
+            )
+        self._poll_ms = poll_ms
+
+    def before_worker_boot(self, broker: dramatiq.Broker, worker: Any) -> None:
+        """Shorten the pauses of the worker."""
+        worker.worker_timeout = min(worker.worker_timeout, self._poll_ms)
 
 
 class Limited(BaseLimited):

@@ -7,7 +7,8 @@
     def sync(account): ...
 
 The task keeps its place in the queue of the limiter, and its retries stay as they are. The function
-gets the argument `task` only if it has it. Needs Huey 2 or 3.
+gets the argument `task` only if it has it. Huey forgets the tasks of a killed consumer; with
+`recover_tasks` they run again. Needs Huey 2 or 3.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from huey.exceptions import RetryTask  # type: ignore[import-untyped]
 
+from paddlegate._huey_recovery import recover_tasks
 from paddlegate._limited import BaseLimited, Body, NotYet, limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Limited", "limit_tasks", "limited"]
+__all__ = ["Limited", "limit_tasks", "limited", "recover_tasks"]
 
 TASK = "task"
 

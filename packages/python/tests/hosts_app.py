@@ -24,7 +24,7 @@ from taskiq_redis import ListRedisScheduleSource, RedisAsyncResultBackend, Redis
 __all__ = ["notes"]
 
 broker = RedisBroker(url=URL, namespace=NAME)
-broker.add_middleware(CurrentMessage())
+broker.add_middleware(paddlegate.dramatiq.LimitMiddleware())
 broker.add_middleware(AsyncIO())
 dramatiq.set_broker(broker)
 parts = urlsplit(URL)
@@ -48,6 +48,16 @@ taskiq_scheduler = TaskiqScheduler(taskiq_broker, [source])
 killable = RedisStreamBroker(
     URL, queue_name=f"{NAME}-killable", consumer_id="0", idle_timeout=3000
 ).with_middlewares(paddlegate.taskiq.LimitMiddleware(source))
+
+
+def asking(host):
+    """Give a limiter to a job, and count that it asks."""
+
+    def limiter_of(*_, **__):
+        count(f"{host}-asks")
+        return limiter(host)
+
+    return limiter_of
 
 
 def kill_once(host, number):
@@ -96,7 +106,7 @@ async def awork(host, number):
     note(host, "end", number)
 
 
-rq_limited = paddlegate.rq.limited(limiter("rq"), patience=1)
+rq_limited = paddlegate.rq.limited(asking("rq"), patience=1)
 
 
 @rq_limited
@@ -125,7 +135,7 @@ def rq_spend(units, *, permit):
 
 
 @dramatiq.actor(max_retries=0)
-@paddlegate.dramatiq.limited(limiter("dramatiq"), patience=1)
+@paddlegate.dramatiq.limited(asking("dramatiq"), patience=1)
 def dramatiq_job(number):
     work("dramatiq", number)
 
@@ -150,7 +160,7 @@ def dramatiq_fails():
 
 
 @tasks.task(context=True)
-@paddlegate.huey.limited(limiter("huey"), patience=1)
+@paddlegate.huey.limited(asking("huey"), patience=1)
 def huey_job(number):
     work("huey", number)
 
@@ -162,7 +172,7 @@ def huey_away(task):
 
 
 @taskiq_broker.task
-@paddlegate.taskiq.limited(limiter("taskiq"))
+@paddlegate.taskiq.limited(asking("taskiq"))
 def taskiq_job(number):
     work("taskiq", number)
 
