@@ -1,6 +1,8 @@
 package paddlegate
 
+import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.thread
+import kotlin.concurrent.withLock
 import paddlegate.internal.NativeWakeups
 import paddlegate.internal.reconnectPauseUs
 
@@ -9,7 +11,8 @@ import paddlegate.internal.reconnectPauseUs
  * none for a minute.
  */
 internal class Hub(private val store: Paddlegate) {
-    private val lock = Object()
+    private val lock = ReentrantLock()
+    private val changed = lock.newCondition()
     // By id, which several calls may have.
     private val sleepers = HashMap<String, MutableSet<Sleeper>>()
     private var isRunning = false
@@ -22,7 +25,7 @@ internal class Hub(private val store: Paddlegate) {
 
     /** Registers a sleeper. With [open] it starts the thread, which wakes all when the channel is open. */
     fun add(sleeper: Sleeper, open: Boolean): Unit =
-        synchronized(lock) {
+        lock.withLock {
             sleepers.getOrPut(sleeper.id, ::LinkedHashSet).add(sleeper)
             if (open && !isRunning && !store.work.isClosed) {
                 isRunning = true
@@ -31,7 +34,7 @@ internal class Hub(private val store: Paddlegate) {
         }
 
     fun remove(sleeper: Sleeper): Unit =
-        synchronized(lock) {
+        lock.withLock {
             val others = sleepers[sleeper.id] ?: return
             others.remove(sleeper)
             if (others.isEmpty()) sleepers.remove(sleeper.id)
@@ -39,9 +42,9 @@ internal class Hub(private val store: Paddlegate) {
 
     /** Ends the thread of a store that is closed. */
     fun interrupt(): Unit =
-        synchronized(lock) {
+        lock.withLock {
             listener?.interrupt()
-            lock.notifyAll()
+            changed.signalAll()
         }
 
     private fun run() {
@@ -55,19 +58,13 @@ internal class Hub(private val store: Paddlegate) {
     }
 
     private fun pause(milliseconds: Long) {
-        val ends = System.nanoTime() + milliseconds * 1_000_000
-        synchronized(lock) {
-            while (!store.work.isClosed) {
-                val left = (ends - System.nanoTime()) / 1_000_000
-                if (left <= 0) return
-                lock.wait(left)
-            }
-        }
+        var left = milliseconds * 1_000_000
+        lock.withLock { while (left > 0 && !store.work.isClosed) left = changed.awaitNanos(left) }
     }
 
     /** Returns a limiter that has waiters. Without any the thread ends, and the next waiter starts another one. */
     private fun limiterWithWaiters(): BlockingLimiter? =
-        synchronized(lock) {
+        lock.withLock {
             if (!store.work.isClosed) sleepers.values.firstOrNull()?.let { return it.first().limiter }
             isRunning = false
             null
@@ -87,12 +84,12 @@ internal class Hub(private val store: Paddlegate) {
             while (true) {
                 val wakeups = native { opened.receive(IDLE_MS) }
                 for (it in wakeups) of(it.id).forEach { sleeper -> sleeper.wake(it.delayUs) }
-                if (store.work.isClosed || wakeups.isEmpty() && synchronized(lock) { sleepers.isEmpty() }) return true
+                if (store.work.isClosed || wakeups.isEmpty() && lock.withLock { sleepers.isEmpty() }) return true
             }
         } catch (_: PaddlegateException) {
             return true
         } finally {
-            synchronized(lock) {
+            lock.withLock {
                 listener = null
                 channel = ""
             }
@@ -101,14 +98,14 @@ internal class Hub(private val store: Paddlegate) {
     }
 
     private fun open(opened: NativeWakeups): List<Sleeper> =
-        synchronized(lock) {
+        lock.withLock {
             listener = opened
             channel = opened.channel()
             if (store.work.isClosed) opened.interrupt()
             sleepers.values.flatten()
         }
 
-    private fun of(id: String): List<Sleeper> = synchronized(lock) { sleepers[id]?.toList().orEmpty() }
+    private fun of(id: String): List<Sleeper> = lock.withLock { sleepers[id]?.toList().orEmpty() }
 
     private companion object {
         val IDLE_MS = 60_000.toUInt()

@@ -2,6 +2,7 @@ package paddlegate
 
 import java.time.Instant
 import kotlin.time.Duration
+import kotlin.time.toJavaDuration
 import paddlegate.internal.NativeInspection
 import paddlegate.internal.NativeListed
 import paddlegate.internal.NativePage
@@ -126,6 +127,12 @@ internal constructor(
     val expiresIn: Duration?,
     val learned: List<Limit>,
 ) {
+    /** [pausedFor] for Java. */
+    @get:JvmName("getPausedFor") public val pausedForJava: java.time.Duration? get() = pausedFor?.toJavaDuration()
+
+    /** [blockedFor] for Java. */
+    @get:JvmName("getBlockedFor") public val blockedForJava: java.time.Duration? get() = blockedFor?.toJavaDuration()
+
     internal companion object {
         fun of(it: NativeRuntimeState): RuntimeState =
             RuntimeState(

@@ -6,9 +6,9 @@ import kotlin.time.toKotlinDuration
 import paddlegate.internal.NativeLoaded
 import paddlegate.internal.NativeStore
 import paddlegate.internal.defaultWaitTimeoutUs
-import paddlegate.internal.graphqlCost
+import paddlegate.internal.graphqlCost as nativeGraphqlCost
 import paddlegate.internal.sendCounts
-import paddlegate.internal.version
+import paddlegate.internal.version as nativeVersion
 
 /**
  * Where limiters count: the memory of this process, or a Redis that many processes share. All threads and coroutines may use it.
@@ -29,7 +29,7 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
     public val inMemory: Boolean = native.isMemory()
 
     init {
-        if (!inMemory) AtExit
+        if (!inMemory) AtExit.register()
     }
 
     /** Creates a limiter of one to eight limits that are decided together. */
@@ -163,7 +163,7 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
 
     public companion object {
         /** The version of the library inside. */
-        @JvmStatic public val version: String get() = version()
+        @JvmStatic public val version: String get() = nativeVersion()
 
         /** Opens a store: see the constructor. */
         @JvmStatic
@@ -182,7 +182,7 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
             variables: String? = null,
             operation: String? = null,
             rules: String? = null,
-        ): Long = native { graphqlCost(query, variables, operation, rules) }
+        ): Long = native { nativeGraphqlCost(query, variables, operation, rules) }
     }
 }
 
@@ -191,6 +191,9 @@ private object AtExit {
     init {
         Runtime.getRuntime().addShutdownHook(Thread(::sendCounts, "paddlegate-exit"))
     }
+
+    /** Does so once. */
+    fun register() = Unit
 }
 
 /** The store with limiters that block, and the durations of Java. */

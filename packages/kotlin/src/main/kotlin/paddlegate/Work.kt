@@ -1,5 +1,7 @@
 package paddlegate
 
+import java.util.concurrent.locks.ReentrantLock
+import kotlin.concurrent.withLock
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.SupervisorJob
@@ -7,7 +9,8 @@ import kotlinx.coroutines.withContext
 
 /** The calls of a store that wait, and its cancellations, which its end waits for. */
 internal class Work {
-    private val lock = Object()
+    private val lock = ReentrantLock()
+    private val ended = lock.newCondition()
     private var underWay = 0
     private var closing = false
     private val sleepers = HashSet<Sleeper>()
@@ -21,7 +24,7 @@ internal class Work {
 
     /** Keeps the store open until [end]; false when it is closed. */
     fun begin(sleeper: Sleeper? = null): Boolean =
-        synchronized(lock) {
+        lock.withLock {
             if (closing && sleeper != null) return false
             underWay++
             sleeper?.let(sleepers::add)
@@ -29,22 +32,22 @@ internal class Work {
         }
 
     fun end(sleeper: Sleeper? = null): Unit =
-        synchronized(lock) {
+        lock.withLock {
             underWay--
             sleeper?.let(sleepers::remove)
-            lock.notifyAll()
+            ended.signalAll()
         }
 
     /** Ends the calls that wait. */
     fun close(interrupt: () -> Unit) {
-        val waiting = synchronized(lock) {
+        val waiting = lock.withLock {
             closing = true
             isClosed = true
             sleepers.toList()
         }
         waiting.forEach(Sleeper::wake)
         interrupt()
-        synchronized(lock) { while (underWay > 0) lock.wait() }
+        lock.withLock { while (underWay > 0) ended.await() }
     }
 }
 

@@ -49,3 +49,14 @@ internal fun JsonNode.text(name: String): String? = given(name)?.asText()
 internal fun JsonNode.long(name: String): Long? = given(name)?.asLong()
 
 internal fun JsonNode.time(name: String): Duration? = long(name)?.duration
+
+/** Runs a test on both with a clock that stands still, so that no ticket lapses. */
+internal fun onBothAtOneTime(test: (Paddlegate) -> Unit) {
+    for (url in listOf("memory://", TEST_URL)) {
+        Paddlegate(url, PATIENCE, TestClock(1_700_000_000_000_000.instant)).use(test)
+    }
+}
+
+/** Waits until so many calls are in the queue. */
+internal fun tickets(limiter: Limiter, count: Long): Unit =
+    eventually("tickets=$count") { limiter.blocking.inspect(0, 0).ticketCount == count }
