@@ -165,7 +165,7 @@ internal class AcquireTest {
             val over = assertThrows(OverLimitException::class.java) { runBlocking { hourly.acquire() } }
             assertEquals("window" to hourly.name, over.reason to over.limiter)
             assertTrue(over.retryAfter!! > 30.minutes && over.decision?.remaining == 0L)
-            assertEquals(over.retryAfterJava!!.toNanos(), over.retryAfter?.inWholeNanoseconds)
+            assertEquals(over.retryAfterJava!!.toNanos(), over.retryAfter.inWholeNanoseconds)
             assertEquals(1 to "over_limit", over.code to over.kind)
             assertThrows(OverLimitException::class.java) { runBlocking { hourly.acquire(waitTimeout = Duration.ZERO) } }
         }
