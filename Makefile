@@ -32,6 +32,8 @@ RUST := $(wildcard Cargo.toml Cargo.lock) $(call files,core)
 # Runs a command with a private Redis and a private Redis Cluster.
 SERVERS := scripts/with-redis.sh scripts/with-cluster.sh
 TALLY := scripts/tally.sh
+# What Maven downloads, and our jar.
+MAVEN_REPOSITORY := $(or $(PADDLEGATE_TOOLS),$(CURDIR)/.tools)/m2
 STEP := scripts/step.sh
 
 # The Python extension finds its symbols in the Python that loads it, so a test program of it would
@@ -45,7 +47,7 @@ OTHER_SERVERS := $(CARGO_TEST) $(if $(PADDLEGATE_SOAK),,$(SERVER_TESTS))
 
 # Suites that use all cores run one after the other, then those that mostly sleep run two at a time, the longest first.
 BUSY := scripts rust servers c simulator
-SLEEPY := server shared python node ruby timeouts ojs readme wasm go
+SLEEPY := server shared python node ruby timeouts ojs readme wasm kotlin go
 TESTS := $(BUSY) $(SLEEPY)
 
 .PHONY: help
@@ -66,11 +68,11 @@ $(SETUP): scripts/setup.sh scripts/versions.bash $(wildcard scripts/requirements
 
 # The native libraries and programs. For tests they are built in one call, so that the crates they share are built once.
 # The Python extension is among them because cargo unites their features with its own, and maturin builds it again.
-NATIVE := -p paddlegate -p paddlegate-c -p paddlegate-node -p paddlegate-cli -p paddlegate-python
+NATIVE := -p paddlegate -p paddlegate-c -p paddlegate-node -p paddlegate-cli -p paddlegate-python -p paddlegate-uniffi
 IS_QUICK := $(filter quick,$(PADDLEGATE_PROFILE))
 
-.PHONY: build build-rust build-python build-node build-ruby build-c build-wasm build-cli build-simulator
-build: build-c build-cli build-node build-python build-ruby build-go build-wasm build-simulator build-rust ## Build everything
+.PHONY: build build-rust build-python build-node build-ruby build-go build-kotlin build-c build-wasm build-cli build-simulator
+build: build-c build-cli build-node build-python build-ruby build-go build-kotlin build-wasm build-simulator build-rust ## Build everything
 build-rust: $(SETUP) ## Build the Rust crate
 	$(STEP) build-rust $(if $(IS_QUICK),$(CARGO_TEST) --no-run,cargo build --release -p paddlegate)
 build-python: .venv/.paddlegate ## Build the Python wheel and install it into .venv
@@ -78,6 +80,7 @@ build-node: $(STAMPS)/node ## Build the Node addon
 build-ruby: build-c ## Build what the Ruby package needs: the C library
 build-go: build-c ## Compile the Go package with the C library, and the Go programs of the tests
 	$(STEP) build-go scripts/build-go.sh
+build-kotlin: $(STAMPS)/kotlin ## Build the jar for Kotlin and Java, and the Kotlin programs of the tests
 build-c: $(if $(IS_QUICK),$(STAMPS)/native,$(SETUP)) ## Build the C library and its header
 	$(if $(IS_QUICK),,$(STEP) build-c cargo build --release -p paddlegate-c)
 build-wasm: $(STAMPS)/wasm ## Build the WebAssembly package
@@ -101,6 +104,12 @@ $(STAMPS)/native: $(PROFILE) $(RUST) $(call files,bindings packages/cli packages
 
 $(STAMPS)/node: $(PROFILE) $(if $(IS_QUICK),$(STAMPS)/native) $(RUST) $(call files,bindings/node packages/node) | $(SETUP)
 	$(STEP) build-node $(if $(IS_QUICK),env PADDLEGATE_BUILT=1) npm --prefix packages/node run build
+	@touch $@
+
+$(STAMPS)/kotlin: $(PROFILE) $(if $(IS_QUICK),$(STAMPS)/native) $(RUST) $(call files,bindings/uniffi packages/kotlin) \
+		$(wildcard tests/kotlin/* tests/kotlin/src/*) scripts/build-kotlin.sh | $(SETUP)
+	$(if $(IS_QUICK),,$(STEP) build-uniffi cargo build --release -p paddlegate-uniffi)
+	$(STEP) build-kotlin scripts/build-kotlin.sh
 	@touch $@
 
 $(STAMPS)/wasm: $(RUST) $(call files,bindings/wasm packages/wasm) scripts/build-wasm.sh | $(SETUP)
@@ -161,6 +170,9 @@ test-ruby: build-ruby ## Test the Ruby package
 test-go: build-go ## Test the Go package, with Go's race detector
 	$(TALLY) go scripts/with-redis.sh go test -C packages/go -v -race -count=1 ./...
 
+test-kotlin: build-kotlin ## Test the Kotlin package
+	$(TALLY) kotlin scripts/with-redis.sh mvn -B -Dmaven.repo.local=$(MAVEN_REPOSITORY) -f packages/kotlin/pom.xml test
+
 test-c: build-c ## Test the C library
 	$(TALLY) c tests/c/run.sh
 
@@ -170,7 +182,7 @@ test-wasm: build-wasm ## Test the WebAssembly package
 test-simulator: build ## Test the page of the simulator in Chromium
 	$(TALLY) simulator node --test --test-concurrency=2 $(or $(wildcard packages/simulator/test/*.test.*js),none)
 
-test-shared: build-python build-node build-ruby build-go ## Test all languages against one Redis
+test-shared: build-python build-node build-ruby build-go build-kotlin ## Test all languages against one Redis
 	$(TALLY) shared $(SERVERS) tests/shared/run.sh
 
 test-server: build-cli build-python ## Test the server and its pages, on both stores
@@ -182,7 +194,7 @@ test-ojs: build-cli build-python ## Test the job server of Open Job Spec
 test-readme: build ## Install each package as a user would and run the code of all pages and examples
 	$(TALLY) readme $(SERVERS) tests/readme/run.sh
 
-test-timeouts: build-python build-node build-ruby build-go ## Test in all languages that each call ends, whatever the server does
+test-timeouts: build-python build-node build-ruby build-go build-kotlin ## Test in all languages that each call ends, whatever the server does
 	$(TALLY) timeouts tests/timeouts/run.sh
 
 test-fuzz: $(SETUP) ## Fuzz what reads foreign texts, each reader for a minute

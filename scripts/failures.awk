@@ -18,6 +18,8 @@ function add(line) { lines[++count] = line }
 /^=== (RUN|CONT|NAME) / { go_test = $0; block = block == "go" ? "" : block; next }
 block == "go" && !/^        / { block = "" }
 
+block == "maven" && !/^\[ERROR\]/ { block = "" }
+
 block == "" {
     # cargo test: from "failures:" to the result. Errors of the compiler end with an empty line.
     if (/^failures:$/) block = "cargo"
@@ -36,6 +38,9 @@ block == "" {
     }
     else if (/^WARNING: DATA RACE$/) block = "race"
     else if (/^panic: /) block = "panic"
+    # Maven: from "[ERROR] Failures:" to the next line of another level; an error of a compiler is a line.
+    else if (/^\[ERROR\] (Failures|Errors): *$/) block = "maven"
+    else if (/^\[ERROR\] .*\.(kt|java):.*[0-9]+, ?[0-9]+/) add($0)
     # Our own scripts: a line, or all that they say at their end.
     else if (/^FAILED /) add($0)
     else if (/^--- .+ failed:$/) block = "ours"

@@ -18,6 +18,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 OWN = ["LICENSE-APACHE", "LICENSE-MIT"]
 NOTICES = "THIRD_PARTY_LICENSES.txt"
+MPL = "MPL-2.0"
 
 # The folder that is handed out, the crate that it contains in compiled form (none: sources only),
 # and the features of that crate.
@@ -28,10 +29,11 @@ PACKAGES = [
     ("packages/node/npm/linux-x64-gnu", "paddlegate-node", []),
     ("bindings/c", "paddlegate-c", []),
     ("packages/wasm", "paddlegate-wasm", ["full"]),
+    ("packages/kotlin", "paddlegate-uniffi", []),
 ]
 
-# Licences that ask for no more than their text, the preferred one first.
-KNOWN = ["MIT", "ISC", "BSD-3-Clause", "Unicode-3.0", "Apache-2.0"]
+# Licences that ask for no more than their text, the preferred one first; MPL-2.0 asks to say where the source is.
+KNOWN = ["MIT", "ISC", "BSD-3-Clause", "Unicode-3.0", "Apache-2.0", MPL]
 # How the texts are told apart.
 MARKS = {
     "MIT": "permission is hereby granted, free of charge",
@@ -89,7 +91,14 @@ def notices(package: str, features: list[str], metadata: dict[tuple[str, str], A
     for name, version in crates(package, features):
         entry = metadata[name, version]
         licences = wanted(entry["license"])
-        found = texts(pathlib.Path(entry["manifest_path"]).parent, licences)
+        if licences == [MPL]:
+            source = f"https://crates.io/crates/{name}/{version}"
+            found = [
+                "This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0, of which a copy is at\n"
+                f"https://mozilla.org/MPL/2.0/. It is used unchanged, and is at {source}"
+            ]
+        else:
+            found = texts(pathlib.Path(entry["manifest_path"]).parent, licences)
         if not found:
             # Published without its text: the standard one, with the authors that the crate names.
             if licences != ["MIT"]:

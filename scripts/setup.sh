@@ -20,6 +20,12 @@ need() {
     "$@" >/dev/null 2>&1 || missing+=("$package: $reason")
 }
 
+# The compiler of a Java that is new enough.
+has_java() {
+    local version
+    version=$(javac -version) && version=${version#javac } && ((${version%%.*} >= 17))
+}
+
 find_missing() {
     missing=()
     need gcc "links Rust programs, compiles the C tests" cc --version
@@ -42,6 +48,8 @@ find_missing() {
     need ruby-activejob "runs jobs of Rails on it" ruby -e 'require "active_job"'
     need ruby-redis "the Ruby client that the bench compares with" ruby -e 'require "redis"'
     need ruby-hiredis "makes that client fast" ruby -e 'require "hiredis"'
+    need openjdk-17-jdk-headless "the package for Kotlin and Java, 17 or newer" has_java
+    need maven "builds and tests that package" mvn --version
     need rake "runs Ruby build tasks" rake --version
     need rubocop "checks Ruby code" rubocop --version
 }
@@ -161,5 +169,13 @@ for dir in . packages/node packages/wasm; do
         touch "$dir/node_modules/.stamp"
     fi
 done
+
+# Maven's plugins and libraries, once for each list of them.
+if newer packages/kotlin/pom.xml "$TOOLS/m2/.stamp"; then
+    say "downloading Maven's plugins and the libraries of the Kotlin package into $TOOLS/m2"
+    mvn -B -q -Dmaven.repo.local="$TOOLS/m2" -f packages/kotlin/pom.xml \
+        dependency:resolve dependency:resolve-plugins >/dev/null
+    touch "$TOOLS/m2/.stamp"
+fi
 
 say "all is there"

@@ -49,6 +49,10 @@ counts go '3 0' 0 "=== RUN   TestA\n$go\n--- PASS: TestE (0.01s)\nPASS\nok  \tpa
 counts go-failed '3 1' 1 "$go\n--- FAIL: TestE (0.00s)\n    --- FAIL: TestE/f (0.00s)\n    --- PASS: TestE/g (0.00s)\n    --- SKIP: TestE/h (0.00s)\nFAIL"
 counts go-only-above '1 1' 1 "--- FAIL: TestE (0.00s)\n    --- PASS: TestE/g (0.00s)\nFAIL"
 counts go-broke '0 1' 1 'FAIL\tpaddlegate [build failed]\nFAIL'
+maven='[INFO] Tests run: 12, Failures: 1, Errors: 1, Skipped: 1, Time elapsed: 0.1 s -- in paddlegate.ATest'
+counts maven '12 0' 0 '[INFO] Results:\n[INFO] Tests run: 12, Failures: 0, Errors: 0, Skipped: 0'
+counts maven-failed '9 2' 1 "$maven\n[ERROR] Tests run: 12, Failures: 1, Errors: 1, Skipped: 1"
+counts maven-broke '0 1' 1 '[ERROR] a.kt: (3, 1) unresolved reference'
 counts plain '6 0' 0 'vectors: 4 passed, 0 failed\n2 passed, 0 failed, 1 skipped'
 counts plain-total '6 1' 1 'a: 4 passed, 0 failed\nb: 2 passed, 1 failed\ntotal: 6 passed, 1 failed'
 counts chatter '1 0' 0 '# this pass 3\nthese 3 passed before\n1 passed in 0.01s'
@@ -77,6 +81,9 @@ spec='✖ failing tests:\n\ntest at a.mjs:1:1\n✖ a (1ms)\n  1 !== 2'
 failure node 1 "✔ b (1ms)\n✖ a (1ms)\nℹ pass 1\nℹ fail 1\n\n$spec" "$spec"
 tap='    not ok 1 - a\n      ---\n      error: 1\n      ...'
 failure tap 1 "# Subtest: a\n$tap\n    ok 2 - b\n      ---\n      ...\nnot ok 3 - c # SKIP\n# fail 1" "$tap"
+maven='[ERROR] Failures: \n[ERROR]   ATest.b:3 expected: <1> but was: <2>'
+failure maven 1 "[INFO] \n$maven\n[INFO] \n[ERROR] Tests run: 1, Failures: 1, Errors: 0, Skipped: 0" "$maven"
+failure maven-broke 1 '[INFO] a\n[ERROR] a.kt: (3, 1) unresolved reference' '[ERROR] a.kt: (3, 1) unresolved reference'
 go='=== RUN   TestA/b\n    a_test.go:3: expected 1\n        and more'
 race='WARNING: DATA RACE\nRead at 0x1 by goroutine 7:\n=================='
 failure go 1 "=== RUN   TestA\n$go\n=== RUN   TestA/c\n--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/b (0.00s)\nFAIL" "$go"

@@ -29,6 +29,8 @@ read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
     function before(text, word) {
         return match(text, "[0-9]+ " word) ? substr(text, RSTART) + 0 : 0
     }
+    # The number behind a word.
+    function after(text, word) { return substr(text, index(text, word) + length(word)) + 0 }
     # Counts the last test of Go, behind which no test of its own stands.
     function go_count() {
         if (go_status == "PASS:") passed++
@@ -56,6 +58,11 @@ read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
         depth = index($0, "-")
         if (depth <= go_depth) go_count()
         go_depth = depth; go_status = $2; next
+    }
+    # Maven: "[INFO] Tests run: 12, Failures: 1, Errors: 0, Skipped: 0", where the line of a class goes on.
+    /^\[[A-Z]+\] Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$/ {
+        bad = after($0, "Failures: ") + after($0, "Errors: ")
+        passed += after($0, "run: ") - bad - after($0, "Skipped: "); failed += bad; next
     }
     # "[word: ]12 passed, 0 failed". A line for the total stands for the lines that it adds up.
     /^([A-Za-z0-9_-]+: )?[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$/ {

@@ -3,7 +3,7 @@
 import pytest
 from holders import Holder, build, most_at_once
 
-LANGUAGES = ("python", "node", "ruby", "go", "c")
+LANGUAGES = ("python", "node", "ruby", "go", "kotlin")
 
 
 @pytest.mark.timeout(300)

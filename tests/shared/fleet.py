@@ -24,14 +24,16 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 RUBY_LIBRARY = HERE.parents[1] / "packages/ruby/lib"
-# Built by scripts/build-go.sh.
+# Built by scripts/build-go.sh and scripts/build-kotlin.sh.
 GO_WORKER = HERE.parents[1] / "target/shared/go-worker"
+KOTLIN_WORKER = HERE.parents[1] / "target/shared/kotlin-worker"
 LANGUAGES = {
     "python": [sys.executable, "-W", "error", HERE / "workers/threads.py"],
     "asyncio": [sys.executable, "-W", "error", HERE / "workers/tasks.py"],
     "node": ["node", HERE / "workers/worker.mjs"],
     "ruby": ["ruby", "-w", "-I", RUBY_LIBRARY, HERE / "workers/worker.rb"],
     "go": [GO_WORKER],
+    "kotlin": [KOTLIN_WORKER],
 }
 UNAVAILABLE = {
     "python": "UnavailableError",
@@ -39,6 +41,7 @@ UNAVAILABLE = {
     "node": "UnavailableError",
     "ruby": "Paddlegate::UnavailableError",
     "go": "UnavailableError",
+    "kotlin": "UnavailableException",
 }
 
 

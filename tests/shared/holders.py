@@ -17,8 +17,9 @@ COMMANDS = {
     "asyncio": [sys.executable, HERE / "workers/holder.py", "tasks"],
     "node": ["node", HERE / "workers/holder.mjs"],
     "ruby": ["ruby", "-I", ROOT / "packages/ruby/lib", HERE / "workers/holder.rb"],
-    # Built by scripts/build-go.sh.
+    # Built by scripts/build-go.sh and scripts/build-kotlin.sh.
     "go": [ROOT / "target/shared/go-holder"],
+    "kotlin": [ROOT / "target/shared/kotlin-holder"],
     "c": [BINARY],
 }
 KILLED = "killed"

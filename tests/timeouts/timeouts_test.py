@@ -29,8 +29,9 @@ CLIENTS = {
     "asyncio": [sys.executable, "-W", "error", HERE / "clients/client.py", "asyncio"],
     "node": ["node", HERE / "clients/client.mjs"],
     "ruby": ["ruby", "-w", "-I", RUBY_LIBRARY, HERE / "clients/client.rb"],
-    # Built by scripts/build-go.sh.
+    # Built by scripts/build-go.sh and scripts/build-kotlin.sh.
     "go": [HERE.parents[1] / "target/shared/go-client"],
+    "kotlin": [HERE.parents[1] / "target/shared/kotlin-client"],
 }
 # State of the table: state of the server, what may come of a call.
 NEVER, SOMETIMES = {"unavailable"}, {"unavailable", "answered"}

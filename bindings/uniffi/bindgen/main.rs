@@ -1,0 +1,5 @@
+//! `uniffi-bindgen`: writes the Kotlin side of `paddlegate-uniffi` from its built library. UniFFI publishes it as a library only.
+
+fn main() {
+    uniffi::uniffi_bindgen_main();
+}
