@@ -206,7 +206,7 @@ steady: ## Run suites again and again on a busy machine that stalls: make steady
 
 # --- Look after the code -------------------------------------------------------------------------
 
-.PHONY: lint fmt generate check-generated
+.PHONY: lint fmt generate check-generated generate-swift
 lint: $(SETUP) ## Check format, style, types and generated files
 	scripts/lint.sh
 
@@ -217,6 +217,9 @@ generate: build-c build-node ## Write the generated files again (C header, share
 	cp packages/node/types.d.ts packages/wasm/types.d.ts
 	cp bindings/c/include/paddlegate.h packages/go/paddlegate.h
 	scripts/licences.py
+
+generate-swift: build-kotlin ## Write a Swift package of the library into target/swift, which is not tested here
+	scripts/generate-swift.sh
 
 check-generated: generate ## Fail if a generated file is not what is committed
 	scripts/check-generated.sh

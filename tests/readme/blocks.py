@@ -25,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ADDRESS = "redis://localhost:6379/0"
 TEN_SECONDS = "Some(std::time::Duration::from_secs(10))"
+KOTLIN_TIMEOUT = 'kotlin.time.Duration.parse("10s")'
 RUBY_TIMEOUT = "Paddlegate.configure { |config| config.timeout = 10 }\n"
 PROGRAMS = {
     "python": "py",
@@ -34,6 +35,8 @@ PROGRAMS = {
     "c": "c",
     "rust": "rs",
     "go": "go",
+    "kotlin": "kt",
+    "java": "java",
     "json": "json",
     "sh": "sh",
 }
@@ -66,18 +69,26 @@ PATIENT = {
             f'paddlegate.Open("{ADDRESS}", paddlegate.Timeout(10e9))',
         ),
     ],
+    # By its whole name, since not every program imports it.
+    "kotlin": [
+        (f'Paddlegate("{ADDRESS}")', f'Paddlegate("{ADDRESS}", {KOTLIN_TIMEOUT})'),
+        ("Paddlegate()", f"Paddlegate(timeout = {KOTLIN_TIMEOUT})"),
+    ],
+    "java": [
+        (f'.open("{ADDRESS}")', f'.open("{ADDRESS}", java.time.Duration.ofSeconds(10))'),
+    ],
 }
 # What is only to be looked at.
-SHOWN = {"", "html", "text"}
+SHOWN = {"", "html", "text", "xml"}
 SHELL = {"", "sh"}
 HEADING = re.compile(r"^(#+) (.*)")
-HIDDEN = re.compile(r"^<!-- (python|js|ruby|c|rust|go)(?: (\S+) -->)?$")
+HIDDEN = re.compile(r"^<!-- (python|js|ruby|c|rust|go|kotlin|java)(?: (\S+) -->)?$")
 # In Go a package stands alone on its line of the import.
 IMPORT = re.compile(
     r"^\s*(?:(?:from|import|require|use|#include)\b.*paddlegate|\"paddlegate\"$)", re.MULTILINE
 )
 PRINTED = re.compile(
-    r"\b(?:console\.log|print|puts|println!|printf|Println)\b.*\s(?://|#) (?:-> (.*)|(\d[^:\n]*))"
+    r"\b(?:console\.log|print|puts|println!?|printf|Println)\b.*\s(?://|#) (?:-> (.*)|(\d[^:\n]*))"
 )
 TARGET = re.compile(r"make ([a-z-]+)")
 

@@ -18,7 +18,16 @@ from blocks import PROGRAMS, ROOT, PageError, expected, programs_of, write
 
 SIDE_BY_SIDE = 2
 TIMEOUT = 60
-LANGUAGES = {"py": "python", "mjs": "node", "rb": "ruby", "c": "c", "rs": "rust", "go": "go"}
+LANGUAGES = {
+    "py": "python",
+    "mjs": "node",
+    "rb": "ruby",
+    "c": "c",
+    "rs": "rust",
+    "go": "go",
+    "kt": "kotlin",
+    "java": "java",
+}
 # Programs that keep nothing in Redis, and texts that are no programs.
 APART = {"wasm", "sh", "json"}
 # A program that names one of these need not leave anything in Redis.
@@ -105,6 +114,8 @@ def check(name, language, text, url):
         printed = command(["bash", "-euc", c(file)], environment, place)
     elif language == "go":
         printed = command(["bash", "-euc", go(file)], environment, place)
+    elif language == "kotlin":
+        printed = command(["bash", "-euc", kotlin(file)], environment, place)
     else:
         printed = command(interpreter(language, file), environment, place)
     lines = expected(text)
@@ -123,8 +134,15 @@ def interpreter(language, file):
         "wasm": ["node", file],
         "ruby": ["ruby", "-w", file],
         "sh": ["bash", "-n", file],
+        # Java compiles a single file by itself.
+        "java": ["java", "-cp", classpath(), file],
         "json": [folder / "venv/bin/python", "-c", LOAD, file],
     }[language]
+
+
+def classpath():
+    found = folder / "jvm/classpath"
+    return found.read_text() if found.exists() else ""
 
 
 def c(file):
@@ -142,6 +160,13 @@ def go(file):
     return f"""
         mkdir -p {file}.d; cd {file}.d
         cp {file} main.go; cp {folder}/module/go.mod .; go run ."""
+
+
+def kotlin(file):
+    """Compile and run in a copy of the project that run.sh has made."""
+    return f"""
+        cp -r {folder}/jvm {file}.d; cd {file}.d; cp {file} src/Main.kt; ./maven compile
+        java -cp target/classes:$(cat classpath) MainKt"""
 
 
 def rust(file):
@@ -162,7 +187,7 @@ def command(words, environment, place):
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             text=True,
-            timeout=10 * TIMEOUT if "cargo" in words or "go run" in str(words) else TIMEOUT,
+            timeout=10 * TIMEOUT if "cargo" in words or "go run" in str(words) or "maven" in str(words) else TIMEOUT,
         )
     except subprocess.TimeoutExpired as error:
         raise TestError(f"{error}\n{error.output}") from None

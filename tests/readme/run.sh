@@ -107,6 +107,40 @@ module() {
             go mod edit -require=paddlegate@v0.0.0 -replace=paddlegate="$root/packages/go" && go list paddlegate
     )
 }
+# A project of Maven with the dependency of the page, from the repository into which the jar was installed.
+project_jvm() {
+    local tools dependency
+    tools=$(cd "$root" && source scripts/versions.bash && echo "$TOOLS")
+    dependency=$(sed -n '/^```xml$/,/^```$/p' "$root/docs/src/start/kotlin.md" | grep -v '^```')
+    mkdir -p jvm/src && cat >jvm/pom.xml <<END && (
+<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>newcomer</groupId>
+  <artifactId>newcomer</artifactId>
+  <version>1</version>
+  <properties>
+    <kotlin.compiler.jvmTarget>17</kotlin.compiler.jvmTarget>
+    <kotlin.compiler.daemon>false</kotlin.compiler.daemon>
+  </properties>
+  <dependencies>$dependency</dependencies>
+  <build>
+    <sourceDirectory>src</sourceDirectory>
+    <plugins>
+      <plugin>
+        <groupId>org.jetbrains.kotlin</groupId>
+        <artifactId>kotlin-maven-plugin</artifactId>
+        <version>$(sed -n 's/.*<kotlin.version>\(.*\)<.*/\1/p' "$root/packages/kotlin/pom.xml")</version>
+        <executions><execution><goals><goal>compile</goal></goals></execution></executions>
+      </plugin>
+    </plugins>
+  </build>
+</project>
+END
+        printf '#!/bin/sh\nexec mvn -o -B -q -Dmaven.repo.local=%s "$@"\n' "$tools/m2" >jvm/maven && chmod +x jvm/maven &&
+            cd jvm && ./maven org.apache.maven.plugins:maven-dependency-plugin:3.9.0:build-classpath -Dmdep.outputFile=classpath &&
+            grep -F /paddlegate-0.1.0.jar classpath
+    )
+}
 # In a program whose library is the installed one.
 module_installed() {
     printf 'package main\n\nimport "paddlegate"\n\nfunc main() { println(paddlegate.Version()) }\n' >module/main.go &&
@@ -122,6 +156,7 @@ check install-ruby gem_built
 check install-c "$root/bindings/c/install.sh" "$dir/prefix"
 check install-rust crate
 check install-go module
+check install-jvm project_jvm
 check install-go-installed module_installed
 
 # Each package carries our licences, and those of the crates that it contains in compiled form.
@@ -141,6 +176,8 @@ check licences-node-platform unpacked paddlegate-linux-x64-gnu "$notices"
 check licences-wasm unpacked paddlegate-wasm "$notices"
 check licences-ruby licensed gems "$notices"
 check licences-go licensed "$root/packages/go"
+unpacked_jar() { mkdir jar && (cd jar && jar -xf "$(find "$root/target/kotlin/maven" -name 'paddlegate-*.jar')") && licensed jar "$notices"; }
+check licences-jvm unpacked_jar
 check licences-c licensed prefix/share "$notices"
 licensed_crate() {
     cargo package --manifest-path "$root/core/Cargo.toml" --list --allow-dirty | grep -c '^LICENSE-' | grep -x 2
@@ -154,6 +191,7 @@ check README-says-npm says 'npm install packages/node'
 check README-says-gem says 'rake gem'
 check README-says-c says 'bindings/c/install.sh PREFIX'
 check README-says-go says 'replace=paddlegate='
+check README-says-mvn says 'mvn -f packages/kotlin/pom.xml install'
 check README-says-wasm says 'npm install packages/wasm'
 
 # --- Programs ------------------------------------------------------------------------------------
@@ -165,8 +203,8 @@ check links-absolute links_refused 'is an absolute link' '[a](/docs)'
 for language in python node ruby; do
     check "README-has-$language" has "$language" "$root/README.md"
 done
-for language in python node wasm ruby c rust go; do
-    page=${language/#wasm/browser}
+for language in python node wasm ruby c rust go kotlin java; do
+    page=${language/#wasm/browser} page=${page/#java/kotlin}
     check "start-has-$language" has "$language" "$root/docs/src/start/$page.md"
 done
 

@@ -37,9 +37,8 @@ impl NativeLimiter {
     ) -> Result<NativeAdmission> {
         let on_limit = OnLimit::from_name(&on_limit)?;
         let claim_timeout = some("claim_timeout", claim_timeout_us, micros)?;
-        let admitted = NativeRequest::with(request.as_ref(), |request| {
-            self.0.admit_within(&id, request, on_limit, claim_timeout)
-        });
+        let admitted =
+            NativeRequest::with(request.as_ref(), |request| self.0.admit_within(&id, request, on_limit, claim_timeout));
         Ok(admitted?.into())
     }
 

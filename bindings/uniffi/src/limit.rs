@@ -1,7 +1,8 @@
 //! `NativeLimit`: one limit of a policy, and the options of a limiter.
 
 use paddlegate_core::{
-    BlockAfter, Calendar, Error, Kind, LOCK_TIMEOUT, Limit, Limiter, Micros, Mode, OnUnavailable, Policy, Refund, Result,
+    BlockAfter, Calendar, Error, Kind, LOCK_TIMEOUT, Limit, Limiter, Micros, Mode, OnUnavailable, Policy, Refund,
+    Result,
 };
 
 use crate::number::{micros, number, some, us, whole};
