@@ -39,6 +39,8 @@ pub struct NativeWait {
     pub keep_us: i64,
     pub channel: String,
     pub position: i64,
+    /// The number of the waiter, or 0.
+    pub waiter: u64,
 }
 
 impl NativeRequest {
@@ -101,6 +103,7 @@ impl NativeWait {
             keep: Micros(whole("keep", self.keep_us)?),
             channel: &self.channel,
             position,
+            waiter: self.waiter,
         })
     }
 }
@@ -118,6 +121,7 @@ impl From<Wait<'_>> for NativeWait {
             keep_us: us(it.keep),
             channel: it.channel.to_owned(),
             position,
+            waiter: it.waiter,
         }
     }
 }
