@@ -8,15 +8,19 @@ const { hostname, port } = new URL(url);
 const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null };
 const pg = new Paddlegate(url, { timeoutMs: 20_000 });
 const policy = { concurrency: [3, 5], window: [50, 1] };
-const limiter = pg.limiter(name, policy);
+const shared = pg.limiter(name, policy);
+const limiter = () => {
+  process.send({ ask: true });
+  return shared;
+};
 
 const worker = new Worker(
   name,
   limited(
     async (job) => {
-      process.send({ begin: job.data, at: Date.now() });
+      process.send({ begin: job.data, at: Date.now(), pid: process.pid });
       await new Promise((resolve) => setTimeout(resolve, 30));
-      process.send({ end: job.data, at: Date.now() });
+      process.send({ end: job.data, at: Date.now(), pid: process.pid });
       return job.data;
     },
     { limiter },

@@ -40,6 +40,29 @@ function queued(t, processor, options, given = {}) {
   return { queue, finished, again };
 }
 
+/** Checks what workers noted: how many jobs ran at once, and how many had begun at each time. */
+function checkLimits(notes, killed, began) {
+  const running = new Set();
+  let begun = 0;
+  const timed = notes.filter(({ at }) => at !== undefined).sort((a, b) => a.at - b.at);
+  const last = timed.findLast(({ pid }) => pid === killed);
+  for (const note of timed) {
+    const { begin, end, at, pid } = note;
+    if (begin !== undefined) {
+      running.add(`${pid}:${begin}`);
+      // A machine that stalls may note late, and never early; the clock has whole milliseconds.
+      assert.ok(at - began >= Math.floor(begun / 50) * 1_000 - 2, "fifty a second");
+      begun += 1;
+    } else {
+      running.delete(`${pid}:${end}`);
+    }
+    assert.ok(running.size <= 3, "three at once");
+    if (note === last) {
+      for (const it of running) if (it.startsWith(`${killed}:`)) running.delete(it);
+    }
+  }
+}
+
 test("many jobs on three workers, of which one is killed", { timeout: 10 * LONG }, async (t) => {
   const name = unique("bullmq-jobs");
   const queue = new Queue(name, { connection });
@@ -56,6 +79,7 @@ test("many jobs on three workers, of which one is killed", { timeout: 10 * LONG 
   t.after(() => Promise.all([events.close(), queue.close()]));
   const [first] = [start(), start()];
   await until(() => notes.filter(({ ready }) => ready).length === 2);
+  const began = Date.now();
   const jobs = await queue.addBulk(
     Array.from({ length: JOBS }, (_, data) => ({ name: "job", data })),
   );
@@ -64,6 +88,10 @@ test("many jobs on three workers, of which one is killed", { timeout: 10 * LONG 
   start();
   const results = await Promise.all(jobs.map((job) => job.waitUntilFinished(events, 9 * LONG)));
   assert.deepEqual(results, [...Array(JOBS).keys()]);
+  const took = (Date.now() - began) / 1_000;
+  const asks = notes.filter(({ ask }) => ask).length / JOBS;
+  t.diagnostic(`${JOBS} jobs in ${took} s, ${asks} asks a job`);
+  checkLimits(notes, first.pid, began);
   const { completed, failed, delayed, waiting } = await queue.getJobCounts();
   assert.deepEqual([completed, failed, delayed, waiting], [JOBS, 0, 0, 0]);
   const kept = await Promise.all(jobs.map(({ id }) => queue.getJob(id)));

@@ -41,8 +41,8 @@ class BaseLimited:
 
     A task over its limit is put back for its turn, with its place in the queue of the limiter, and
     that is not counted as a retry. One whose turn comes within `patience` seconds waits in its
-    worker, for no longer: by default 1, 0.1 in Celery, whose workers start a task on time, and 5 in
-    taskiq, whose scheduler does not. A function with the keyword-only argument `permit` gets the
+    worker, for no longer: by default 1, 0.1 in Celery and 0.3 in Dramatiq, whose workers start a
+    task on time, and 5 in taskiq, whose scheduler does not. A function with the keyword-only argument `permit` gets the
     permit, to correct an estimate. A coroutine function waits in its loop, and gets the permit of
     `aacquire`.
 

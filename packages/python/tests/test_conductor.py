@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 SERVER = HERE.parents[2] / "tests" / "conductor" / "server.py"
 SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 JOBS = 1000 if SOAK else 40
+ENDS = 1000 if SOAK else 20
 PATIENT = 400 if SOAK else 50
 
 
@@ -141,24 +142,24 @@ def test_all_tasks_run_once_within_the_limits(app, conductor, until, kind, v2):
     assert limiter.stats().tickets == 0
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(500 if SOAK else 120)
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_no_task_is_lost_with_its_worker(app, conductor, until, how):
     server = conductor(responseTimeoutSeconds=8, retryCount=9)
     app.log.delete(f"{app.NAME}-notes")
-    server.start("ends", ({"number": number} for number in range(20)))
+    server.start("ends", ({"number": number} for number in range(ENDS)))
     program, (worker,) = server.work("ends")
-    until(lambda: server.count("COMPLETED") >= 4, PATIENT)
+    until(lambda: server.count("COMPLETED") >= ENDS / 5, PATIENT)
     if how == "killed":
         os.kill(worker, signal.SIGKILL)
     else:
         program.stdin.close()
         program.wait(50)
         server.work("ends")
-    until(lambda: server.count("COMPLETED") >= 20, PATIENT)
-    assert {number for what, number in noted(app, "ends") if what == "ends-end"} == set(range(20))
+    until(lambda: server.count("COMPLETED") >= ENDS, PATIENT)
+    assert {number for what, number in noted(app, "ends") if what == "ends-end"} == set(range(ENDS))
     completed = [it for it in server.tasks() if it["status"] == "COMPLETED"]
-    assert len({it["workflowInstanceId"] for it in completed}) == 20
+    assert len({it["workflowInstanceId"] for it in completed}) == ENDS
     limiter = app.pg.concurrent(f"{app.NAME}-ends", 2, lock_timeout=4)
     until(lambda: limiter.stats().leases == 0)
 

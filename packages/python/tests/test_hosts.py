@@ -93,14 +93,16 @@ def ended(notes):
 
 @pytest.mark.timeout(300 if SOAK else 60)
 def test_all_jobs_run_once_within_the_limits(app, host, until):
+    # RQ begins a process for each job; its thousand are those of test_killed.py.
+    jobs = 30 if host == "rq" else JOBS
     began = time.monotonic()
-    for number in range(JOBS):
+    for number in range(jobs):
         send(app, host, "job", number)
-    check(app, host, JOBS, until)
-    took, ideal = time.monotonic() - began, JOBS / 12
+    check(app, host, jobs, until)
+    took, ideal = time.monotonic() - began, jobs / 12
     assert took >= ideal - 1, "twelve a second"
-    if SOAK:
-        asks = app.count(f"{host}-asks") / JOBS
+    if jobs == 1000:
+        asks = app.count(f"{host}-asks") / jobs
         print(f"{host}: {took:.1f} s, {took / ideal:.2f} of the ideal, {asks:.2f} asks a job")
         assert took < 1.2 * ideal
 

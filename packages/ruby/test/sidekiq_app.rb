@@ -48,6 +48,38 @@ class Limited
   end
 end
 
+# Three at once and twenty a second; the first process that runs the victim is killed.
+class Killed
+  include Sidekiq::Worker
+  include Notes
+
+  sidekiq_options retry: false, queue: "limited"
+  LIMIT = Sidekiq::Limiter.concurrent("killed", 3, wait_timeout: 0, lock_timeout: 5,
+                                                   reschedule: 1000)
+  RATE = Sidekiq::Limiter.window("killed-rate", 20, 1, wait_timeout: 0, reschedule: 1000)
+
+  def perform(number, victim)
+    LIMIT.within_limit { RATE.within_limit { work(number, victim) } }
+  end
+
+  private
+
+  def work(number, victim)
+    note("begin", number, Process.pid)
+    sleep(0.02)
+    kill(number) if number == victim
+    note("end", number, Process.pid)
+  end
+
+  def kill(number)
+    return if Sidekiq.redis { |connection| connection.incr("kills") } > 1
+
+    note("kill", number, Process.pid)
+    Process.kill("KILL", Process.pid)
+    sleep
+  end
+end
+
 # Ten a second; each comes back when its turn comes.
 class Planned
   include Sidekiq::Worker

@@ -56,6 +56,24 @@ class SidekiqProcessTest < Minitest::Test
     assert_equal [0, 0, 0], sizes
   end
 
+  # Sidekiq forgets what a killed process had taken; that of the threads, and nothing else, is lost.
+  def test_a_killed_process_loses_what_it_ran_and_its_slots_come_back
+    2.times { start }
+    began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    (0...JOBS).each { |number| Killed.perform_async(number, JOBS / 3) }
+    eventually("all others have run") { numbers("end").size >= JOBS - 5 }
+    eventually("nobody holds a slot") { Killed::LIMIT.stats.leases.zero? }
+    eventually("none waits") { sizes == [0, 0, 0] }
+    lost = [*0...JOBS] - numbers("end")
+    assert_includes lost, JOBS / 3
+    assert_equal numbers("end"), numbers("end").uniq, "none runs twice"
+    most, early = outside_check(began)
+    assert_operator most, :<=, 3
+    refute early, "twenty a second"
+    3.times { |number| Killed.perform_async(JOBS + number, -1) }
+    eventually("slots are free again") { numbers("end").size >= JOBS - lost.size + 3 }
+  end
+
   def test_a_job_that_gives_up_is_retried_by_sidekiq
     start
     id = Hopeless.perform_async
@@ -155,6 +173,32 @@ class SidekiqProcessTest < Minitest::Test
 
   def notes(job)
     Sidekiq.redis { |connection| connection.lrange("notes-#{job}", 0, -1) }.map(&:split)
+  end
+
+  # The numbers of the jobs of which the process that is killed or others noted that.
+  def numbers(kind)
+    notes(Killed).select { |_, what,| what == kind }.map { |_, _, number,| number.to_i }
+  end
+
+  # Returns how many ran at once, and whether more had begun at a time than may have.
+  def outside_check(began)
+    running, most, begun, early = [], 0, 0, false
+    dead = nil
+    notes(Killed).sort_by { |at,| at.to_i }.each do |at, what, number, pid|
+      case what
+      when "begin"
+        running << [number, pid] unless pid == dead
+        # A machine that stalls may note late, and never early.
+        early ||= at.to_i - began < begun / 20 * 1_000_000_000
+        begun += 1
+      when "end" then running.delete([number, pid])
+      else
+        dead = pid
+        running.reject! { |_, of| of == dead }
+      end
+      most = [most, running.size].max
+    end
+    [most, early]
   end
 
   # A process writes a line after what the line says.

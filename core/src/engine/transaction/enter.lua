@@ -117,7 +117,7 @@ if verb == 'acquire' then
         return known
       end
 
-      local ahead, first_expiry = nil, MAX
+      local ahead, first_expiry, unchecked, behind_others = nil, MAX, 0, 0
       ahead, number = tickets_ahead()
       if wait == 0 then
         if ahead > 0 then
@@ -125,7 +125,7 @@ if verb == 'acquire' then
           advance_queue()
           ahead, number = tickets_ahead()
         end
-        ahead, units_ahead, first_expiry = load_ahead(ahead)
+        ahead, units_ahead, first_expiry, unchecked = load_ahead(ahead)
         if ahead > MAX_CHECKED_TICKETS then
           for i, known in ipairs(known_units(ahead)) do
             units_ahead[i] = max(units_ahead[i], known)
@@ -148,9 +148,18 @@ if verb == 'acquire' then
         end
       end
       if ahead > 0 then
+        if unchecked > 0 and first_expiry > now then
+          local others = {}
+          for i = 1, limit_count do
+            others[i] = unchecked
+          end
+          local _, wait_behind = evaluate(own_units, others, own_units)
+          behind_others = wait_behind
+        end
         index, wait, remaining, reset, rate = evaluate(own_units, units_ahead, own_units)
-        -- A ticket that has expired and could not be removed yet delays this call only.
-        wait = wait < MAX and min(wait, max(first_expiry - now, 1)) or wait
+        -- A ticket that has expired and could not be removed yet delays this call only. When others pass by the tickets that were
+        -- checked, the call still waits for those that were not.
+        wait = wait < MAX and min(wait, max(first_expiry - now, 1, behind_others)) or wait
       end
     end
     numbers = describes and describe(wait)

@@ -140,20 +140,20 @@ impl Transaction<'_> {
             return (alone, View::default());
         }
         let Place { mut ahead, mut number } = self.place(ticket, position, order, charge);
-        let (mut units_ahead, mut first_expiry) = (Units::default(), MAX_TIME.0);
+        let (mut units_ahead, mut first_expiry, mut unread) = (Units::default(), MAX_TIME.0, 0);
         if alone.wait == 0 {
             if ahead > 0 {
                 // The tickets ahead may need a wake-up: the limit was raised, or a lease has ended without a release.
                 self.advance();
                 Place { ahead, number } = self.place(ticket, position, order, charge);
             }
-            (ahead, units_ahead, first_expiry) = self.load_ahead(ahead);
+            (ahead, units_ahead, first_expiry, unread) = self.load_ahead(ahead);
         }
         let mut amounts = self.policy.limits().iter().zip(self.own.limits());
         let is_lowered = amounts.any(|(limit, own)| !limit.counts_starts() && limit.amount() < own.amount());
         if alone.wait > 0 && is_lowered {
             // Tickets above a lowered limit do not count.
-            (ahead, units_ahead, _) = self.load_ahead(ahead);
+            (ahead, units_ahead, ..) = self.load_ahead(ahead);
         }
         if alone.wait > 0 && !is_lowered || ahead > MAX_CHECKED_TICKETS {
             let known = self.units_ahead(ahead, ticket, position);
@@ -169,8 +169,14 @@ impl Transaction<'_> {
         if evaluation.wait == MAX_TIME.0 {
             return (evaluation, view);
         }
-        // A ticket ahead that has lapsed but could not be removed yet blocks this call only.
-        let wait = evaluation.wait.min(first_expiry.saturating_sub(self.now).max(1));
+        // A ticket ahead that has lapsed but could not be removed yet blocks this call only. When others pass by the tickets that
+        // were read, the call still waits for those that were not; if it came back earlier, a long queue would ask without end.
+        let until_passed = match first_expiry.saturating_sub(self.now) {
+            0 => 1,
+            after if unread > 0 => after.max(self.evaluate(Some(&Units::default().map(|_| unread)), charge).wait),
+            after => after,
+        };
+        let wait = evaluation.wait.min(until_passed);
         (Evaluation { wait, ..evaluation }, view)
     }
 

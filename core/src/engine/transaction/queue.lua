@@ -227,5 +227,5 @@ local function load_ahead(position)
   for i = 1, limit_count do
     units_ahead[i] = (units_ahead[i] or 0) + unchecked
   end
-  return ahead + unchecked, units_ahead, first_expiry
+  return ahead + unchecked, units_ahead, first_expiry, unchecked
 end

@@ -58,15 +58,15 @@ impl Transaction<'_> {
     }
 
     /// Returns the load ahead of a position: tickets, their units of each limit, and the earliest time at which others pass
-    /// one of them by. Tickets without a limit of this call do not count.
-    pub(crate) fn load_ahead(&mut self, mut position: u64) -> (u64, Units, u64) {
+    /// one of them by; and how many of the tickets were not read. Tickets without a limit of this call do not count.
+    pub(crate) fn load_ahead(&mut self, mut position: u64) -> (u64, Units, u64, u64) {
         let (mut read, mut ahead, mut units_ahead, mut first_expiry) = (0, 0, Units::default(), MAX_TIME.0);
         while read < position && read < MAX_CHECKED_TICKETS {
             let tickets = self.queue_summary.tickets;
             let ticket = self.ticket_at(read);
             position = position.saturating_sub(tickets - self.queue_summary.tickets);
             let Some(ticket) = ticket.filter(|_| read < position) else {
-                return (ahead, units_ahead, first_expiry);
+                return (ahead, units_ahead, first_expiry, 0);
             };
             read += 1;
             let units = self.units_of(&ticket);
@@ -78,7 +78,7 @@ impl Transaction<'_> {
         }
         let unread = position.saturating_sub(read);
         add(&mut units_ahead, &Charge::All(unread));
-        (ahead + unread, units_ahead, first_expiry)
+        (ahead + unread, units_ahead, first_expiry, unread)
     }
 
     /// Returns whether no limit of this call is below the units of a ticket. Otherwise the ticket stops nobody: it keeps its
