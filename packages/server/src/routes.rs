@@ -2,14 +2,16 @@
 
 mod acquire;
 mod audit;
-mod changes;
+pub(crate) mod changes;
 mod health;
 mod jobs;
 mod learn;
-mod limiters;
+pub(crate) mod limiters;
 mod metrics;
 mod settle;
 mod together;
+
+pub(crate) use self::acquire::unexpected;
 
 use std::sync::Arc;
 
@@ -21,8 +23,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 use crate::guard::guard;
-use crate::openapi;
 use crate::problem::Problem;
+use crate::{openapi, pages};
 
 /// Returns all routes; the metrics only if they have no address of their own.
 pub(crate) fn router(app: &App) -> Router {
@@ -32,6 +34,7 @@ pub(crate) fn router(app: &App) -> Router {
     let routes = Router::new()
         .merge(health::router())
         .merge(api)
+        .merge(pages::router())
         .route("/openapi.json", get(async move || (json, document.to_string())));
     let routes = if app.options().metrics.is_none() { routes.merge(metrics::router()) } else { routes };
     guarded(routes, app)
