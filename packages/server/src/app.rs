@@ -33,6 +33,8 @@ pub struct Shared {
     limits: ArcSwap<LimitsFile>,
     /// The limiters of bodies by name and policy, so that a repeated policy is read once.
     policies: Mutex<HashMap<(String, String), Limiter>>,
+    /// The words that the forms of a caller send, which no other site knows.
+    csrf: Mutex<HashMap<String, String>>,
     waits: Waits,
     audit: Audit,
     stopping: CancellationToken,
@@ -55,6 +57,7 @@ impl App {
             tokens: tokens.map(ArcSwap::from_pointee),
             limits: ArcSwap::from_pointee(limits.unwrap_or_default()),
             policies: Mutex::default(),
+            csrf: Mutex::default(),
             waits: Waits::default(),
             audit: Audit::default(),
             stopping: CancellationToken::new(),
@@ -94,6 +97,17 @@ impl Shared {
     /// Returns the clock of a server for tests.
     pub(crate) const fn clock(&self) -> Option<&TestClock> {
         self.clock.as_ref()
+    }
+
+    /// Returns the word that the forms of a caller send. Without random bytes there is none, and no form works.
+    pub(crate) fn csrf(&self, who: &str) -> String {
+        let mut words = self.csrf.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(word) = words.get(who) {
+            return word.clone();
+        }
+        let Ok(word) = paddlegate::new_id() else { return String::new() };
+        words.insert(who.to_owned(), word.clone());
+        word
     }
 
     pub(crate) fn audit(&self) -> &Audit {

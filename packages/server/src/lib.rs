@@ -15,6 +15,7 @@ mod json;
 mod limits_file;
 mod openapi;
 mod options;
+mod pages;
 mod problem;
 mod refusal;
 mod request;

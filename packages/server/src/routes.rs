@@ -2,15 +2,17 @@
 
 mod acquire;
 mod audit;
-mod changes;
+pub(crate) mod changes;
 mod health;
 mod jobs;
 mod learn;
-mod limiters;
+pub(crate) mod limiters;
 mod metrics;
 mod ojs;
 mod settle;
 mod together;
+
+pub(crate) use self::acquire::unexpected;
 
 use std::sync::Arc;
 
@@ -22,8 +24,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 use crate::guard::guard;
-use crate::openapi;
 use crate::problem::Problem;
+use crate::{openapi, pages};
 
 /// Returns all routes; the metrics only if they have no address of their own.
 pub(crate) fn router(app: &App) -> Router {
@@ -34,6 +36,7 @@ pub(crate) fn router(app: &App) -> Router {
         .merge(health::router())
         .merge(api)
         .merge(ojs::router(app).with_state(()))
+        .merge(pages::router())
         .route("/openapi.json", get(async move || (json, document.to_string())));
     let routes = if app.options().metrics.is_none() { routes.merge(metrics::router()) } else { routes };
     guarded(routes, app)

@@ -3,7 +3,6 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::IntoResponse;
 use paddlegate::{AdminRequest, Answer, Deadline, LimitNumbers, Limiter, Mode, Operation, RuntimeState};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -56,18 +55,19 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(reset))
 }
 
-type Changed = Result<(HeaderMap, Json<RuntimeStateBody>), Problem>;
+pub(crate) type Changed = Result<(HeaderMap, Json<RuntimeStateBody>), Problem>;
 
 /// What a change is made of.
-struct Change<'a> {
-    app: &'a App,
-    access: &'a Access,
-    name: &'a str,
-    key: Option<&'a str>,
-    headers: &'a HeaderMap,
+pub(crate) struct Change<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) access: &'a Access,
+    pub(crate) name: &'a str,
+    pub(crate) key: Option<&'a str>,
+    /// The headers of the request, for `If-Match`.
+    pub(crate) headers: &'a HeaderMap,
     /// What was done, with its values, for the audit log.
-    what: String,
-    reason: Option<&'a str>,
+    pub(crate) what: String,
+    pub(crate) reason: Option<&'a str>,
 }
 
 impl Change<'_> {
@@ -90,12 +90,20 @@ impl Change<'_> {
         Ok(limiter)
     }
 
-    async fn run(self, request: AdminRequest) -> Changed {
+    /// Makes the change and records it.
+    pub(crate) async fn run(self, request: AdminRequest) -> Changed {
         let limiter = self.limiter().await?;
         match run(&limiter, &request).await? {
             Answer::RuntimeState(state) => Ok(self.done(&state)),
             other => Err(unexpected(&other)),
         }
+    }
+
+    /// Forgets all that was taken, and records it.
+    pub(crate) async fn reset(self) -> Changed {
+        let limiter = self.limiter().await?;
+        limiter.run_async(Operation::Reset).await?;
+        Ok(self.done(&RuntimeState::default()))
     }
 
     fn done(self, state: &RuntimeState) -> (HeaderMap, Json<RuntimeStateBody>) {
@@ -231,15 +239,13 @@ async fn reset(
     Name(name): Name,
     headers: HeaderMap,
     Body(body): Body<Reset>,
-) -> Result<impl IntoResponse, Problem> {
+) -> Changed {
     let (key, reason, what) = (body.key.as_deref(), body.reason.as_deref(), "reset".to_owned());
     let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
-    let limiter = change.limiter().await?;
-    limiter.run_async(Operation::Reset).await?;
-    Ok(change.done(&RuntimeState::default()))
+    change.reset().await
 }
 
-fn shown(deadline: Option<Deadline>) -> String {
+pub(crate) fn shown(deadline: Option<Deadline>) -> String {
     match deadline {
         Some(Deadline::After(span)) => format!("expires_in={}", crate::json::seconds(span)),
         Some(Deadline::At(time)) => format!("expires_at={}", crate::json::seconds(time)),
@@ -247,7 +253,7 @@ fn shown(deadline: Option<Deadline>) -> String {
     }
 }
 
-fn numbers_shown(request: &AdminRequest) -> String {
+pub(crate) fn numbers_shown(request: &AdminRequest) -> String {
     match request {
         AdminRequest::Override { label, numbers, .. } => {
             let label = label.as_ref().map(|label| format!("label={label:?}"));
@@ -264,7 +270,7 @@ fn numbers_shown(request: &AdminRequest) -> String {
 }
 
 /// Returns a problem whose argument has the name that it has in the body.
-fn renamed(problem: Problem, from: &str, to: &str) -> Problem {
+pub(crate) fn renamed(problem: Problem, from: &str, to: &str) -> Problem {
     match problem.argument.as_deref() {
         Some(argument) if argument == from => Problem { argument: Some(to.to_owned()), ..problem },
         _ => problem,

@@ -1,0 +1,51 @@
+//! The page of the changes that were made.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+
+use super::{page, show};
+use crate::access::{Access, Scope};
+use crate::app::App;
+use crate::problem::Problem;
+
+#[derive(Template)]
+#[template(path = "changes.html")]
+struct ChangesPage {
+    entries: Vec<Entry>,
+}
+
+/// One change.
+struct Entry {
+    when: String,
+    who: String,
+    limiter: String,
+    address: String,
+    what: String,
+    reason: String,
+}
+
+/// Returns the routes.
+pub(super) fn router() -> Router<App> {
+    Router::new().route("/ui/changes", get(changes))
+}
+
+async fn changes(State(app): State<App>, access: Access) -> Result<Response, Problem> {
+    let allowed = app.audit().after(0).into_iter().filter(|entry| access.may(Scope::Read, &entry.limiter));
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since 1970")]
+    let mut entries: Vec<Entry> = allowed
+        .map(|entry| Entry {
+            when: show::clock(entry.at as u64),
+            who: entry.who,
+            address: show::address(&entry.limiter),
+            limiter: entry.limiter,
+            what: entry.what,
+            reason: entry.reason.unwrap_or_default(),
+        })
+        .collect();
+    entries.reverse();
+    page(StatusCode::OK, &ChangesPage { entries })
+}

@@ -1,0 +1,197 @@
+//! The page of one limiter.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+use paddlegate::{Answer, Inspection, Limiter, Operation, Page, RuntimeState, Statistics};
+use serde::Deserialize;
+
+use super::chart::Chart;
+use super::{page, show};
+use crate::access::{Access, Scope};
+use crate::app::App;
+use crate::body::{Name, Query};
+use crate::problem::Problem;
+use crate::routes::limiters::inspected;
+use crate::routes::unexpected;
+
+/// The query of the page.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Look {
+    key: Option<String>,
+}
+
+#[derive(Default, Template)]
+#[template(path = "detail.html")]
+struct DetailPage {
+    name: String,
+    address: String,
+    message: String,
+    about: String,
+    is_keyed: bool,
+    key: String,
+    is_looked_into: bool,
+    may_operate: bool,
+    limits: Vec<LimitRow>,
+    state: String,
+    charts: Vec<Chart>,
+    counted: Vec<(&'static str, String)>,
+    leases: Vec<(String, String, String, String)>,
+    lease_count: u64,
+    tickets: Vec<(String, u8, String, String, &'static str)>,
+    ticket_count: u64,
+    /// The fields that every form sends, already escaped.
+    hidden: String,
+}
+
+/// One limit.
+struct LimitRow {
+    label: String,
+    kind: &'static str,
+    limit: u64,
+    interval: String,
+    source: &'static str,
+    taken: u64,
+    remaining: u64,
+    next: String,
+}
+
+/// Returns the routes.
+pub(super) fn router() -> Router<App> {
+    Router::new().route("/ui/limiters/{name}", get(detail))
+}
+
+async fn detail(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Query(look): Query<Look>,
+) -> Result<Response, Problem> {
+    let key = look.key.filter(|key| !key.is_empty());
+    show_limiter(&app, &access, &name, key.as_deref(), None).await
+}
+
+/// Renders the page, with what went wrong with a change.
+pub(super) async fn show_limiter(
+    app: &App,
+    access: &Access,
+    name: &str,
+    key: Option<&str>,
+    problem: Option<&Problem>,
+) -> Result<Response, Problem> {
+    access.check(Scope::Read, name)?;
+    let limiter = app.known_without_key(name, key.is_some()).await?;
+    let is_keyed = limiter.is_keyed();
+    let mut shown = DetailPage {
+        name: name.to_owned(),
+        address: show::address(name),
+        is_keyed,
+        key: key.unwrap_or_default().to_owned(),
+        about: about(&limiter),
+        may_operate: access.may(Scope::Operate, name),
+        ..DetailPage::default()
+    };
+    let history = match limiter.run_async(Operation::History).await? {
+        Answer::History(history) => *history,
+        other => return Err(unexpected(&other)),
+    };
+    shown.charts = vec![Chart::new("the last hour", &history.minutes), Chart::new("the last two days", &history.hours)];
+    shown.counted = match limiter.run_async(Operation::Statistics).await? {
+        Answer::Statistics(statistics) => counted(&statistics),
+        other => return Err(unexpected(&other)),
+    };
+    if !is_keyed || key.is_some() {
+        let one = key.map_or(Ok(limiter.clone()), |key| limiter.with_key(key))?;
+        let (inspection, state) = inspected(&one, Page::default()).await?;
+        shown.look_into(&inspection, &state);
+        let csrf = app.csrf(access.who());
+        let key = key.map(|key| format!(r#"<input type="hidden" name="key" value="{}">"#, attribute(key)));
+        shown.hidden = format!(r#"<input type="hidden" name="csrf" value="{csrf}">{}"#, key.unwrap_or_default());
+    }
+    let status = problem.map_or(Ok(StatusCode::OK), |problem| StatusCode::from_u16(problem.status));
+    if let Some(problem) = problem {
+        let argument = problem.argument.as_ref().map(|argument| format!("{argument} ")).unwrap_or_default();
+        shown.message = format!("Nothing was changed: {argument}{}", problem.detail);
+    }
+    page(status.unwrap_or(StatusCode::BAD_REQUEST), &shown)
+}
+
+impl DetailPage {
+    fn look_into(&mut self, inspection: &Inspection, state: &RuntimeState) {
+        self.is_looked_into = true;
+        let row = |limit: &paddlegate::InspectedLimit| LimitRow {
+            label: limit.label.to_string(),
+            kind: limit.kind.name(),
+            limit: limit.limit,
+            interval: show::span(limit.interval),
+            source: limit.source.name(),
+            taken: limit.taken,
+            remaining: limit.remaining,
+            next: match limit.next_after {
+                Some(after) if after.0 == 0 => "now".to_owned(),
+                Some(after) => format!("in {}", show::span(after)),
+                None => "not known".to_owned(),
+            },
+        };
+        self.limits = inspection.limits.iter().map(row).collect();
+        let paused = inspection.paused_for.map(|left| format!("Paused for {} more.", show::span(left)));
+        let blocked = inspection.blocked_for.map(|left| format!("Blocked for {} more.", show::span(left)));
+        let mode = format!("Mode {}.", inspection.mode.name());
+        let overridden = (!state.overrides.is_empty()).then(|| match state.expires_after {
+            Some(left) => format!("Overrides for {} more.", show::span(left)),
+            None => "Overrides without an end.".to_owned(),
+        });
+        self.state = [paused, blocked, overridden, Some(mode)].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let unknown = || "not known".to_owned();
+        self.leases = inspection
+            .leases
+            .iter()
+            .map(|lease| {
+                let token = lease.fencing_token.map_or_else(unknown, |token| token.to_string());
+                (lease.id.clone(), lease.held_for.map_or_else(unknown, show::span), show::span(lease.ends_in), token)
+            })
+            .collect();
+        self.lease_count = inspection.lease_count;
+        self.tickets = inspection
+            .tickets
+            .iter()
+            .map(|ticket| {
+                let share = ticket.share.clone().unwrap_or_default();
+                let ready = if ticket.ready { "yes" } else { "no" };
+                (ticket.id.clone(), ticket.priority, share, show::span(ticket.waited), ready)
+            })
+            .collect();
+        self.ticket_count = inspection.ticket_count;
+    }
+}
+
+fn about(limiter: &Limiter) -> String {
+    let group = limiter.group().map(|group| format!("Of the group {group}."));
+    let keyed = limiter.is_keyed().then(|| "A state for each key; all keys are counted together.".to_owned());
+    [group, keyed].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn counted(all: &Statistics) -> Vec<(&'static str, String)> {
+    vec![
+        ("Granted", all.granted.to_string()),
+        ("of them after a wait", all.waited.to_string()),
+        ("Refused", all.refused.to_string()),
+        ("Refused in shadow", all.shadow_refused.to_string()),
+        ("Units", all.units.to_string()),
+        ("Corrections", all.corrections.to_string()),
+        ("Waited in all", show::span(all.wait_time)),
+        ("Held in all", show::span(all.held_time)),
+        ("Leases that ended without a release", all.reclaimed.to_string()),
+        ("Leases released too late", all.overages.to_string()),
+        ("Tickets that lapsed", all.lapsed.to_string()),
+    ]
+}
+
+/// Escapes a text for an attribute in quotes.
+fn attribute(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

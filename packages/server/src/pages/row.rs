@@ -1,0 +1,110 @@
+//! `Row`: one limiter of the list.
+
+use paddlegate::{Answer, Error, History, Inspection, LimiterInfo, Operation, Page, Result, RuntimeState};
+use serde::Serialize;
+
+use super::{chart, show};
+use crate::app::App;
+
+/// One limiter of the list, as it is shown.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    /// What tells it from others of its name.
+    pub(super) id: String,
+    pub(super) name: String,
+    #[serde(skip)]
+    pub(super) address: String,
+    pub(super) kinds: String,
+    pub(super) used: String,
+    pub(super) waiting: String,
+    pub(super) next: String,
+    pub(super) granted: u64,
+    pub(super) refused: u64,
+    #[serde(skip)]
+    pub(super) spark: String,
+    #[serde(skip)]
+    pub(super) spark_label: String,
+    pub(super) state: String,
+}
+
+impl Row {
+    /// Reads what is shown of a listed limiter.
+    pub(super) async fn read(app: &App, info: LimiterInfo) -> Result<Self> {
+        let limiter = app.of_info(&info)?;
+        let history = match limiter.run_async(Operation::History).await? {
+            Answer::History(history) => *history,
+            other => return Err(Error::internal(format!("unexpected reply type: {other:?}"))),
+        };
+        if limiter.is_keyed() {
+            return Ok(Self::new(&info, &history, None));
+        }
+        let page = Page { offset: 0, count: 1 };
+        let inspection = match limiter.run_async(Operation::Inspect { page }).await? {
+            Answer::Inspection(inspection) => *inspection,
+            other => return Err(Error::internal(format!("unexpected reply type: {other:?}"))),
+        };
+        let command = paddlegate::AdminCommand::Get;
+        let state = match limiter.run_async(Operation::Admin { command }).await? {
+            Answer::RuntimeState(state) => *state,
+            other => return Err(Error::internal(format!("unexpected reply type: {other:?}"))),
+        };
+        Ok(Self::new(&info, &history, Some((&inspection, &state))))
+    }
+
+    fn new(info: &LimiterInfo, history: &History, looked: Option<(&Inspection, &RuntimeState)>) -> Self {
+        let kinds: Vec<&str> = info.limits.iter().map(|limit| limit.kind().name()).collect();
+        let last = history.minutes.iter().rev().nth(1).copied().unwrap_or_default();
+        let mut row = Self {
+            id: format!("{}/{}/{}", info.keyed, info.group.as_deref().unwrap_or_default(), info.name),
+            name: info.name.clone(),
+            address: show::address(&info.name),
+            kinds: kinds.join(", "),
+            used: "-".to_owned(),
+            waiting: "-".to_owned(),
+            next: "-".to_owned(),
+            granted: last.granted,
+            refused: last.refused,
+            spark: chart::spark(&history.minutes),
+            spark_label: chart::spoken(&history.minutes, "the last hour"),
+            state: String::new(),
+        };
+        let mut badges: Vec<String> = Vec::new();
+        if info.keyed {
+            badges.push("keyed".to_owned());
+        }
+        badges.extend(info.group.as_ref().map(|group| format!("group {group}")));
+        if let Some((inspection, state)) = looked {
+            // The limit that has the least left of its amount.
+            let fullest = inspection.limits.iter().max_by(|a, b| {
+                (u128::from(a.taken) * u128::from(b.limit.max(1)))
+                    .cmp(&(u128::from(b.taken) * u128::from(a.limit.max(1))))
+            });
+            if let Some(limit) = fullest {
+                row.used = format!("{} of {}", limit.taken, limit.limit);
+            }
+            row.waiting = match inspection.tickets.first() {
+                Some(head) => format!("{}, the first for {}", inspection.ticket_count, show::span(head.waited)),
+                None => inspection.ticket_count.to_string(),
+            };
+            let all: Option<Vec<_>> = inspection.limits.iter().map(|limit| limit.next_after).collect();
+            row.next = match all.map(|all| all.into_iter().max()) {
+                Some(Some(after)) if after.0 > 0 => format!("in {}", show::span(after)),
+                Some(_) => "now".to_owned(),
+                None => "not known".to_owned(),
+            };
+            badges.extend(inspection.paused_for.map(|left| format!("paused for {}", show::span(left))));
+            badges.extend(inspection.blocked_for.map(|left| format!("blocked for {}", show::span(left))));
+            if inspection.mode == paddlegate::Mode::Shadow {
+                badges.push("shadow".to_owned());
+            }
+            if !state.overrides.is_empty() {
+                badges.push("override".to_owned());
+            }
+            if !state.learned.is_empty() {
+                badges.push("learned".to_owned());
+            }
+        }
+        row.state = badges.join(", ");
+        row
+    }
+}

@@ -1,0 +1,239 @@
+// The pages of the server in Chromium: live numbers, changes by the keyboard alone, what axe finds, and hostile names.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import test, { after } from "node:test";
+import { fileURLToPath } from "node:url";
+import AxeBuilder from "@axe-core/playwright";
+import { chromium } from "playwright-core";
+
+const Axe = AxeBuilder.default ?? AxeBuilder;
+const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const HOSTILE = `<script>alert(1)</script>"'&<img src=x onerror=alert(2)>`;
+
+const directory = mkdtempSync(join(tmpdir(), "paddlegate-pages-"));
+const prefix = `pages-${process.pid}-`;
+const limits = {
+  [`${prefix}api`]: { bucket: { limit: 5, per: "day" } },
+  [`${prefix}workers`]: { concurrency: { limit: 1, lock_timeout: "1h" } },
+  [`${prefix}per-user`]: { bucket: { limit: 2, per: "day" }, keyed: true },
+  [`${prefix}${HOSTILE}`]: { bucket: { limit: 2, per: "day" } },
+};
+const file = join(directory, "limits.json");
+writeFileSync(file, JSON.stringify({ limiters: limits }));
+const store = process.env.PADDLEGATE_TEST_URL ? ["--redis", process.env.PADDLEGATE_TEST_URL] : [];
+const command = join(root, "target/release/paddlegate");
+const server = spawn(command, ["serve", "--listen", "127.0.0.1:0", "--limits", file, ...store]);
+const lines = createInterface({ input: server.stdout });
+const [first] = await new Promise((resolve) => lines.once("line", (line) => resolve([line])));
+const origin = first.replace("listening on ", "");
+const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"];
+flags.push("--disable-background-networking", "--disable-component-update", "--disable-sync");
+const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const browser = await chromium.launch({ executablePath, args: flags });
+
+after(async () => {
+  await browser.close();
+  server.kill("SIGTERM");
+  await new Promise((resolve) => server.once("exit", resolve));
+  rmSync(directory, { recursive: true });
+});
+
+/** Calls the API; the answer must be a success. */
+async function call(method, name, rest, body) {
+  const url = `${origin}/v1/limiters/${encodeURIComponent(prefix + name)}${rest}`;
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(url, { method, headers, body: body && JSON.stringify(body) });
+  assert.equal(response.status, 200, await response.clone().text());
+  return response.json();
+}
+
+await call("POST", "api", "/acquire", { cost: 2 });
+await call("POST", "workers", "/acquire", { id: "holder" });
+await call("POST", "workers", "/enqueue", { id: "waiter", share: "acme" });
+await call("POST", "per-user", "/acquire", { key: "alice" });
+await call("POST", HOSTILE, "/acquire", {});
+await call("POST", "api", "/acquire", { cost: 9 }).catch(() => {});
+
+/** A page; any error on it and any request to elsewhere fails the test. */
+async function opened(t, path, options = {}) {
+  const context = await browser.newContext({ reducedMotion: "reduce", ...options });
+  context.setDefaultTimeout(30_000);
+  const page = await context.newPage();
+  const troubles = [];
+  page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    troubles.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(origin)) troubles.push(`request: ${request.url()}`);
+  });
+  page.on("console", (message) => {
+    if (/Content Security Policy/.test(message.text())) troubles.push(message.text());
+  });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(troubles, []);
+  });
+  await page.goto(origin + path);
+  return page;
+}
+
+const address = (name) => `/ui/limiters/${encodeURIComponent(prefix + name)}`;
+const list = `/ui/limiters?prefix=${prefix}`;
+const rowOf = (page, name) =>
+  page.locator("tbody tr").filter({ has: page.getByRole("link", { name: prefix + name, exact: true }) });
+
+test("the list has the numbers of each limiter", async (t) => {
+  const page = await opened(t, list);
+  assert.equal(await page.locator("tbody tr").count(), 4);
+  assert.equal(await rowOf(page, "api").locator("[data-cell=used]").textContent(), "2 of 5");
+  assert.match(await rowOf(page, "workers").locator("[data-cell=waiting]").textContent(), /^1, the first for /);
+  assert.equal(await rowOf(page, "per-user").locator("[data-cell=state]").textContent(), "keyed");
+});
+
+test("the numbers of the list are live", async (t) => {
+  const page = await opened(t, list);
+  await call("POST", "api", "/acquire", {});
+  const used = rowOf(page, "api").locator("[data-cell=used]");
+  await used.filter({ hasText: "3 of 5" }).waitFor();
+  assert.ok(Number(await page.locator("table").getAttribute("data-updates")) > 0, "without loading again");
+});
+
+test("without a script the pages say the same", async (t) => {
+  const page = await opened(t, list, { javaScriptEnabled: false });
+  assert.match(await rowOf(page, "api").locator("[data-cell=used]").textContent(), /of 5$/);
+  await rowOf(page, "api").getByRole("link").click();
+  await page.getByRole("heading", { name: `${prefix}api` }).waitFor();
+});
+
+test("one limiter has its limits, leases, queue and history", async (t) => {
+  const page = await opened(t, address("workers"));
+  for (const text of ["holder", "waiter", "acme", "Leases (1)", "Queue (1)"]) {
+    await page.getByText(text, { exact: true }).first().waitFor();
+  }
+  assert.equal(await page.locator("svg.chart").count(), 2);
+  assert.equal(await page.locator("details tbody tr").count(), 60 + 48);
+});
+
+test("a key is looked up", async (t) => {
+  const page = await opened(t, address("per-user"));
+  assert.equal(await page.getByRole("heading", { name: /^Leases/ }).count(), 0, "there is no state without a key");
+  await page.getByLabel("The state of the key").fill("alice");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Leases (0)" }).waitFor();
+  await page.getByLabel("For").first().fill("5m");
+  await page.getByLabel("Reason").first().fill("abuse");
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByText(/Paused for/).waitFor();
+  assert.match(page.url(), /key=alice/);
+  assert.equal((await call("POST", "per-user", "/peek", { key: "bob" })).allowed, true);
+  assert.equal((await call("POST", "per-user", "/peek", { key: "alice" })).reason, "paused");
+});
+
+/** Moves on by the keyboard until an element is reached. */
+async function tabTo(page, selector) {
+  for (let i = 0; i < 100; i++) {
+    await page.keyboard.press("Tab");
+    if (await page.evaluate((selector) => document.activeElement.matches(selector), selector)) return;
+  }
+  assert.fail(`not reached by the keyboard: ${selector}`);
+}
+
+test("all changes are made by the keyboard, with a reason, and are told", async (t) => {
+  const page = await opened(t, address("api"));
+  const change = async (fields, shown) => {
+    for (const [selector, text] of fields) {
+      await tabTo(page, selector);
+      await page.keyboard.type(text);
+    }
+    await page.keyboard.press("Enter");
+    await page.getByText(shown).first().waitFor();
+  };
+  await change([["#pause-for", "10m"], ["#pause-why", "the upstream is down"]], /Paused for (9|10) min/);
+  assert.equal((await call("POST", "api", "/peek")).reason, "paused");
+  await page.goto(origin + address("api"));
+  await change([["#resume-why", "it is up"]], /^Mode enforce\.$/);
+  const override = [["#override-limit", "50"], ["#override-for", "1h"], ["#override-why", "a sale"]];
+  await page.goto(origin + address("api"));
+  await change(override, /Overrides for/);
+  assert.equal((await call("POST", "api", "/peek")).limit, 50);
+  await page.goto(origin + address("api"));
+  await change([["#restore-why", "it is over"]], /^Mode enforce\.$/);
+  await page.goto(origin + address("api"));
+  await change([["#shadow-for", "1h"], ["#shadow-why", "a trial"]], /Mode shadow\./);
+  await page.goto(origin + address("api"));
+  await tabTo(page, "#reset-why");
+  await page.keyboard.type("a new start");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Space");
+  await page.keyboard.press("Enter");
+  await page.getByText(/^Mode enforce\.$/).waitFor();
+  assert.equal((await call("POST", "api", "/peek")).remaining, 5);
+  await page.goto(`${origin}/ui/changes`);
+  const rows = await page.locator("tbody tr").filter({ hasText: `${prefix}api` }).allTextContents();
+  const what = ["reset", "mode shadow", "restore", "override", "resume", "pause"];
+  assert.deepEqual(rows.map((row) => what.find((word) => row.includes(word))), what);
+  assert.ok(rows.at(-1).includes("the upstream is down"));
+});
+
+test("a wrong change says what is wrong and changes nothing", async (t) => {
+  const page = await opened(t, address("workers"));
+  await page.locator("#pause-for").fill("soon");
+  await page.locator("#pause-why").fill("a test");
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").filter({ hasText: "Nothing was changed: expires_in" }).waitFor();
+  assert.equal((await call("GET", "workers", "")).paused_for, null);
+});
+
+test("a form of elsewhere changes nothing", async () => {
+  const url = `${origin}${address("workers")}/pause`;
+  const body = "reason=x&expires_in=1h";
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  for (const [more, fields] of [[{}, ""], [{}, "&csrf="], [{}, "&csrf=guessed"]]) {
+    const sent = { method: "POST", headers: { ...headers, ...more }, body: body + fields, redirect: "manual" };
+    assert.equal((await fetch(url, sent)).status, 403);
+  }
+  const page = await (await fetch(origin + address("workers"))).text();
+  const csrf = /name="csrf" value="([0-9a-f]{32})"/.exec(page)[1];
+  const of = (name, value) => ({ method: "POST", headers: { ...headers, [name]: value }, body: `${body}&csrf=${csrf}` });
+  assert.equal((await fetch(url, of("origin", "http://evil.example"))).status, 403);
+  assert.equal((await call("GET", "workers", "")).paused_for, null);
+  assert.equal((await fetch(url, { ...of("origin", origin), redirect: "manual" })).status, 303, "its own form");
+  await call("DELETE", "workers", "/pause");
+});
+
+test("a hostile name is a text", async (t) => {
+  const page = await opened(t, list);
+  await rowOf(page, HOSTILE).getByRole("link").click();
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  assert.equal(await page.getByRole("heading", { level: 1 }).textContent(), prefix + HOSTILE);
+  await page.goto(`${origin}/ui/limiters?prefix=${encodeURIComponent(HOSTILE)}`);
+  assert.equal(await page.locator("#prefix").inputValue(), HOSTILE);
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const viewport of [{ width: 1400, height: 900 }, { width: 320, height: 700 }]) {
+    test(`axe finds nothing: ${colorScheme}, ${viewport.width} wide`, async (t) => {
+      const page = await opened(t, list, { colorScheme, viewport });
+      for (const path of [list, address("workers"), address("per-user"), "/ui/changes", "/ui/limiters?prefix=nobody"]) {
+        await page.goto(origin + path);
+        await page.evaluate(() => {
+          for (const part of document.querySelectorAll("details")) part.open = true;
+        });
+        const { violations } = await new Axe({ page }).withTags(TAGS).setLegacyMode().analyze();
+        const found = violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map(({ html }) => html)]);
+        assert.deepEqual(found, [], path);
+        const isWithin = await page.evaluate(
+          () => document.documentElement.scrollWidth <= document.documentElement.clientWidth,
+        );
+        assert.ok(isWithin, `${path}: it scrolls sideways`);
+      }
+    });
+  }
+}
