@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,6 +33,58 @@ func standing(t *testing.T) *TestClock {
 	clock, err := NewTestClock(time.UnixMicro(1_700_000_000_000_000))
 	must(t, err)
 	return clock
+}
+
+func TestTheWaitersOfAProcessLookTogether(t *testing.T) {
+	const waiters = 300
+	limiter, err := redis(t).Concurrent(unique(), 1, LockTimeout(10*time.Minute), WaitTimeout(10*time.Minute))
+	must(t, err)
+	holder, err := limiter.Acquire(context.Background())
+	must(t, err)
+	var waiting sync.WaitGroup
+	for range waiters {
+		waiting.Add(1)
+		go func() {
+			defer waiting.Done()
+			if err := limiter.WithinLimit(context.Background(), func(*Permit) error { return nil }); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	tickets(t, limiter, waiters)
+	// A process that stalls lets each look once by itself.
+	looked := int64(waiters)
+	for window := 0; window < 8 && looked > 30; window++ {
+		before := scripts(t)
+		time.Sleep(5100 * time.Millisecond)
+		looked = scripts(t) - before
+	}
+	if looked > 30 {
+		t.Errorf("looked=%d", looked)
+	}
+	tickets(t, limiter, waiters)
+	_, err = holder.Release()
+	must(t, err)
+	waiting.Wait()
+}
+
+// scripts returns how many scripts the server of the tests has run.
+func scripts(t *testing.T) int64 {
+	t.Helper()
+	address, err := url.Parse(testURL(t))
+	must(t, err)
+	connection, err := net.Dial("tcp", address.Host)
+	must(t, err)
+	defer connection.Close()
+	_, err = connection.Write([]byte("INFO commandstats\r\nQUIT\r\n"))
+	must(t, err)
+	answer, err := io.ReadAll(connection)
+	must(t, err)
+	_, rest, _ := strings.Cut(string(answer), "cmdstat_evalsha:calls=")
+	calls, _, _ := strings.Cut(rest, ",")
+	count, err := strconv.ParseInt(calls, 10, 64)
+	must(t, err)
+	return count
 }
 
 // tickets waits until so many calls are in the queue.

@@ -65,6 +65,7 @@ pub(crate) struct Waiting<'a> {
     pub(crate) channel: &'a str,
     pub(crate) position: QueuePosition,
     /// The number of the waiter in this process, zero for none.
+    #[cfg_attr(not(feature = "redis"), allow(dead_code))]
     pub(crate) waiter: u64,
     pub(crate) companions: &'a [Companion],
 }

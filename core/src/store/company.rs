@@ -269,8 +269,8 @@ impl Company {
     /// Notes a call that need not look for a while.
     fn rest(&mut self, look: &Look, now: Instant, after: Duration) {
         self.remove(look.waiter);
-        let own_due = now + after;
-        let due = if self.places.contains_key(&look.place) { own_due - EARLY } else { own_due };
+        let early = if self.places.contains_key(&look.place) { EARLY } else { Duration::ZERO };
+        let (own_due, due) = (now + after, now + after.saturating_sub(early));
         if self.members.len() >= self.sweep_at.max(MIN_SWEEP) {
             let dead = self.members.iter().filter(|(_, member)| now.saturating_duration_since(member.seen) > LIFE);
             for waiter in dead.map(|(waiter, _)| *waiter).collect::<Vec<_>>() {
@@ -305,7 +305,7 @@ impl Company {
         let due = match time {
             Micros(0) => member.own_due,
             time if time < RECHECK => now + time.duration(),
-            _ => now + RECHECK.duration() - EARLY + BEHIND,
+            _ => now + RECHECK.duration().saturating_sub(EARLY) + BEHIND,
         };
         self.unrest(waiter);
         let Some(member) = self.members.get_mut(&waiter) else { return };

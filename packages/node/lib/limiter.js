@@ -378,11 +378,7 @@ class Limiter {
    * Sends one attempt of a waiter: `maxWaitMs` is the rest of its wait, `queuePosition` its ticket or a special value,
    * `channel` the channel for its wake-ups; `keeps` as in `KEEPS`; `waiter` its number in this process.
    */
-  [ACQUIRE_QUEUED](
-    id,
-    { signal, ...asked },
-    { channel = "", ...how },
-  ) {
+  [ACQUIRE_QUEUED](id, { signal, ...asked }, { channel = "", ...how }) {
     return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, channel, ...how, options: WAITING });
   }
 

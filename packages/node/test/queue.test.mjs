@@ -182,6 +182,32 @@ test("one connection listens for all, from the first wait on, and a waiter costs
   assert.equal(listeners(), 1);
 });
 
+test("the waiters of a process look together", async (t) => {
+  const own = await redisServer(t);
+  const pg = new Paddlegate(own.url, patient);
+  const limiter = pg.concurrent("x", 1, { waitTimeoutMs: 600_000, lockTimeoutMs: 600_000 });
+  const calls = () => {
+    const counts = redis(own.url, "info", "commandstats").match(/^cmdstat_evalsha:calls=(\d+)/m);
+    return Number(counts[1]);
+  };
+  const holder = await limiter.acquire();
+  const waiting = Array.from({ length: 300 }, () => limiter.withinLimit(() => {}));
+  await until(async () => (await tickets(limiter)) === 300);
+  // Each looks once by itself. A process that stalls lets each look once more.
+  let looked = 300;
+  for (let window = 0; looked > 30; window += 1) {
+    assert.ok(window < 8, `looks=${looked}`);
+    const before = calls();
+    await pause(5_100);
+    looked = calls() - before;
+  }
+  assert.equal(await tickets(limiter), 300);
+  await holder.release();
+  await Promise.all(waiting);
+  const { granted, waited, refused } = await limiter.stats();
+  assert.deepEqual([granted, waited, refused], [301, 300, 0]);
+});
+
 test("waiters get in although the connection that tells them is killed again and again", async (t) => {
   const own = await redisServer(t);
   const limiter = new Paddlegate(own.url, patient).concurrent("x", 1, { waitTimeoutMs: 60_000 });

@@ -235,6 +235,42 @@ def test_waiting_for_rates(store, name, crowd, until):
     assert limiter.stats().tickets == 0
 
 
+def test_the_waiters_of_a_process_look_together(server, name):
+    limiter = Paddlegate(server.url, timeout=20).concurrent(
+        name, 1, wait_timeout=600, lock_timeout=600
+    )
+
+    async def wait():
+        async with limiter.within_limit():
+            pass
+
+    async def all_wait():
+        return limiter.stats().tickets == 300
+
+    async def main():
+        with client.Redis(port=server.port) as asking:
+
+            def calls():
+                return asking.info("commandstats")["cmdstat_evalsha"]["calls"]
+
+            async with limiter.within_limit():
+                waiting = [asyncio.create_task(wait()) for _ in range(300)]
+                await auntil(all_wait)
+                # A process that stalls lets each call by itself once.
+                for _ in range(8):
+                    before = calls()
+                    await asyncio.sleep(5.1)
+                    if (looked := calls() - before) <= 30:
+                        break
+                assert looked <= 30
+                assert limiter.stats().tickets == 300
+            await asyncio.gather(*waiting)
+
+    asyncio.run(main())
+    stats = limiter.stats()
+    assert (stats.granted, stats.waited, stats.refused) == (301, 300, 0)
+
+
 def test_waiting_costs_no_more_than_it_must(server, name, crowd, until):
     limiter = Paddlegate(server.url, timeout=20).concurrent(name, 1, wait_timeout=50)
     with client.Redis(port=server.port) as asking:

@@ -39,6 +39,26 @@ class WaitingTest < Minitest::Test
     assert_operator spent, :>=, 0.19
   end
 
+  def test_the_waiters_of_a_process_look_together
+    limiter = redis.concurrent(unique, 1, wait_timeout: 600, lock_timeout: 600)
+    holder = limiter.acquire
+    waiting = Array.new(100) { Thread.new { limiter.within_limit { nil } } }
+    sleep(0.05) until limiter.stats.tickets == 100
+    # Each looks once by itself. A process that stalls lets each look once more.
+    looked = 100
+    8.times do
+      before = scripts
+      sleep(5.1)
+      looked = scripts - before
+      break if looked <= 20
+    end
+    assert_operator looked, :<=, 20
+    assert_equal 100, limiter.stats.tickets
+    holder.release
+    waiting.each(&:join)
+    assert_equal [101, 100, 0], limiter.stats.then { [_1.granted, _1.waited, _1.refused] }
+  end
+
   def test_timeout_ends_a_wait
     limiter = waiting
     spent = elapsed { assert_raises(Timeout::Error) { Timeout.timeout(0.1) { limiter.acquire } } }
@@ -72,6 +92,15 @@ class WaitingTest < Minitest::Test
   end
 
   private
+
+  # How many scripts the server has run.
+  def scripts
+    address = URI(URL)
+    TCPSocket.open(address.host, address.port) do |socket|
+      socket.write("INFO commandstats\r\nQUIT\r\n")
+      socket.read[/cmdstat_evalsha:calls=(\d+)/, 1].to_i
+    end
+  end
 
   # A limiter that has nothing left for a minute, and waits for that.
   def waiting

@@ -501,15 +501,19 @@ fn a_look_takes_along_those_that_rest_and_look_soon() {
     // Another look does not take them along again, until it seems that there is no answer.
     company.end(&look(11, &[]), Some(RECHECK), &[], now);
     assert_eq!(taken(&mut company, 11, now), Vec::<u64>::new());
-    assert_eq!(company.due(6, now).map(|(_, due)| due), Some(at(RECHECK.0 + 6) - EARLY));
+    assert_eq!(company.due(6, now).map(|(_, due)| due), Some(at(RECHECK.0 + 6 - 250_000)));
     assert_eq!(
         company.due(6, now + PATIENCE / 2).map(|(_, due)| due),
-        Some(now + PATIENCE).max(Some(at(RECHECK.0 + 6) - EARLY))
+        Some(now + PATIENCE).max(Some(at(RECHECK.0 + 6 - 250_000)))
     );
     company.wake(7);
     company.end(&look(2, &companions), Some(RECHECK), &[RECHECK.0, RECHECK.0, 0, 2 * SECOND], now);
     let due = |company: &mut Company, waiter| company.due(waiter, now).map(|(_, due)| due);
-    assert_eq!(due(&mut company, 6), Some(now + RECHECK.duration() - EARLY + super::BEHIND), "it was kept");
+    assert_eq!(
+        due(&mut company, 6),
+        Some(now + RECHECK.duration().saturating_sub(EARLY) + super::BEHIND),
+        "it was kept"
+    );
     assert_eq!(due(&mut company, 7), Some(at(RECHECK.0 + 7)), "it was woken meanwhile");
     assert_eq!(due(&mut company, 8), Some(at(RECHECK.0 + 8)), "it must look by itself");
     assert_eq!(due(&mut company, 1), Some(now + Duration::from_secs(2)), "its turn comes");
