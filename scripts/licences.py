@@ -95,9 +95,9 @@ def notices(package: str, features: list[str], metadata: dict[tuple[str, str], A
         if licences == [MPL]:
             source = f"https://crates.io/crates/{name}/{version}"
             found = [
-                "This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0,\n"
-                "of which a copy is at https://mozilla.org/MPL/2.0/. It is used unchanged, and is at\n"
-                f"{source}"
+                "This Source Code Form is subject to the terms of the Mozilla Public License,\n"
+                "v. 2.0, of which a copy is at https://mozilla.org/MPL/2.0/. It is used unchanged,\n"
+                f"and is at {source}"
             ]
         else:
             found = texts(pathlib.Path(entry["manifest_path"]).parent, licences)
