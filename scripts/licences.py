@@ -96,8 +96,8 @@ def notices(package: str, features: list[str], metadata: dict[tuple[str, str], A
             source = f"https://crates.io/crates/{name}/{version}"
             found = [
                 "This Source Code Form is subject to the terms of the Mozilla Public License,\n"
-                "v. 2.0, of which a copy is at https://mozilla.org/MPL/2.0/. It is used unchanged,\n"
-                f"and is at {source}"
+                "v. 2.0, of which a copy is at https://mozilla.org/MPL/2.0/. It is used as\n"
+                f"it is at {source}"
             ]
         else:
             found = texts(pathlib.Path(entry["manifest_path"]).parent, licences)
