@@ -32,7 +32,8 @@ PACKAGES = [
     ("packages/kotlin", "paddlegate-uniffi", []),
 ]
 
-# Licences that ask for no more than their text, the preferred one first; MPL-2.0 asks to say where the source is.
+# Licences that ask for no more than their text, the preferred one first; MPL-2.0 asks to say where
+# the source is.
 KNOWN = ["MIT", "ISC", "BSD-3-Clause", "Unicode-3.0", "Apache-2.0", MPL]
 # How the texts are told apart.
 MARKS = {
@@ -94,8 +95,9 @@ def notices(package: str, features: list[str], metadata: dict[tuple[str, str], A
         if licences == [MPL]:
             source = f"https://crates.io/crates/{name}/{version}"
             found = [
-                "This Source Code Form is subject to the terms of the Mozilla Public License, v. 2.0, of which a copy is at\n"
-                f"https://mozilla.org/MPL/2.0/. It is used unchanged, and is at {source}"
+                "This Source Code Form is subject to the terms of the Mozilla Public License,\n"
+                "v. 2.0, of which a copy is at https://mozilla.org/MPL/2.0/. It is used as\n"
+                f"it is at {source}"
             ]
         else:
             found = texts(pathlib.Path(entry["manifest_path"]).parent, licences)

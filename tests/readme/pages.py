@@ -178,6 +178,7 @@ def rust(file):
 
 
 def command(words, environment, place):
+    is_compiled = any(tool in str(words) for tool in ("cargo", "go run", "maven"))
     try:
         done = subprocess.run(
             list(map(str, words)),
@@ -187,7 +188,7 @@ def command(words, environment, place):
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             text=True,
-            timeout=10 * TIMEOUT if "cargo" in words or "go run" in str(words) or "maven" in str(words) else TIMEOUT,
+            timeout=10 * TIMEOUT if is_compiled else TIMEOUT,
         )
     except subprocess.TimeoutExpired as error:
         raise TestError(f"{error}\n{error.output}") from None

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests that all languages share one limiter: Python (threads and asyncio), Node, Ruby and Go against
+# Tests that all languages share one limiter: Python (threads and asyncio), Node, Ruby, Go and Kotlin against
 # the Redis at PADDLEGATE_TEST_URL and the cluster at PADDLEGATE_TEST_CLUSTER_URL. Needs the built
 # packages. The last line says how many tests passed and failed.
 #
