@@ -42,9 +42,9 @@ class BaseLimited:
     A task over its limit is put back for its turn, with its place in the queue of the limiter, and
     that is not counted as a retry. One whose turn comes within `patience` seconds waits in its
     worker, for no longer: by default 1, 0.1 in Celery and 0.3 in Dramatiq, whose workers start a
-    task on time, and 5 in taskiq, whose scheduler does not. A function with the keyword-only argument `permit` gets the
-    permit, to correct an estimate. A coroutine function waits in its loop, and gets the permit of
-    `aacquire`.
+    task on time, and 5 in taskiq, whose scheduler does not. A function with the keyword-only
+    argument `permit` gets the permit, to correct an estimate. A coroutine function waits in its
+    loop, and gets the permit of `aacquire`.
 
     Outside a worker the function waits as `within_limit` does. When no store can be reached, the
     limiter's `on_unavailable` decides; if that is "raise", the task comes back later, as does one

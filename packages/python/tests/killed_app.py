@@ -25,6 +25,8 @@ __all__ = ["log", "notes", "rq"]
 VICTIM = int(os.environ["TASKS_VICTIM"])
 # A worker that stalls for less loses neither its lease nor its messages.
 LOST = 10
+# taskiq gives a message to another worker although the first still waits with it.
+IDLE = 60 if os.environ.get("PADDLEGATE_SOAK") == "1" else 20
 broker = RedisBroker(
     url=URL, namespace=NAME, heartbeat_timeout=LOST * 1000, maintenance_chance=50_000
 )
@@ -37,7 +39,7 @@ forgetful = huey.RedisHuey(f"{NAME}-forgetful", host=parts.hostname, port=parts.
 queue = rq.Queue(NAME, connection=redis.Redis.from_url(URL))
 source = ListRedisScheduleSource(URL, prefix=f"{NAME}-schedule")
 taskiq_broker = RedisStreamBroker(
-    URL, queue_name=f"{NAME}-stream", consumer_id="0", idle_timeout=LOST * 1000
+    URL, queue_name=f"{NAME}-stream", consumer_id="0", idle_timeout=IDLE * 1000
 ).with_middlewares(paddlegate.taskiq.LimitMiddleware(source))
 taskiq_scheduler = TaskiqScheduler(taskiq_broker, [source])
 

@@ -33,6 +33,25 @@ def test_jobs_take_their_turn(clocked, name):
     assert limiter.stats().tickets == 0
 
 
+def test_a_job_far_behind_one_that_does_not_come_is_told_its_own_time(clocked, clock, name):
+    """Otherwise all jobs of a long queue would ask again as soon as others pass the first by."""
+    limiter = clocked.window(name, 10, 1)
+    assert sum(limiter.allow() for _ in range(10)) == 10
+    jobs = [f"job-{number}" for number in range(300)]
+    planned = [limiter.admit(job, "reschedule").after for job in jobs]
+    assert (planned[0], planned[-1]) == (1, 30)
+    clock.advance(1.5)
+    # The first ten could run now, and others pass them by from 6 seconds on.
+    assert limiter.admit(jobs[20], "reschedule").after == 2
+    assert limiter.admit(jobs[60], "reschedule").after == 4.5
+    # When 64 have been passed by, 235 are still before it.
+    assert limiter.admit(jobs[-1], "reschedule").after == 23
+    clock.advance(4.5)
+    assert [limiter.admit(job, "reschedule").action for job in jobs[:11]] == ["run"] * 10 + [
+        "reschedule"
+    ]
+
+
 def test_a_job_is_told_when_it_is_ready(clocked, clock, name):
     limiter = clocked.points(name, 100, 100)
     assert limiter.enqueue("a", 100).allowed

@@ -2,8 +2,10 @@
 """Jobs of Dramatiq, Huey, RQ and taskiq, one of whose workers is killed. See killed_app.py."""
 
 import asyncio
+import contextlib
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -55,7 +57,10 @@ def started(url, monkeypatch):
             given = [word.format(url=url, name=app.NAME) for word in words]
             running.append(
                 subprocess.Popen(
-                    [sys.executable, "-m", *given], cwd=HERE, stderr=subprocess.DEVNULL
+                    [sys.executable, "-m", *given],
+                    cwd=HERE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
                 )
             )
         return app
@@ -64,8 +69,9 @@ def started(url, monkeypatch):
     for app in apps:
         loop.run_until_complete(app.taskiq_broker.shutdown())
     for process in running:
-        process.terminate()
-    for process in running:
+        # taskiq's does not always stop when one of its own was killed.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait(50)
 
 

@@ -287,13 +287,13 @@ pub const ENTER: &[Mutant] = &[
     ),
     (
         "enter: the wait ignores the expiry of tickets ahead",
-        "wait = wait < MAX and min(wait, max(first_expiry - now, 1)) or wait",
+        "wait = wait < MAX and min(wait, max(first_expiry - now, 1, behind_others)) or wait",
         "",
     ),
     (
         "enter: a call that can never be granted waits until a ticket expires",
-        "wait = wait < MAX and min(wait, max(first_expiry - now, 1)) or wait",
-        "wait = min(wait, max(first_expiry - now, 1))",
+        "wait = wait < MAX and min(wait, max(first_expiry - now, 1, behind_others)) or wait",
+        "wait = min(wait, max(first_expiry - now, 1, behind_others))",
     ),
     ("costs: a cost that will never pass keeps its ticket", " and not limit_exceeded_by(own_units, 'known')\n", "\n"),
     (
