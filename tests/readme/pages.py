@@ -104,6 +104,8 @@ def check(name, language, text, url):
     file = write(path, language, text, url)
     redis(url, FORGET)
     environment = {**os.environ, "PADDLEGATE_URL": url, "GEM_HOME": str(folder / "gems")}
+    # The command, which `make test-readme` has built.
+    environment["PATH"] = f"{ROOT / 'target/release'}:{os.environ['PATH']}"
     # Two programs may write a file of one name at a time.
     place = path.with_name(f"{path.name}.work")
     place.mkdir(parents=True, exist_ok=True)

@@ -56,9 +56,7 @@ def prefix() -> str:
 
 
 @pytest.fixture(params=["memory", "redis"])
-def served(
-    request: pytest.FixtureRequest, tmp_path: pathlib.Path, prefix: str
-) -> Iterator[Served]:
+def served(request: pytest.FixtureRequest, tmp_path: pathlib.Path, prefix: str) -> Iterator[Served]:
     """A server with limits, on each store."""
     limits: dict[str, Any] = {
         f"{prefix}api": {"bucket": {"limit": 5, "per": "day"}},

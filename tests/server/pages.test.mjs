@@ -87,13 +87,18 @@ async function opened(t, path, options = {}) {
 const address = (name) => `/ui/limiters/${encodeURIComponent(prefix + name)}`;
 const list = `/ui/limiters?prefix=${prefix}`;
 const rowOf = (page, name) =>
-  page.locator("tbody tr").filter({ has: page.getByRole("link", { name: prefix + name, exact: true }) });
+  page
+    .locator("tbody tr")
+    .filter({ has: page.getByRole("link", { name: prefix + name, exact: true }) });
 
 test("the list has the numbers of each limiter", async (t) => {
   const page = await opened(t, list);
   assert.equal(await page.locator("tbody tr").count(), 4);
   assert.equal(await rowOf(page, "api").locator("[data-cell=used]").textContent(), "2 of 5");
-  assert.match(await rowOf(page, "workers").locator("[data-cell=waiting]").textContent(), /^1, the first for /);
+  assert.match(
+    await rowOf(page, "workers").locator("[data-cell=waiting]").textContent(),
+    /^1, the first for /,
+  );
   assert.equal(await rowOf(page, "per-user").locator("[data-cell=state]").textContent(), "keyed");
 });
 
@@ -102,7 +107,10 @@ test("the numbers of the list are live", async (t) => {
   await call("POST", "api", "/acquire", {});
   const used = rowOf(page, "api").locator("[data-cell=used]");
   await used.filter({ hasText: "3 of 5" }).waitFor();
-  assert.ok(Number(await page.locator("table").getAttribute("data-updates")) > 0, "without loading again");
+  assert.ok(
+    Number(await page.locator("table").getAttribute("data-updates")) > 0,
+    "without loading again",
+  );
 });
 
 test("without a script the pages say the same", async (t) => {
@@ -123,7 +131,11 @@ test("one limiter has its limits, leases, queue and history", async (t) => {
 
 test("a key is looked up", async (t) => {
   const page = await opened(t, address("per-user"));
-  assert.equal(await page.getByRole("heading", { name: /^Leases/ }).count(), 0, "there is no state without a key");
+  assert.equal(
+    await page.getByRole("heading", { name: /^Leases/ }).count(),
+    0,
+    "there is no state without a key",
+  );
   await page.getByLabel("The state of the key").fill("alice");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Leases (0)" }).waitFor();
@@ -140,7 +152,8 @@ test("a key is looked up", async (t) => {
 async function tabTo(page, selector) {
   for (let i = 0; i < 100; i++) {
     await page.keyboard.press("Tab");
-    if (await page.evaluate((selector) => document.activeElement.matches(selector), selector)) return;
+    if (await page.evaluate((selector) => document.activeElement.matches(selector), selector))
+      return;
   }
   assert.fail(`not reached by the keyboard: ${selector}`);
 }
@@ -155,18 +168,34 @@ test("all changes are made by the keyboard, with a reason, and are told", async 
     await page.keyboard.press("Enter");
     await page.getByText(shown).first().waitFor();
   };
-  await change([["#pause-for", "10m"], ["#pause-why", "the upstream is down"]], /Paused for (9|10) min/);
+  await change(
+    [
+      ["#pause-for", "10m"],
+      ["#pause-why", "the upstream is down"],
+    ],
+    /Paused for (9|10) min/,
+  );
   assert.equal((await call("POST", "api", "/peek")).reason, "paused");
   await page.goto(origin + address("api"));
   await change([["#resume-why", "it is up"]], /^Mode enforce\.$/);
-  const override = [["#override-limit", "50"], ["#override-for", "1h"], ["#override-why", "a sale"]];
+  const override = [
+    ["#override-limit", "50"],
+    ["#override-for", "1h"],
+    ["#override-why", "a sale"],
+  ];
   await page.goto(origin + address("api"));
   await change(override, /Overrides for/);
   assert.equal((await call("POST", "api", "/peek")).limit, 50);
   await page.goto(origin + address("api"));
   await change([["#restore-why", "it is over"]], /^Mode enforce\.$/);
   await page.goto(origin + address("api"));
-  await change([["#shadow-for", "1h"], ["#shadow-why", "a trial"]], /Mode shadow\./);
+  await change(
+    [
+      ["#shadow-for", "1h"],
+      ["#shadow-why", "a trial"],
+    ],
+    /Mode shadow\./,
+  );
   await page.goto(origin + address("api"));
   await tabTo(page, "#reset-why");
   await page.keyboard.type("a new start");
@@ -176,9 +205,15 @@ test("all changes are made by the keyboard, with a reason, and are told", async 
   await page.getByText(/^Mode enforce\.$/).waitFor();
   assert.equal((await call("POST", "api", "/peek")).remaining, 5);
   await page.goto(`${origin}/ui/changes`);
-  const rows = await page.locator("tbody tr").filter({ hasText: `${prefix}api` }).allTextContents();
+  const rows = await page
+    .locator("tbody tr")
+    .filter({ hasText: `${prefix}api` })
+    .allTextContents();
   const what = ["reset", "mode shadow", "restore", "override", "resume", "pause"];
-  assert.deepEqual(rows.map((row) => what.find((word) => row.includes(word))), what);
+  assert.deepEqual(
+    rows.map((row) => what.find((word) => row.includes(word))),
+    what,
+  );
   assert.ok(rows.at(-1).includes("the upstream is down"));
 });
 
@@ -195,16 +230,33 @@ test("a form of elsewhere changes nothing", async () => {
   const url = `${origin}${address("workers")}/pause`;
   const body = "reason=x&expires_in=1h";
   const headers = { "content-type": "application/x-www-form-urlencoded" };
-  for (const [more, fields] of [[{}, ""], [{}, "&csrf="], [{}, "&csrf=guessed"]]) {
-    const sent = { method: "POST", headers: { ...headers, ...more }, body: body + fields, redirect: "manual" };
+  for (const [more, fields] of [
+    [{}, ""],
+    [{}, "&csrf="],
+    [{}, "&csrf=guessed"],
+  ]) {
+    const sent = {
+      method: "POST",
+      headers: { ...headers, ...more },
+      body: body + fields,
+      redirect: "manual",
+    };
     assert.equal((await fetch(url, sent)).status, 403);
   }
   const page = await (await fetch(origin + address("workers"))).text();
   const csrf = /name="csrf" value="([0-9a-f]{32})"/.exec(page)[1];
-  const of = (name, value) => ({ method: "POST", headers: { ...headers, [name]: value }, body: `${body}&csrf=${csrf}` });
+  const of = (name, value) => ({
+    method: "POST",
+    headers: { ...headers, [name]: value },
+    body: `${body}&csrf=${csrf}`,
+  });
   assert.equal((await fetch(url, of("origin", "http://evil.example"))).status, 403);
   assert.equal((await call("GET", "workers", "")).paused_for, null);
-  assert.equal((await fetch(url, { ...of("origin", origin), redirect: "manual" })).status, 303, "its own form");
+  assert.equal(
+    (await fetch(url, { ...of("origin", origin), redirect: "manual" })).status,
+    303,
+    "its own form",
+  );
   await call("DELETE", "workers", "/pause");
 });
 
@@ -218,16 +270,28 @@ test("a hostile name is a text", async (t) => {
 });
 
 for (const colorScheme of ["light", "dark"]) {
-  for (const viewport of [{ width: 1400, height: 900 }, { width: 320, height: 700 }]) {
+  for (const viewport of [
+    { width: 1400, height: 900 },
+    { width: 320, height: 700 },
+  ]) {
     test(`axe finds nothing: ${colorScheme}, ${viewport.width} wide`, async (t) => {
       const page = await opened(t, list, { colorScheme, viewport });
-      for (const path of [list, address("workers"), address("per-user"), "/ui/changes", "/ui/limiters?prefix=nobody"]) {
+      for (const path of [
+        list,
+        address("workers"),
+        address("per-user"),
+        "/ui/changes",
+        "/ui/limiters?prefix=nobody",
+      ]) {
         await page.goto(origin + path);
         await page.evaluate(() => {
           for (const part of document.querySelectorAll("details")) part.open = true;
         });
         const { violations } = await new Axe({ page }).withTags(TAGS).setLegacyMode().analyze();
-        const found = violations.map(({ id, nodes }) => [id, nodes.slice(0, 3).map(({ html }) => html)]);
+        const found = violations.map(({ id, nodes }) => [
+          id,
+          nodes.slice(0, 3).map(({ html }) => html),
+        ]);
         assert.deepEqual(found, [], path);
         const isWithin = await page.evaluate(
           () => document.documentElement.scrollWidth <= document.documentElement.clientWidth,

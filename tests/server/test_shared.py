@@ -8,7 +8,6 @@ import threading
 
 from client import Client
 from conftest import Served
-
 from paddlegate import Paddlegate
 
 

@@ -1,7 +1,9 @@
 // Live numbers in the list, over server-sent events. Without this script the page shows those of its loading.
 const table = document.querySelector("table[data-live]");
 if (table) {
-  const rows = new Map([...table.querySelectorAll("[data-row]")].map((row) => [row.dataset.row, row]));
+  const rows = new Map(
+    [...table.querySelectorAll("[data-row]")].map((row) => [row.dataset.row, row]),
+  );
   const source = new EventSource(table.dataset.live);
   source.addEventListener("rows", (event) => {
     for (const row of JSON.parse(event.data)) {
