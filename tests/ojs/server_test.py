@@ -1,4 +1,4 @@
-"""The job server: queues, retries, heartbeats, dead letters, faults; and many servers of which some are killed."""
+"""The job server: queues, retries, heartbeats, dead letters, faults; servers that are killed."""
 
 import http.client
 import random
@@ -62,7 +62,10 @@ def test_a_heartbeat_keeps_job_and_slot(ojs):
     [job] = ojs.fetch(2, worker="w")
     for _ in range(3):
         ojs.clock.advance(9.999999)
-        beat = {"worker_id": "w", "active_jobs": [job["id"], "01961111-aaaa-7bbb-8ccc-dddddddddddd"]}
+        beat = {
+            "worker_id": "w",
+            "active_jobs": [job["id"], "01961111-aaaa-7bbb-8ccc-dddddddddddd"],
+        }
         answer = ojs.post("/workers/heartbeat", beat).body
         assert (answer["state"], answer["jobs_extended"]) == ("running", [job["id"]])
         assert ojs.fetch(2, worker="other") == []
@@ -80,12 +83,20 @@ def test_an_execution_that_takes_too_long_has_failed(ojs):
     assert ojs.job(job)["state"] == "active"
     ojs.clock.advance(0.000001)
     shown = ojs.job(job)
-    assert (shown["state"], shown["error"]["code"]) in [("retryable", "timeout"), ("available", "timeout")]
+    assert (shown["state"], shown["error"]["code"]) in [
+        ("retryable", "timeout"),
+        ("available", "timeout"),
+    ]
     assert ojs.key("slow")["concurrency"]["active"] == 0
 
 
 def test_retries_come_later_and_end(ojs):
-    retry = {"max_attempts": 3, "initial_interval": "PT1S", "backoff_coefficient": 2, "jitter": False}
+    retry = {
+        "max_attempts": 3,
+        "initial_interval": "PT1S",
+        "backoff_coefficient": 2,
+        "jitter": False,
+    }
     ojs.enqueue(retry=retry)
     for delay in 1, 2:
         [job] = ojs.fetch()
