@@ -171,6 +171,20 @@ def server(tmp_path):
 
 
 @pytest.fixture
+def another(tmp_path):
+    """Make a server beside `server`, perhaps with a file; it is stopped with the test."""
+    made = []
+
+    def make(*file):
+        made.append(Server(tmp_path, *file))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.stop()
+
+
+@pytest.fixture
 def sentinel(server, tmp_path):
     """Give the address of a sentinel that knows the server under the name "main"."""
     file = tmp_path / "sentinel.conf"

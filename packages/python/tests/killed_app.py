@@ -13,7 +13,7 @@ import paddlegate.huey
 import paddlegate.rq
 import paddlegate.taskiq
 import redis
-import rq
+import rq.job
 from dramatiq.brokers.redis import RedisBroker
 from hosts_log import NAME, URL, count, log, note, notes, pg
 from taskiq import TaskiqScheduler
@@ -36,6 +36,8 @@ tasks = huey.RedisHuey(NAME, url=URL, utc=True)
 paddlegate.huey.recover_tasks(tasks, after=LOST)
 parts = urlsplit(URL)
 forgetful = huey.RedisHuey(f"{NAME}-forgetful", host=parts.hostname, port=parts.port, utc=True)
+# A worker that takes it imports this module before it forks for each job.
+RqJob = rq.job.Job
 queue = rq.Queue(NAME, connection=redis.Redis.from_url(URL))
 source = ListRedisScheduleSource(URL, prefix=f"{NAME}-schedule")
 taskiq_broker = RedisStreamBroker(

@@ -1,3 +1,4 @@
+# mypy: allow-untyped-calls
 """A real failover by a real Sentinel, while a lease is held and a call waits."""
 
 import asyncio
@@ -5,24 +6,22 @@ import threading
 
 import pytest
 import redis as client
-from conftest import Server
-from paddlegate import Paddlegate, UnavailableError
+from paddlegate import AsyncPermit, Paddlegate, Permit, UnavailableError
 
 
 @pytest.fixture
-def replica(server, tmp_path):
+def replica(server, another):
     """A replica of the server."""
     server_url = server.url
     with client.Redis.from_url(server_url) as asking:
         asking.config_set("repl-diskless-sync-delay", 0)
-    replica = Server(tmp_path)
+    replica = another()
     replica.start("--replicaof", "127.0.0.1", str(server.port))
-    yield replica
-    replica.stop()
+    return replica
 
 
 @pytest.fixture
-def sentinel(server, replica, tmp_path, until):
+def sentinel(server, replica, another, tmp_path, until):
     """A Sentinel that knows both, and takes neither for down by itself."""
     file = tmp_path / "failover.conf"
     lines = [
@@ -30,11 +29,10 @@ def sentinel(server, replica, tmp_path, until):
         "sentinel down-after-milliseconds main 600000",
     ]
     file.write_text("\n".join([*lines, ""]))
-    sentinel = Server(tmp_path, file)
+    sentinel = another(file)
     sentinel.start("--sentinel")
     until(lambda: "slaves=1" in ask(sentinel, "info", "sentinel"), 50)
-    yield sentinel
-    sentinel.stop()
+    return sentinel
 
 
 def ask(server, *words):
@@ -65,7 +63,7 @@ def test_sentinels_name_the_master_before_and_after_a_failover(
         "slots", 1, lock_timeout=600
     )
     holder = slots.acquire()
-    waited = []
+    waited: list[Permit | AsyncPermit] = []
 
     def wait():
         if kind == "thread":

@@ -183,10 +183,8 @@ class SidekiqProcessTest < Minitest::Test
   # Returns how many ran at once, and whether more had begun at a time than may have.
   def outside_check(began)
     running = []
-    most = 0
-    begun = 0
-    early = false
-    dead = nil
+    most = begun = 0
+    early = dead = nil
     notes(Killed).sort_by { |at,| at.to_i }.each do |at, what, number, pid|
       case what
       when "begin"
