@@ -167,7 +167,9 @@ def go(file):
 def kotlin(file):
     """Compile and run in a copy of the project that run.sh has made."""
     return f"""
-        cp -r {folder}/jvm {file}.d; cd {file}.d; cp {file} src/Main.kt; ./maven compile
+        cp -r {folder}/jvm {file}.d; cd {file}.d; cp {file} src/Main.kt
+        # Maven ends with the signs of a terminal, behind which the program would begin.
+        ./maven compile >maven.log 2>&1 || {{ cat maven.log; exit 1; }}
         java -cp target/classes:$(cat classpath) MainKt"""
 
 
