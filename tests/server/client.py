@@ -14,7 +14,7 @@ JSON = "application/json"
 PROBLEM = "application/problem+json"
 
 
-class Problem(Exception):
+class ProblemError(Exception):
     """An answer of 4xx or 5xx."""
 
     def __init__(self, status: int, body: dict[str, Any]) -> None:
@@ -54,7 +54,7 @@ class Client:
             status, answer = self._send(method, filled, body if takes_body else None)
             self._check_answer(operation, status, answer)
             if status >= 400:
-                raise Problem(status, answer)
+                raise ProblemError(status, answer)
             return answer
 
         return call
@@ -82,5 +82,6 @@ class Client:
                 assert response.headers["content-type"] == JSON
                 return response.status, json.load(response)
         except urllib.error.HTTPError as error:
-            assert error.headers["content-type"] == PROBLEM
-            return error.code, json.load(error)
+            refused = error
+        assert refused.headers["content-type"] == PROBLEM
+        return refused.code, json.load(refused)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from client import Client, Problem
+from client import Client, ProblemError
 from conftest import Served
 
 
@@ -25,7 +25,7 @@ def test_a_day_of_a_client(served: Served, prefix: str) -> None:
     api, workers = f"{prefix}api", f"{prefix}workers"
     assert client.acquire(api, cost=4)["remaining"] == 1
     assert not client.acquire(api, cost=2, limits=True)["allowed"]
-    with pytest.raises(Problem) as refused:
+    with pytest.raises(ProblemError) as refused:
         client.acquire(api, cost=2, query={"refusal": 429})
     assert refused.value.status == 429
     first = client.enqueue(workers, id="a")
@@ -42,5 +42,5 @@ def test_a_day_of_a_client(served: Served, prefix: str) -> None:
     assert names == [api, workers]
     assert client.statistics(api)["refused"] == 2
     assert client.history(api)["hours"][-1]["refused"] == 2
-    with pytest.raises(Problem, match="no such limiter"):
+    with pytest.raises(ProblemError, match="no such limiter"):
         client.acquire(f"{prefix}nobody")

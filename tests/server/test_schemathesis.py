@@ -10,7 +10,8 @@ import sys
 
 from conftest import Served
 
-# Rules between members, such as "a cost or an estimate", are not in the document, so 400 may answer what fits it.
+# Rules between members, such as "a cost or an estimate", are not in the document: 400 may answer
+# what fits it.
 CONFIG = """
 [parameters]
 name = "{prefix}much"

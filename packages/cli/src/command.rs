@@ -20,7 +20,7 @@ pub(crate) enum Command {
     Simulate(Box<Simulate>),
     /// Serve limits over HTTP
     #[cfg(feature = "serve")]
-    Serve(Serve),
+    Serve(Box<Serve>),
 }
 
 #[cfg(feature = "serve")]

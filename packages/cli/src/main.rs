@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let done = match Paddlegate::parse().command {
         Command::Simulate(order) => simulate(&order),
         #[cfg(feature = "serve")]
-        Command::Serve(order) => serve::serve(order),
+        Command::Serve(order) => serve::serve(*order),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

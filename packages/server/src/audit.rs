@@ -55,7 +55,7 @@ impl Default for Audit {
 
 impl Audit {
     /// Records a change that was made.
-    pub(crate) fn record(&self, who: &str, limiter: &str, key: Option<&str>, what: String, reason: Option<&str>) {
+    pub(crate) fn record(&self, who: &str, limiter: &str, key: Option<&str>, what: &str, reason: Option<&str>) {
         // The time of people who read the log; no decision depends on it.
         #[allow(clippy::disallowed_methods)]
         let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());

@@ -44,20 +44,18 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stopping: Can
             () = stopping.cancelled() => break,
             Ok(permit) = service.connections.clone().acquire_owned() => permit,
         };
-        let stream = tokio::select! {
+        let accepted = tokio::select! {
             () = stopping.cancelled() => break,
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => stream,
-                // Out of files, most likely: a loop without a pause would only burn time.
-                Err(_) => {
-                    sleep(ACCEPT_PAUSE).await;
-                    continue;
-                }
-            },
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else {
+            // Out of files, most likely: a loop without a pause would only burn time.
+            sleep(ACCEPT_PAUSE).await;
+            continue;
         };
         let (service, watcher) = (service.clone(), graceful.watcher());
         tokio::spawn(async move {
-            accepted(stream, &service, watcher).await;
+            serve_one(stream, &service, watcher).await;
             drop(permit);
         });
     }
@@ -65,7 +63,7 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stopping: Can
     let _ = timeout(GRACE, graceful.shutdown()).await;
 }
 
-async fn accepted(stream: TcpStream, service: &Service, watcher: Watcher) {
+async fn serve_one(stream: TcpStream, service: &Service, watcher: Watcher) {
     let _ = stream.set_nodelay(true);
     match &service.tls {
         None => carry(stream, service, watcher).await,

@@ -6,6 +6,9 @@ use paddlegate::{Inspection, LimiterInfo, RuntimeState, Statistics, Waits};
 
 use crate::json::seconds;
 
+/// A counter: its name, its description, and where its value is.
+type Counter = (&'static str, &'static str, fn(&Statistics) -> u64);
+
 /// What is exported of one limiter.
 pub(crate) struct Measured {
     pub(crate) info: LimiterInfo,
@@ -72,7 +75,6 @@ impl Exposition {
         for one in all {
             self.sample("units_total", &one.labels(&[("phase", "actual")]), one.statistics.units);
         }
-        type Counter = (&'static str, &'static str, fn(&Statistics) -> u64);
         let counters: [Counter; 4] = [
             ("reclaimed_total", "Leases that ended without a release.", |counted| counted.reclaimed),
             ("lapsed_total", "Tickets that were not claimed in time.", |counted| counted.lapsed),

@@ -34,9 +34,8 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
 
 fn check(app: &App, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
     let mut hosts = headers.get_all(header::HOST).iter();
-    let host = match (hosts.next().map(HeaderValue::to_str), hosts.next()) {
-        (Some(Ok(host)), None) => host,
-        _ => return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_host", "send one header host")),
+    let (Some(Ok(host)), None) = (hosts.next().map(HeaderValue::to_str), hosts.next()) else {
+        return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_host", "send one header host"));
     };
     // A name of another site may lead to this machine: the browser of a victim would call it with that name.
     if !is_known(host_name(host), &app.options().hosts) {

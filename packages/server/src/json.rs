@@ -13,7 +13,7 @@ mod runtime_state;
 mod span;
 mod statistics;
 
-pub(crate) use calls::{Acquire, Cancel, Correct, Debit, Job, Peek, Permit};
+pub(crate) use calls::{Acquire, Cancel, Correct, Debit, Job, Peek, Settle};
 pub(crate) use changes::{ModeBody, ModeName, Override, Pause, Reset};
 pub(crate) use cost::CostBody;
 pub(crate) use decision::DecisionBody;

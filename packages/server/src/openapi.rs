@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the routes: what they share, and the core's schema of a limiter, are added here.
+//! The `OpenAPI` document, made from the routes: what they share, and the core's schema of a limiter, are added here.
 
 use paddlegate::formats::native::Limits;
 use serde_json::{Map, Value, json};
@@ -103,7 +103,7 @@ fn add_schemas(document: &mut Value) {
     });
 }
 
-/// Makes the references of a JSON Schema those of an OpenAPI document.
+/// Makes the references of a JSON Schema those of an `OpenAPI` document.
 fn moved(schema: &mut Value) {
     match schema {
         Value::Object(members) => {

@@ -59,7 +59,7 @@ fn guarded(routes: Router<App>, app: &App) -> Router {
         .with_state(app.clone())
 }
 
-/// Returns the routes that the OpenAPI document describes.
+/// Returns the routes that the `OpenAPI` document describes.
 fn api() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::base())
         .merge(acquire::router())

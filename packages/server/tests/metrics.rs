@@ -1,5 +1,7 @@
 //! The metrics, which have the counts of all programs.
 
+#![allow(clippy::float_cmp, reason = "whole numbers")]
+
 mod support;
 
 use std::collections::BTreeMap;

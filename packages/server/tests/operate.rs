@@ -41,7 +41,7 @@ fn pages_add_up_to_the_whole_list() {
         let page_names = page["limiters"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned());
         seen.extend(page_names);
         let Some(next) = page["cursor"].as_str() else { break };
-        let encoded: String = next.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let encoded = support::encoded(next);
         cursor = format!("&cursor={encoded}");
     }
     seen.sort();
@@ -83,8 +83,8 @@ fn a_pause_and_an_override_hold_until_they_are_removed() {
         assert_eq!(client.post(&peek, &json!({})).expect(200)["remaining"], 3);
 
         client.put(&store.path("api", "/mode"), &json!({ "mode": "shadow" })).expect(200);
-        let passed = client.post(&acquire, &json!({ "cost": 5 })).expect(200);
-        assert_eq!((&passed["allowed"], &passed["would_refuse"]), (&json!(true), &json!("bucket")));
+        let in_shadow = client.post(&acquire, &json!({ "cost": 5 })).expect(200);
+        assert_eq!((&in_shadow["allowed"], &in_shadow["would_refuse"]), (&json!(true), &json!("bucket")));
         client.delete(&store.path("api", "/mode")).expect(200);
         assert_eq!(client.post(&acquire, &json!({ "cost": 5 })).expect(200)["allowed"], false);
 

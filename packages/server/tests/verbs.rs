@@ -268,7 +268,7 @@ fn a_name_may_have_any_characters() {
     let mut client = server.client();
     let policy = json!({ "policy": { "bucket": { "limit": 2, "per": "day" } } });
     let name = format!("{}a/b c?é\"", unique("n"));
-    let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let encoded = support::encoded(&name);
     let granted = client.post(&format!("/v1/limiters/{encoded}/acquire?refusal=429"), &policy);
     assert_eq!(granted.expect(200)["allowed"], true);
     assert!(granted.header("ratelimit").unwrap().contains("a/b c??\\\""), "{:?}", granted.header("ratelimit"));

@@ -137,7 +137,7 @@ pub(crate) struct Correct {
 /// The body of `release` and `renew`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Permit {
+pub(crate) struct Settle {
     /// The id of the permit, or of the call that has the lease.
     pub(crate) permit: String,
     /// The limiter, instead of that of the limits file; needs the scope `operate`.

@@ -105,7 +105,7 @@ async fn peek(
         limits: body.limits.unwrap_or(false),
         ..Request::default()
     };
-    answer(&decide(&limiter, Operation::Peek(request)).await?)
+    Ok(answer(&decide(&limiter, Operation::Peek(request)).await?))
 }
 
 /// Charges the cost in any case, up to one whole limit of debt.
@@ -121,11 +121,11 @@ async fn debit(
     access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
     let cost = body.cost.of_one("cost")?;
-    answer(&decide(&limiter, Operation::Debit(cost.cost())).await?)
+    Ok(answer(&decide(&limiter, Operation::Debit(cost.cost())).await?))
 }
 
-fn answer(decision: &Decision) -> Result<Response, Problem> {
-    Ok(Json(DecisionBody::from(decision)).into_response())
+fn answer(decision: &Decision) -> Response {
+    Json(DecisionBody::from(decision)).into_response()
 }
 
 /// Runs an operation that decides.

@@ -108,7 +108,7 @@ impl Change<'_> {
 
     fn done(self, state: &RuntimeState) -> (HeaderMap, Json<RuntimeStateBody>) {
         let Self { app, access, name, key, what, reason, .. } = self;
-        app.audit().record(access.who(), name, key, what, reason);
+        app.audit().record(access.who(), name, key, &what, reason);
         (etag(state), Json(RuntimeStateBody::from(state)))
     }
 }

@@ -12,7 +12,7 @@ use super::acquire::unexpected;
 use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::{Body, Name};
-use crate::json::{Correct, Permit, seconds};
+use crate::json::{Correct, Settle, seconds};
 use crate::problem::Problem;
 
 /// What has become of a permit, a lease or a ticket.
@@ -54,14 +54,14 @@ async fn correct(
 }
 
 /// Ends the lease of a permit, once.
-#[utoipa::path(post, path = "/v1/limiters/{name}/release", tag = "settle", request_body = Permit,
+#[utoipa::path(post, path = "/v1/limiters/{name}/release", tag = "settle", request_body = Settle,
     params(("name" = String, Path, description = "The name, percent-encoded")),
     responses((status = 200, body = SettlementBody)))]
 async fn release(
     State(app): State<App>,
     access: Access,
     Name(name): Name,
-    Body(body): Body<Permit>,
+    Body(body): Body<Settle>,
 ) -> Result<Json<SettlementBody>, Problem> {
     access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
@@ -69,14 +69,14 @@ async fn release(
 }
 
 /// Gives a lease its whole time again.
-#[utoipa::path(post, path = "/v1/limiters/{name}/renew", tag = "settle", request_body = Permit,
+#[utoipa::path(post, path = "/v1/limiters/{name}/renew", tag = "settle", request_body = Settle,
     params(("name" = String, Path, description = "The name, percent-encoded")),
     responses((status = 200, body = RenewalBody)))]
 async fn renew(
     State(app): State<App>,
     access: Access,
     Name(name): Name,
-    Body(body): Body<Permit>,
+    Body(body): Body<Settle>,
 ) -> Result<Json<RenewalBody>, Problem> {
     access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;

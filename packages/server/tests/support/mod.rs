@@ -137,6 +137,11 @@ pub fn file(text: &str) -> PathBuf {
     path
 }
 
+/// Returns a text as a part of an address.
+pub fn encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat()
+}
+
 /// Waits until something holds; panics after a minute.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -197,19 +202,17 @@ impl Client {
 
     /// Sends a request and does not wait for its response.
     pub fn send(&mut self, method: &str, path: &str, body: Option<&Value>) {
-        let mut text = format!("{method} {path} HTTP/1.1\r\n");
+        let mut lines = vec![format!("{method} {path} HTTP/1.1")];
         if !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-            text += &format!("host: {}\r\n", self.address);
+            lines.push(format!("host: {}", self.address));
         }
-        for (name, value) in &self.headers {
-            text += &format!("{name}: {value}\r\n");
+        lines.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
+        let body = body.map(Value::to_string);
+        if let Some(body) = &body {
+            lines.push("content-type: application/json".to_owned());
+            lines.push(format!("content-length: {}", body.len()));
         }
-        if let Some(body) = body {
-            let body = body.to_string();
-            text += &format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-        } else {
-            text += "\r\n";
-        }
+        let text = format!("{}\r\n\r\n{}", lines.join("\r\n"), body.unwrap_or_default());
         self.write(text.as_bytes());
     }
 
