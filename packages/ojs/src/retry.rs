@@ -119,20 +119,20 @@ mod tests {
 
     use super::*;
 
-    fn retry(document: Value) -> Result<Retry, Fault> {
+    fn retry(document: &Value) -> Result<Retry, Fault> {
         Retry::read(document.as_object().unwrap())
     }
 
     #[test]
     fn delays_grow_as_the_policy_says_and_no_further() {
-        let delays = |document: Value| [1, 2, 3, 4].map(|attempts| retry(document.clone()).unwrap().delay_ms(attempts));
+        let delays = |document: Value| [1, 2, 3, 4].map(|attempts| retry(&document).unwrap().delay_ms(attempts));
         let exponential = json!({"initial_interval": "PT1S", "backoff_coefficient": 3, "jitter": false});
         assert_eq!(delays(exponential), [1_000, 3_000, 9_000, 27_000]);
         let linear = json!({"initial_interval_ms": 500, "backoff_strategy": "linear", "jitter": false});
         assert_eq!(delays(linear), [500, 1_000, 1_500, 2_000]);
         let capped = json!({"backoff_coefficient": 10, "max_interval": "PT2S", "jitter": false});
         assert_eq!(delays(capped), [1_000, 2_000, 2_000, 2_000]);
-        let random = retry(json!({"initial_interval": "PT2S", "backoff_coefficient": 1})).unwrap();
+        let random = retry(&json!({"initial_interval": "PT2S", "backoff_coefficient": 1})).unwrap();
         let seen: Vec<u64> = (0..1_000).map(|_| random.delay_ms(1)).collect();
         assert!(seen.iter().all(|ms| (1_000..3_000).contains(ms)) && seen.iter().any(|ms| *ms != seen[0]));
     }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn some_errors_are_for_good() {
         let document = json!({"max_attempts": 3, "non_retryable_errors": ["Fatal", "Auth.*"]});
-        let retry = retry(document).unwrap();
+        let retry = retry(&document).unwrap();
         let class = |class: &str| json!({"details": {"error_class": class}});
         assert!(retry.allows(2, &class("Other")) && !retry.allows(3, &class("Other")));
         assert!(!retry.allows(1, &class("Fatal")) && retry.allows(1, &class("FatalToo")));
@@ -153,9 +153,9 @@ mod tests {
         for (name, value) in
             [("max_attempts", json!(-1)), ("max_attempts", json!(0)), ("backoff_coefficient", json!(0.5))]
         {
-            let fault = retry(json!({name: value})).unwrap_err();
+            let fault = retry(&json!({name: value})).unwrap_err();
             assert_eq!((fault.status.as_u16(), fault.argument.as_deref()), (422, Some(name)));
         }
-        assert!(retry(json!({"initial_interval": "soon"})).is_err());
+        assert!(retry(&json!({"initial_interval": "soon"})).is_err());
     }
 }

@@ -56,7 +56,9 @@ mod tests {
             (129_600_000_000, "P1DT12H"),
             (90_500_000, "PT1M30.5S"),
         ];
-        shown.map(|(length, text)| assert_eq!(iso8601(Micros(length)), text));
+        for (length, text) in shown {
+            assert_eq!(iso8601(Micros(length)), text);
+        }
     }
 
     #[test]
