@@ -112,7 +112,11 @@ pub const ENTER: &[Mutant] = &[
         "if may_queue and not ticket and requested == '-' then",
         "if false then",
     ),
-    ("enter: tickets ahead are ignored", "if ahead > 0 then\n        index", "if false then\n        index"),
+    (
+        "enter: tickets ahead are ignored",
+        "if ahead > 0 then\n        if unchecked",
+        "if false then\n        if unchecked",
+    ),
     (
         "enter: a call that would fit wakes no waiter ahead of it",
         "if ahead > 0 then\n          -- Perhaps",
