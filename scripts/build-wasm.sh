@@ -45,7 +45,7 @@ bind() {
 
 rm -rf "$dist"
 compile
-bind "$dist" 164000
+bind "$dist" 164500
 compile --features full
 bind "$dist/full" 540000
 

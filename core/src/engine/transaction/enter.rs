@@ -257,7 +257,8 @@ impl Transaction<'_> {
         // Others may still come before it where arrival does not decide.
         let is_known = self.policy.concurrency().is_none() && wait < MAX_TIME.0 && !self.is_reordered();
         let ready = is_known.then_some(wait);
-        let companions = if waiting.companions.is_empty() || waiting.channel.is_empty() {
+        // Without servers calls look alone.
+        let companions = if !cfg!(feature = "redis") || waiting.companions.is_empty() || waiting.channel.is_empty() {
             self.keep(ticket);
             Box::default()
         } else {
