@@ -6,6 +6,7 @@ The last line says how many programs passed and failed.
 """
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -174,11 +175,13 @@ def kotlin(file):
 
 
 def rust(file):
-    crate = folder / "crate"
-    (crate / "src/main.rs").write_text(file.read_text())
-    manifest = crate / "Cargo.toml"
-    run = ["cargo", "run", "--release", "--quiet", "--offline", "--manifest-path"]
-    return ["env", f"CARGO_TARGET_DIR={ROOT}/target", *run, manifest]
+    # A name for each, because cargo takes one that was built at the same moment for this one.
+    name = re.sub(r"\W", "_", file.stem)
+    program = folder / "crate/src/bin" / f"{name}.rs"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text(file.read_text())
+    run = ["cargo", "run", "--release", "--quiet", "--offline", "--bin", name, "--manifest-path"]
+    return ["env", f"CARGO_TARGET_DIR={ROOT}/target", *run, folder / "crate/Cargo.toml"]
 
 
 def command(words, environment, place):
