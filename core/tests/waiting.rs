@@ -249,7 +249,7 @@ fn in_a_cluster_the_node_that_decides_wakes_the_waiters() {
     }
 }
 
-/// One of them calls for up to 128 others; each by itself would call every five seconds.
+/// One of them calls for up to 256 others; each by itself would call every five seconds.
 #[test]
 fn the_waiters_of_a_process_look_together() {
     const WAITERS: u64 = 500;

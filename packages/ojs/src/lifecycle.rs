@@ -1,4 +1,4 @@
-//! The transitions of a job. Each takes the job and the time, and returns what it becomes and what is told of it.
+//! The transitions of a job. Each takes the job and the time, and returns the changed job and its events.
 
 use paddlegate::Micros;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::job::{Job, State};
 use crate::time::rfc3339;
 
-/// What a job becomes, and the events of that.
+/// A changed job, and the events of the change.
 #[derive(Clone, Debug)]
 pub(crate) struct Transition {
     pub(crate) job: Job,

@@ -131,7 +131,7 @@ impl Access {
         prefixes.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 
-    /// Returns who calls, for the audit log.
+    /// Returns the name of the token, for the audit log.
     pub(crate) fn who(&self) -> &str {
         self.0.as_ref().map_or("anonymous", |token| &token.name)
     }

@@ -233,7 +233,7 @@ impl Node {
         }
     }
 
-    /// Ends the task if nobody waits.
+    /// Returns whether the task ends: no call waits.
     fn may_end(&self) -> bool {
         let mut inner = self.lock();
         if inner.sleepers.is_empty() {
@@ -252,7 +252,7 @@ impl Node {
     }
 }
 
-/// Listens until nobody waits.
+/// Receives wake-ups until no call waits.
 async fn serve(node: Arc<Node>, limiter: Limiter) {
     let mut failures = 0;
     loop {

@@ -1,4 +1,4 @@
--- Writes a job, moves it from one place to another, and tells of it.
+-- Writes a job, moves it from one place to another, and writes its events.
 --
 -- KEYS  the jobs, hash: id -> "version job"; the events, stream; how many jobs of each limiter wait, hash; the place that the
 --       job leaves, and the place where it goes, sorted sets
