@@ -241,6 +241,9 @@ if __name__ == "__main__":
     work(0)
     with multiprocessing.get_context("fork").Pool(8) as pool:
         fences = pool.map(work, range(100), chunksize=1)
+        # A pool that is left kills its processes, with the counts that they have not sent yet.
+        pool.close()
+        pool.join()
     assert len(set(fences)) == 100
     stats = limiter.stats()
     assert (stats.leases, stats.tickets, stats.granted) == (0, 0, 101), stats
