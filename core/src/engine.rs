@@ -11,6 +11,7 @@ pub(crate) mod permits;
 pub(crate) mod plain;
 #[cfg(feature = "redis")]
 pub(crate) mod plain_script;
+pub(crate) mod plain_state;
 pub(crate) mod queue;
 pub(crate) mod reply;
 #[cfg(feature = "redis")]

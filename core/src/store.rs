@@ -7,4 +7,3 @@ pub mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub(crate) mod signal_handling;
-mod state_name;

@@ -109,14 +109,17 @@ proptest! {
 }
 
 #[test]
-fn every_call_but_the_first_of_a_key_is_decided_at_once() {
-    let policy = || Policy::new([limit(Kind::Leaky, 3)]).expect("a policy");
-    let api = memory_with_clock().limiter("api", policy()).expect("a limiter");
+fn every_call_of_a_key_is_decided_at_once_and_in_a_window_every_call_but_the_first() {
+    let of_kind = |kind| memory_with_clock().limiter("api", Policy::new([limit(kind, 3)]).expect("a policy"));
     let steps: Vec<Step> = (0..20).map(|call| Step::Allow(call % KEYS.len(), 1)).collect();
     let of_keys = |limiter: &Limiter| run(limiter, &steps, true).1;
-    assert_eq!(of_keys(&api.keyed().expect("a limiter")), steps.len() - KEYS.len());
-    let grouped = api.with_group("acme").expect("a limiter").keyed().expect("a limiter");
-    assert_eq!(of_keys(&grouped), steps.len() - KEYS.len());
+    for (kind, at_once) in [(Kind::Leaky, steps.len()), (Kind::Window, steps.len() - KEYS.len())] {
+        let api = of_kind(kind).expect("a limiter");
+        assert_eq!(of_keys(&api.keyed().expect("a limiter")), at_once);
+        let grouped = api.with_group("acme").expect("a limiter").keyed().expect("a limiter");
+        assert_eq!(of_keys(&grouped), at_once);
+    }
+    let api = of_kind(Kind::Leaky).expect("a limiter");
     assert_eq!(api.allow_at_once_with_key("ada", &Request::cost(1)), None, "not keyed");
     let ada = api.keyed().expect("a limiter").with_key("ada").expect("a limiter");
     assert_eq!(ada.allow_at_once_with_key("ada", &Request::cost(1)), None, "of one key");

@@ -235,6 +235,52 @@ static void without_statistics(void)
     forget_keys(users, 1);
 }
 
+static void a_yes_or_no_at_once(void)
+{
+    const pg_limit leases = {.kind = PG_KIND_CONCURRENCY, .amount = 1, .interval_us = 30000000};
+    pg_store *memory;
+    pg_limiter *plain, *of_users, *workers, *on_server;
+    pg_statistics s;
+    pg_decision d;
+
+    OK(pg_store_memory(&memory, &error));
+    OK(pg_limiter_leaky(memory, "api", 3, 3600000000, &plain, &error));
+    CHECK_INT(-1, pg_allow_at_once(plain, NULL, 1));
+    OK(pg_acquire(plain, NULL, &d, &error));
+    CHECK_INT(1, pg_allow_at_once(plain, NULL, 2));
+    CHECK_INT(0, pg_allow_at_once(plain, NULL, 1));
+    /* What pg_acquire refuses with an error is decided by it alone. */
+    CHECK_INT(-1, pg_allow_at_once(plain, NULL, 4));
+    CHECK_INT(-1, pg_allow_at_once(plain, NULL, -1));
+    CHECK_INT(-1, pg_allow_at_once(plain, "alice", 1));
+    CHECK_INT(-1, pg_allow_at_once(NULL, NULL, 1));
+    OK(pg_limiter_keyed(plain, &of_users, &error));
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(1, pg_allow_at_once(of_users, "alice", 1));
+    CHECK_INT(0, pg_allow_at_once(of_users, "alice", 1));
+    CHECK_INT(1, pg_allow_at_once(of_users, "bob", 3));
+    CHECK_INT(-1, pg_allow_at_once(of_users, NULL, 1));
+    CHECK_INT(-1, pg_allow_at_once(of_users, "", 1));
+    CHECK_INT(-1, pg_allow_at_once(of_users, "\xff", 1));
+    OK(pg_stats(of_users, &s, &error));
+    CHECK_INT(4, s.granted);
+    CHECK_INT(1, s.refused);
+    CHECK_INT(6, s.units);
+    OK(pg_limiter_new(memory, "workers", &leases, 1, &workers, &error));
+    CHECK_INT(-1, pg_allow_at_once(workers, NULL, 1));
+    OK(pg_new_id(name, &error));
+    OK(pg_limiter_leaky(here, name, 3, 3600000000, &on_server, &error));
+    OK(pg_acquire(on_server, NULL, &d, &error));
+    CHECK_INT(pg_store_is_memory(here) ? 1 : -1, pg_allow_at_once(on_server, NULL, 1));
+    OK(pg_reset(on_server, &error));
+    OK(pg_limiter_close(on_server, &error));
+    OK(pg_limiter_close(workers, &error));
+    OK(pg_limiter_close(of_users, &error));
+    OK(pg_limiter_close(plain, &error));
+    CHECK_INT(-1, pg_allow_at_once(plain, NULL, 1));
+    OK(pg_store_close(memory, &error));
+}
+
 static void keys_decide_together(void)
 {
     pg_limiter *org, *user, *each[2], *both;
@@ -351,6 +397,7 @@ int main(void)
     ON_EACH_STORE(the_statistics_are_of_all_keys);
     ON_EACH_STORE(all_keys_are_one_entry_of_the_list);
     ON_EACH_STORE(without_statistics);
+    ON_EACH_STORE(a_yes_or_no_at_once);
     ON_EACH_STORE(keys_decide_together);
     ON_EACH_STORE(a_turn_comes_to_a_key);
     ON_EACH_STORE(a_document_has_keyed_limiters);

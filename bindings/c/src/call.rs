@@ -4,7 +4,8 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use paddlegate_core::{
-    Answer, Decision as CoreDecision, Error as CoreError, Extension, Limiter, Micros, Operation, Result, SignalHandling,
+    Answer, Decision as CoreDecision, Error as CoreError, Extension, Limiter, Micros, Operation,
+    Request as CoreRequest, Result, SignalHandling,
 };
 
 use crate::cost::{self, Units};
@@ -39,6 +40,33 @@ pub unsafe extern "C" fn pg_acquire(
         let costs = unsafe { Costs::read(request) }?;
         decide(limiter, Operation::Acquire(costs.request()), |limiter, decision| costs.decision(limiter, decision))
     })
+}
+
+/// Takes so many units as pg_acquire does, if no server and nothing but a yes or no is needed, and
+/// returns 1 when they were granted and 0 when they were refused.
+///
+/// Returns -1 when nothing was decided and nothing has changed: the caller then uses pg_acquire,
+/// which returns an error if the call has one. That is so for a store in Redis, for a limiter that
+/// grants leases, and while calls wait. With a key it decides for that key of a keyed limiter; key
+/// may be NULL. For a store in memory it takes a fraction of the time of pg_acquire.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_allow_at_once(limiter: *const LimiterHandle, key: *const c_char, units: i64) -> i32 {
+    let mut decided = -1;
+    guard(None, || {
+        let request = u64::try_from(units).map(CoreRequest::cost);
+        let Ok(request) = request else { return Ok(()) };
+        LIMITERS.with(limiter, |limiter| {
+            let is_granted = if key.is_null() {
+                limiter.allow_at_once(&request)
+            } else {
+                // SAFETY: the caller passes NULL or a text that ends with a zero byte.
+                limiter.allow_at_once_with_key(unsafe { text::read("key", key) }?, &request)
+            };
+            decided = is_granted.map_or(-1, i32::from);
+            Ok(())
+        })
+    });
+    decided
 }
 
 /// Writes the decision that pg_acquire would make now, and changes nothing. remaining does not

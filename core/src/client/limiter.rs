@@ -178,7 +178,7 @@ impl Inner {
     }
 
     fn state_name(&self) -> StateName {
-        StateName { name: self.name.clone(), group: self.group.clone(), key: self.key.clone() }
+        StateName { name: self.name.clone(), group: self.group.clone() }
     }
 
     #[cfg(feature = "redis")]

@@ -91,9 +91,14 @@ impl Counters {
 
     /// Returns the history for a reader.
     pub(crate) fn history(&self, now: u64) -> History {
+        self.recent().shown(now)
+    }
+
+    /// Returns the sums of all minutes up to the last.
+    pub(crate) fn recent(&self) -> RecentSums {
         let mut counters = self.clone();
         counters.end_minute();
-        counters.more.map(|more| more.recent).unwrap_or_default().shown(now)
+        counters.more.map(|more| more.recent).unwrap_or_default()
     }
 
     #[inline]

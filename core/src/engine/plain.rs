@@ -82,20 +82,32 @@ impl State {
         let change = if takes { cost.cast_signed() } else { 0 };
         let at = (*last).max(server + skew);
         let check = records.get(0)?.check_inlined(limit.rule, at, Some(cost), change);
-        Some(Plain { check: LimitCheck { wait: check.wait.min(MAX_TIME.0), ..check }, at, skew: at - server })
+        Some(Plain::new(check, at, at - server))
     }
 }
 
 impl Plain {
+    /// Creates the decision of a check at a time of the limiter, which is so much later than the store's clock.
+    #[inline]
+    pub(super) fn new(check: LimitCheck, at: u64, skew: u64) -> Self {
+        Self { check: LimitCheck { wait: check.wait.min(MAX_TIME.0), ..check }, at, skew }
+    }
+
     /// Creates the decision on a call that a store in Redis decided.
     #[cfg(feature = "redis")]
     pub(crate) fn of_store(check: LimitCheck, at: u64) -> Self {
-        Self { check: LimitCheck { wait: check.wait.min(MAX_TIME.0), ..check }, at, skew: 0 }
+        Self::new(check, at, 0)
     }
 
     #[inline]
     pub(crate) const fn is_granted(&self) -> bool {
         self.check.wait == 0
+    }
+
+    /// Returns the level of the limit after the decision.
+    #[inline]
+    pub(super) const fn level(&self) -> u64 {
+        self.check.level
     }
 
     /// Returns the time of the decision.

@@ -90,7 +90,6 @@ impl RecentSums {
     }
 
     /// Adds the sums of another part of the same limiter.
-    #[cfg(feature = "redis")]
     pub(crate) fn add(&mut self, other: &Self) {
         other.hours.0.iter().for_each(|(hour, sums)| self.hours.add(*hour, *sums));
         other.minutes.0.iter().for_each(|(minute, sums)| self.add_minute(*minute, *sums));

@@ -31,11 +31,20 @@ impl<T> ForkSafe<T> {
     /// Locks the value. A child process that cannot lock the inherited value locks one created by `fresh`.
     #[inline]
     pub(crate) fn lock(&self, fresh: impl Fn() -> T) -> MutexGuard<'_, T> {
+        match self.try_lock() {
+            Some(guard) => guard,
+            None => self.wait(fresh),
+        }
+    }
+
+    /// Locks the value if no other thread holds it.
+    #[inline]
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.mutex.try_lock() {
-            Ok(guard) => guard,
+            Ok(guard) => Some(guard),
             // Changes happen only after the last step that can fail, so a poisoned lock still holds a valid value.
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => self.wait(fresh),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 

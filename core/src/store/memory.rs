@@ -1,82 +1,45 @@
 //! The memory store: limiters of this process only. The browser and the simulator use it too.
 
+mod hashing;
+mod inbox;
+mod keyed;
+
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::fork_safe::{ForkSafe, pid};
-use super::state_name::NameParts;
-pub(crate) use super::state_name::StateName;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
-use crate::engine::counters::Counters;
 use crate::engine::state::State;
 use crate::engine::transaction::Publish;
-use crate::model::history::History;
-use crate::model::label::Label;
 use crate::model::limit::Limit;
 use crate::model::limiter_info::merged;
 use crate::model::mode::Mode;
 use crate::model::policy::Policy;
-use crate::model::statistics::Statistics;
 use crate::model::wakeup::Wakeup;
 
-/// The maximum number of limiters in a memory store.
+pub(crate) use inbox::Inbox;
+pub(crate) use keyed::{OfAllKeys, PlainCall};
+
+/// The maximum number of limiters in a memory store; each key of a keyed limiter counts.
 pub const MAX_KEYS: usize = 1_000_000;
 
 /// The states of a process by name. Adding a limiter may evict idle states that no limiter holds.
 pub(crate) struct Memory {
     entries: ForkSafe<Entries>,
+    /// The number of all states, those of keys too.
+    states: Arc<AtomicUsize>,
     channels: ForkSafe<HashMap<String, Weak<Inbox>>>,
 }
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { entries: ForkSafe::new(Entries::default()), channels: ForkSafe::new(HashMap::new()) }
-    }
-}
-
-/// The wake-ups for the waiters of one channel.
-#[derive(Debug)]
-pub(crate) struct Inbox {
-    hints: Mutex<Vec<Wakeup>>,
-    made_by: u32,
-    #[cfg(unix)]
-    wake: (std::os::unix::net::UnixStream, std::os::unix::net::UnixStream),
-}
-
-impl Inbox {
-    /// Cannot fail on systems other than Unix, where no socket pair is opened.
-    #[cfg_attr(not(unix), allow(clippy::unnecessary_wraps))]
-    fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            hints: Mutex::default(),
-            made_by: pid(),
-            #[cfg(unix)]
-            wake: {
-                let pair = std::os::unix::net::UnixStream::pair()?;
-                pair.0.set_nonblocking(true)?;
-                pair.1.set_nonblocking(true)?;
-                pair
-            },
-        })
-    }
-
-    #[cfg(unix)]
-    pub(crate) fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        std::os::fd::AsFd::as_fd(&self.wake.0)
-    }
-
-    pub(crate) fn take(&self) -> Vec<Wakeup> {
-        #[cfg(unix)]
-        while std::io::Read::read(&mut &self.wake.0, &mut [0; 64]).is_ok_and(|size| size == 64) {}
-        std::mem::take(&mut *self.hints.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn put(&self, hint: Wakeup) {
-        self.hints.lock().unwrap_or_else(PoisonError::into_inner).push(hint);
-        // The write fails only when the pipe is full, and a full pipe wakes the reader too.
-        #[cfg(unix)]
-        let _ = std::io::Write::write(&mut &self.wake.1, &[0]);
+        Self {
+            entries: ForkSafe::new(Entries::default()),
+            states: Arc::default(),
+            channels: ForkSafe::new(HashMap::new()),
+        }
     }
 }
 
@@ -97,47 +60,17 @@ pub(crate) struct Listed {
     pub(crate) mode: Mode,
 }
 
-/// What all keys of a keyed limiter have in common.
-#[derive(Debug)]
-pub(crate) struct OfAllKeys(ForkSafe<CommonPart>);
-
-#[derive(Clone, Debug, Default)]
-struct CommonPart {
-    counters: Counters,
-    /// `None` when the limiter is not in the list.
-    listed: Option<Listed>,
-}
-
-impl OfAllKeys {
-    pub(crate) fn count(&self, counted: &Counters) {
-        self.0.lock(CommonPart::default).counters.add(counted);
-    }
-
-    /// Counts a call of one key on so many units, which a limit refused or none.
-    pub(crate) fn count_call(&self, at: u64, refused_by: Option<&Label>, units: u64) {
-        let counters = &mut self.0.lock(CommonPart::default).counters;
-        if refused_by.is_none() {
-            counters.grant(at, units);
-        } else {
-            counters.refuse(at, refused_by);
-        }
-    }
-
-    /// Returns the counters of all keys; their leases and tickets are not counted.
-    pub(crate) fn statistics(&self) -> Statistics {
-        self.0.lock(CommonPart::default).counters.statistics()
-    }
-
-    /// Returns the history of all keys.
-    pub(crate) fn history(&self, now: u64) -> History {
-        self.0.lock(CommonPart::default).counters.history(now)
-    }
+/// The name of a state: that of its limiter, and its group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StateName {
+    pub(crate) name: Arc<str>,
+    pub(crate) group: Option<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
 struct Entries {
     by_name: HashMap<StateName, Entry>,
-    /// Only of keyed limiters, by names without a key.
+    /// The keyed limiters, whose names are names of their own.
     of_all_keys: HashMap<StateName, Arc<OfAllKeys>>,
     /// The number of entries that triggers a sweep of idle ones: twice what the last sweep left, so the cost per entry
     /// is constant.
@@ -175,10 +108,7 @@ impl Memory {
             let listed = entry.listed.clone()?;
             Some((name.clone(), listed, false))
         });
-        let keyed = entries.of_all_keys.iter().filter_map(|(name, all)| {
-            let listed = all.0.lock(CommonPart::default).listed.clone()?;
-            Some((name.clone(), listed, true))
-        });
+        let keyed = entries.of_all_keys.iter().filter_map(|(name, all)| Some((name.clone(), all.listed()?, true)));
         names.chain(keyed).collect()
     }
 
@@ -187,22 +117,20 @@ impl Memory {
         self.entries.lock(Entries::default).by_name.get(name).map(|entry| entry.cell.clone())
     }
 
-    /// Returns the state of a key of a limiter.
-    pub(crate) fn find_key(&self, name: &str, group: Option<&str>, key: &str) -> Option<Cell> {
-        let parts = (name, group, key);
-        let parts: &dyn NameParts = &parts;
-        self.entries.lock(Entries::default).by_name.get(parts).map(|entry| entry.cell.clone())
-    }
-
-    /// Returns what all keys of a limiter have in common, creating it if needed.
+    /// Returns the keyed limiter of a name, creating it if needed.
     pub(crate) fn all_keys(&self, name: StateName, policy: &Policy, is_listed: bool) -> Arc<OfAllKeys> {
         let mut entries = self.entries.lock(Entries::default);
-        let common = || Arc::new(OfAllKeys(ForkSafe::new(CommonPart::default())));
-        let all = entries.of_all_keys.entry(name).or_insert_with(common).clone();
+        let create = || Arc::new(OfAllKeys::new(&self.states));
+        let all = entries.of_all_keys.entry(name).or_insert_with(create).clone();
         if is_listed {
-            list_policy(&mut all.0.lock(CommonPart::default).listed, policy);
+            all.list(policy);
         }
         all
+    }
+
+    /// Returns an error if the store has no room for another state.
+    pub(crate) fn check_room(&self, now: u64) -> Result<()> {
+        self.entries.lock(Entries::default).check_room(now, &self.states)
     }
 
     /// Returns the state of a name, creating it if needed. `listed` is for the list of limiters. `now` decides which
@@ -216,37 +144,54 @@ impl Memory {
             return Ok(entry.cell.clone());
         }
         if entries.by_name.len() >= entries.sweep_at {
-            entries.forget_idle(now);
+            entries.forget_idle(now, &self.states);
         }
-        if entries.by_name.len() >= MAX_KEYS {
-            return Err(Error::unavailable(format!(
-                "the memory store is full; drop limiters that are not used or use redis: keys={MAX_KEYS}"
-            )));
-        }
+        entries.check_room(now, &self.states)?;
         let cell = Arc::new(ForkSafe::new(State::default()));
         let mut entry = Entry { cell: cell.clone(), listed: None };
         if let Some(policy) = listed {
             list_policy(&mut entry.listed, policy);
         }
         entries.by_name.insert(name.clone(), entry);
+        self.states.fetch_add(1, Ordering::Relaxed);
         Ok(cell)
     }
 }
 
 fn list_policy(listed: &mut Option<Listed>, policy: &Policy) {
+    // So for most limiters that are made again and again.
+    if listed.as_ref().is_some_and(|listed| listed.limits == policy.limits() && listed.mode == policy.mode()) {
+        return;
+    }
     let older = listed.take().map(|listed| listed.limits).unwrap_or_default();
     *listed = Some(Listed { limits: merged(policy.limits(), &older), mode: policy.mode() });
 }
 
 impl Entries {
-    fn forget_idle(&mut self, now: u64) {
+    fn check_room(&mut self, now: u64, states: &AtomicUsize) -> Result<()> {
+        let is_full = || states.load(Ordering::Relaxed) >= MAX_KEYS;
+        if is_full() {
+            self.forget_idle(now, states);
+        }
+        if !is_full() {
+            return Ok(());
+        }
+        Err(Error::unavailable(format!(
+            "the memory store is full; drop limiters that are not used or use redis: keys={MAX_KEYS}"
+        )))
+    }
+
+    fn forget_idle(&mut self, now: u64, states: &AtomicUsize) {
         if now.abs_diff(self.swept_at) < 1_000_000 {
             return;
         }
         self.swept_at = now;
+        let before = self.by_name.len();
         self.by_name
             .retain(|_, entry| Arc::strong_count(&entry.cell) > 1 || !entry.cell.lock(State::default).is_idle(now));
-        self.of_all_keys.retain(|_, all| Arc::strong_count(all) > 1);
+        states.fetch_sub(before - self.by_name.len(), Ordering::Relaxed);
+        // All of them, so that a full store is full of states that matter.
+        self.of_all_keys.retain(|_, all| all.forget_idle(now) || Arc::strong_count(all) > 1);
         self.sweep_at = (2 * self.by_name.len()).clamp(1_024, MAX_KEYS);
     }
 }
@@ -260,7 +205,7 @@ mod tests {
     use crate::model::limit::Limit;
 
     fn named(name: &str) -> StateName {
-        StateName { name: name.into(), group: None, key: None }
+        StateName { name: name.into(), group: None }
     }
 
     fn policy() -> Policy {
@@ -279,7 +224,7 @@ mod tests {
             memory.cell(&named(&format!("idle {i}")), None, now).unwrap();
         }
         memory.entries.lock(Entries::default).swept_at = 0;
-        memory.entries.lock(Entries::default).forget_idle(now);
+        memory.entries.lock(Entries::default).forget_idle(now, &memory.states);
         let entries = memory.entries.lock(Entries::default);
         let mut kept: Vec<&str> = entries.by_name.keys().map(|name| &*name.name).collect();
         kept.sort_unstable();
@@ -307,11 +252,11 @@ mod tests {
             .lock(State::default)
             .acquire(&short, now, &Charge::All(1), false)
             .unwrap();
-        memory.entries.lock(Entries::default).forget_idle(now + 10_000_000);
+        memory.entries.lock(Entries::default).forget_idle(now + 10_000_000, &memory.states);
         assert!(memory.find(&named("name")).is_some());
         let labels: Vec<String> = memory.list()[0].1.limits.iter().map(|limit| limit.label().to_string()).collect();
         assert_eq!(labels, ["bucket", "day"]);
-        memory.entries.lock(Entries::default).forget_idle(now + 86_400_000_000);
+        memory.entries.lock(Entries::default).forget_idle(now + 86_400_000_000, &memory.states);
         assert!(memory.find(&named("name")).is_none());
     }
 
@@ -325,6 +270,7 @@ mod tests {
                 // All share one state, which `cell` holds, so that none is idle and the test is small.
                 entries.by_name.insert(named(&i.to_string()), Entry { cell: cell.clone(), listed: None });
             }
+            memory.states.store(MAX_KEYS, Ordering::Relaxed);
         }
         let error = memory.cell(&named("one more"), None, 1).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::Unavailable);

@@ -42,6 +42,31 @@ impl Limiter {
         }
     }
 
+    /// Takes the cost as [`acquire`](Self::acquire) does and returns whether it was granted, without the numbers.
+    ///
+    /// `Invalid` also for a policy with a concurrency limit, as [`check_allow`](Self::check_allow) says.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let pg = Paddlegate::memory();
+    /// let api = pg.window("api", 2, Duration::from_secs(60))?;
+    /// assert!(api.allow(Request::cost(2))?);
+    /// assert!(!api.allow(Request::cost(1))?);
+    /// let workers = pg.concurrent("workers", 2, Duration::from_secs(60))?;
+    /// assert_eq!(workers.allow(Request::cost(1)).unwrap_err().argument(), Some("allow"));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn allow(&self, request: Request<'_>) -> Result<bool> {
+        if let Some(is_granted) = self.allow_at_once(&request) {
+            return Ok(is_granted);
+        }
+        self.check_allow()?;
+        Ok(self.acquire(request)?.allowed())
+    }
+
     /// Checks that a plain yes or no is enough for this limiter; `allow` of every package calls it first.
     ///
     /// `Invalid` for a policy with a concurrency limit: its grants are leases, and a lease cannot be released without

@@ -77,10 +77,10 @@ impl Limiter {
     fn inspected(&self, policy: &Arc<Policy>, page: Page) -> Result<Prepared> {
         match &self.inner.location {
             StateLocation::Stateless => Err(Error::internal("the limiter has no state")),
-            StateLocation::Memory { store, name, cell } => {
+            StateLocation::Memory { .. } => {
                 let inspect = |state: &State| state.inspect(policy, self.now(), page);
                 // A name that was never used stays unknown.
-                let inspection = match cell.get().cloned().or_else(|| store.find(name)) {
+                let inspection = match self.known_cell() {
                     Some(cell) => inspect(&cell.lock(State::default)),
                     None => inspect(&State::default()),
                 };

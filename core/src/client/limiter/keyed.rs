@@ -18,7 +18,7 @@ use crate::model::limit::Limit;
 use crate::model::operation::Operation;
 #[cfg(feature = "redis")]
 use crate::model::policy::Policy;
-use crate::store::memory::{OfAllKeys, StateName};
+use crate::store::memory::{OfAllKeys, PlainCall};
 #[cfg(feature = "redis")]
 use crate::store::redis::{Keys, PARTS, Redis, Roles, Tally};
 
@@ -28,7 +28,7 @@ pub const MAX_KEY: usize = 512;
 /// What all keys of a keyed limiter have in common in this process.
 #[derive(Default)]
 pub(crate) struct AllKeys {
-    pub(super) in_memory: OnceBox<Arc<OfAllKeys>>,
+    in_memory: OnceBox<KeysInMemory>,
     #[cfg(feature = "redis")]
     roles: OnceBox<Arc<Roles>>,
     /// For each hash tag, the second at which the limiter was last added to its list of limiters.
@@ -37,6 +37,11 @@ pub(crate) struct AllKeys {
     /// For each hash tag, what this process has counted.
     #[cfg(feature = "redis")]
     tallies: [OnceBox<Arc<Tally>>; PARTS],
+}
+
+struct KeysInMemory {
+    all: Arc<OfAllKeys>,
+    has_plain_states: bool,
 }
 
 impl AllKeys {
@@ -143,17 +148,13 @@ impl Limiter {
         result
     }
 
-    /// Takes the cost of a plain call of a limiter with a key in memory; `None` when the whole engine must decide.
-    pub(super) fn acquire_plain_of_key(&self, limit: &Limit, now: u64, units: u64) -> Result<Option<Plain>> {
-        let tags = self.policy().tag_list();
-        let plain = self.cell(now)?.lock(State::default).acquire_plain(limit, tags, now, units, false);
-        if let Some(plain) = &plain
-            && self.has_statistics()
-            && let Some(all) = self.all_keys_in_memory()
-        {
-            all.count_call(plain.at(), (!plain.is_granted()).then(|| limit.label()), units);
-        }
-        Ok(plain)
+    /// Takes the cost of a plain call for a key in memory; `None` when the whole engine must decide.
+    #[inline]
+    pub(super) fn acquire_plain_of_key(&self, key: &str, limit: &Limit, now: u64, units: u64) -> Option<Plain> {
+        let KeysInMemory { all, has_plain_states } = self.keys_in_memory()?;
+        let Inner { policy, has_statistics, .. } = &*self.inner;
+        let (has_statistics, has_plain_states) = (*has_statistics, *has_plain_states);
+        all.acquire(key, &PlainCall { policy, limit, now, units, has_statistics, has_plain_states })
     }
 
     /// Takes the counters out of a state in memory that does not keep those of this limiter: with a key they belong to all
@@ -168,19 +169,33 @@ impl Limiter {
     pub(super) fn count_elsewhere(&self, state: &mut State, before: Option<Counters>) {
         let Some(before) = before else { return };
         let counted = mem::replace(&mut state.counters, before);
-        if let Some(all) = self.inner.keys.as_ref().and_then(|keys| keys.in_memory.get())
-            && self.has_statistics()
+        if self.has_statistics()
+            && let Some(all) = self.all_keys_in_memory()
         {
             all.count(&counted);
         }
     }
 
     /// Returns what all keys have in common in the memory store; `None` for a limiter that is not keyed.
-    pub(super) fn all_keys_in_memory(&self) -> Option<&Arc<OfAllKeys>> {
-        let Inner { keys: Some(keys), store, policy, has_statistics, .. } = &*self.inner else { return None };
-        let memory = store.in_memory()?;
-        let name = || StateName { key: None, ..self.inner.state_name() };
-        Some(keys.in_memory.get_or_init(|| Box::new(memory.all_keys(name(), policy, *has_statistics))))
+    pub(super) fn all_keys_in_memory(&self) -> Option<&OfAllKeys> {
+        self.keys_in_memory().map(|keys| &*keys.all)
+    }
+
+    #[inline]
+    fn keys_in_memory(&self) -> Option<&KeysInMemory> {
+        let keys = self.inner.keys.as_ref()?;
+        match keys.in_memory.get() {
+            Some(keys) => Some(keys),
+            None => self.open_keys_in_memory(keys),
+        }
+    }
+
+    #[cold]
+    fn open_keys_in_memory<'a>(&self, keys: &'a AllKeys) -> Option<&'a KeysInMemory> {
+        let Inner { store, policy, has_statistics, .. } = &*self.inner;
+        let all = store.in_memory()?.all_keys(self.inner.state_name(), policy, *has_statistics);
+        let has_plain_states = all.has_plain_states(policy);
+        Some(keys.in_memory.get_or_init(|| Box::new(KeysInMemory { all, has_plain_states })))
     }
 
     /// Returns the second at which the limiter was last added to the list of limiters of its hash tag.

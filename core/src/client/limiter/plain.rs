@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use once_cell::race::OnceBox;
 
-use super::{Inner, Limiter, StateLocation};
+use super::{Inner, Limiter, MAX_KEY, StateLocation};
 use crate::base::clock;
+use crate::base::error::Result;
 use crate::base::test_clock::TestClock;
 use crate::engine::plain::Plain;
 use crate::engine::state::State;
@@ -28,7 +29,7 @@ pub(super) struct PlainLimiter {
 impl PlainLimiter {
     /// Returns the data for plain calls; `None` for a limiter whose calls need the whole engine.
     pub(super) fn new(inner: &Inner) -> Option<Self> {
-        let has_state = inner.keys.is_none() && matches!(inner.location, StateLocation::Memory { .. });
+        let has_state = matches!(inner.location, StateLocation::Memory { .. });
         let has_states = inner.is_of_all_keys() && inner.store.in_memory().is_some();
         let limit = inner.policy.plain().filter(|_| has_state || has_states)?;
         Some(Self {
@@ -46,8 +47,7 @@ impl PlainLimiter {
     }
 
     #[inline]
-    fn acquire(&self, units: u64) -> Option<Plain> {
-        let now = self.now();
+    fn acquire(&self, now: u64, units: u64) -> Option<Plain> {
         let mut state = self.cell.get()?.lock(State::default);
         state.acquire_plain(&self.limit, &self.tags, now, units, self.has_statistics)
     }
@@ -77,7 +77,7 @@ impl Limiter {
     /// ```
     #[inline]
     pub fn allow_at_once(&self, request: &Request<'_>) -> Option<bool> {
-        Some(self.inner.plain.as_ref()?.acquire(request.plain_units()?)?.is_granted())
+        Some(self.acquire_plain(request)?.0.is_granted())
     }
 
     /// Decides for one key of a [`keyed`](Self::keyed) limiter as [`allow_at_once`](Self::allow_at_once) does, without making the
@@ -90,12 +90,12 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let per_user = Paddlegate::memory().leaky("api", 2, Duration::from_secs(3_600))?.keyed()?;
-    /// let one = Request::cost(1);
-    /// assert_eq!(per_user.allow_at_once_with_key("ada", &one), None, "the first call creates the state");
-    /// assert!(per_user.with_key("ada")?.acquire(one)?.allowed());
+    /// let (one, three) = (Request::cost(1), Request::cost(3));
     /// assert_eq!(per_user.allow_at_once_with_key("ada", &one), Some(true));
+    /// assert!(per_user.with_key("ada")?.acquire(one)?.allowed());
     /// assert_eq!(per_user.allow_at_once_with_key("ada", &one), Some(false));
     /// assert_eq!(per_user.statistics()?.granted, 2);
+    /// assert_eq!(per_user.allow_at_once_with_key("ada", &three), None, "with_key returns the error");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn allow_at_once_with_key(&self, key: &str, request: &Request<'_>) -> Option<bool> {
@@ -113,7 +113,7 @@ impl Limiter {
     /// let one = Request::cost(1);
     /// assert_eq!(per_user.with_key("ada")?.acquire(one)?.remaining, Some(1));
     /// assert_eq!(per_user.acquire_at_once_with_key("ada", &one).unwrap().remaining, Some(0));
-    /// assert_eq!(per_user.acquire_at_once_with_key("bob", &one), None, "the first call creates the state");
+    /// assert_eq!(per_user.acquire_at_once_with_key("", &one), None, "with_key returns the error");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn acquire_at_once_with_key(&self, key: &str, request: &Request<'_>) -> Option<Decision> {
@@ -121,24 +121,37 @@ impl Limiter {
     }
 
     fn acquire_plain_with_key(&self, key: &str, request: &Request<'_>) -> Option<(Plain, &Limit)> {
-        let Inner { plain: Some(plain), keys: Some(keys), key: None, store, name, group, .. } = &*self.inner else {
+        let Inner { plain: Some(plain), keys: Some(_), key: None, .. } = &*self.inner else { return None };
+        if key.is_empty() || key.len() > MAX_KEY {
             return None;
-        };
-        let (units, all) = (request.plain_units()?, keys.in_memory.get()?);
-        let cell = store.in_memory()?.find_key(name, group.as_deref(), key)?;
-        let now = plain.now();
-        let decided = cell.lock(State::default).acquire_plain(&plain.limit, &plain.tags, now, units, false)?;
-        if plain.has_statistics {
-            all.count_call(decided.at(), (!decided.is_granted()).then(|| plain.limit.label()), units);
         }
-        Some((decided, &plain.limit))
+        let units = request.plain_units()?;
+        Some((self.acquire_plain_of_key(key, &plain.limit, plain.now(), units)?, &plain.limit))
     }
 
     /// Takes the cost of a plain call; the decision is that of the returned limit.
     #[inline]
     pub(super) fn acquire_plain(&self, request: &Request<'_>) -> Option<(Plain, &Limit)> {
         let plain = self.inner.plain.as_ref()?;
-        Some((plain.acquire(request.plain_units()?)?, &plain.limit))
+        let units = request.plain_units()?;
+        Some((self.decide_plain(plain, plain.now(), units)?, &plain.limit))
+    }
+
+    /// As [`acquire_plain`](Self::acquire_plain), and finds the state first, which the store may have of another limiter.
+    pub(super) fn acquire_plain_first(&self, now: u64, units: u64) -> Result<Option<(Plain, &Limit)>> {
+        let Some(plain) = &self.inner.plain else { return Ok(None) };
+        if self.key().is_none() {
+            self.cell(now)?;
+        }
+        Ok(self.decide_plain(plain, now, units).map(|decided| (decided, &plain.limit)))
+    }
+
+    #[inline]
+    fn decide_plain(&self, plain: &PlainLimiter, now: u64, units: u64) -> Option<Plain> {
+        match self.key() {
+            None => plain.acquire(now, units),
+            Some(key) => self.acquire_plain_of_key(key, &plain.limit, now, units),
+        }
     }
 
     /// Decides on a plain peek, which is that of the returned limit.

@@ -43,7 +43,7 @@ use crate::model::request::{Request, Wait, check_id};
 use crate::model::turns::{ReadyCalls, TurnsHost};
 #[cfg(feature = "redis")]
 use crate::store::company;
-use crate::store::memory::Cell;
+use crate::store::memory::{Cell, OfAllKeys};
 #[cfg(feature = "redis")]
 use crate::store::redis::{Call, Keys, StatisticsOfKeys};
 
@@ -176,10 +176,9 @@ impl Limiter {
             _ if needs_id => with_id(&permit::new_id()?),
             StateLocation::Memory { .. } => {
                 let now = self.now();
-                // A limiter of a key comes here with plain calls too.
-                if let (Some(limit), Charge::All(units), false, true) =
-                    (policy.plain(), charge, has_limits, self.is_keyed())
-                    && let Some(plain) = self.acquire_plain_of_key(limit, now, units)?
+                // Calls that come here are plain too: the first of a limiter, and those of `run`.
+                if let (Charge::All(units), false) = (charge, has_limits)
+                    && let Some((plain, limit)) = self.acquire_plain_first(now, units)?
                 {
                     return Ok(decided(plain.decision(limit)));
                 }
@@ -532,8 +531,8 @@ impl Limiter {
         }
         match &self.inner.location {
             StateLocation::Stateless => Ok(Prepared::Answered(nothing())),
-            StateLocation::Memory { store, name, cell } => {
-                let cell = cell.get().cloned().or_else(|| store.find(name));
+            StateLocation::Memory { .. } => {
+                let cell = self.known_cell();
                 let mut state = cell.as_ref().map(|cell| cell.lock(State::default));
                 Ok(Prepared::Answered(match &mut state {
                     Some(state) if is_history => Answer::History(state.counters.history(now).into()),
@@ -553,8 +552,8 @@ impl Limiter {
     fn prepare_reset(&self) -> Prepared {
         match &self.inner.location {
             StateLocation::Stateless => Prepared::Answered(Answer::Reset),
-            StateLocation::Memory { store, name, cell } => {
-                if let Some(cell) = cell.get().cloned().or_else(|| store.find(name)) {
+            StateLocation::Memory { .. } => {
+                if let Some(cell) = self.known_cell() {
                     *cell.lock(State::default) = State::default();
                 }
                 Prepared::Answered(Answer::Reset)
@@ -611,12 +610,27 @@ impl Limiter {
 
     /// Returns whether nobody has used the state in memory, so that a call that only reads must not make the name known.
     fn is_unused(&self) -> bool {
-        match &self.inner.location {
-            StateLocation::Memory { store, name, cell } => cell.get().is_none() && store.find(name).is_none(),
-            StateLocation::Stateless => false,
-            #[cfg(feature = "redis")]
-            StateLocation::Redis { .. } => false,
-        }
+        let StateLocation::Memory { store, name, cell } = &self.inner.location else { return false };
+        let is_known = || match self.key_in_memory() {
+            Some((all, key)) => all.has(key),
+            None => store.find(name).is_some(),
+        };
+        cell.get().is_none() && !is_known()
+    }
+
+    /// Returns the state in memory if anybody has used it.
+    pub(super) fn known_cell(&self) -> Option<Cell> {
+        let StateLocation::Memory { store, name, cell } = &self.inner.location else { return None };
+        let find = || match self.key_in_memory() {
+            Some((all, key)) => all.find(key),
+            None => store.find(name),
+        };
+        cell.get().cloned().or_else(find)
+    }
+
+    /// Returns the keyed limiter in memory and the key.
+    fn key_in_memory(&self) -> Option<(&OfAllKeys, &str)> {
+        self.all_keys_in_memory().zip(self.key())
     }
 
     /// Returns the state in memory.
@@ -629,8 +643,12 @@ impl Limiter {
             return Ok(cell);
         }
         let policy = &self.inner.policy;
-        let is_listed = self.all_keys_in_memory().is_none() && self.has_statistics() && !policy.limits().is_empty();
-        let created = store.cell(name, is_listed.then_some(policy), now)?;
+        let created = if let Some((all, key)) = self.key_in_memory() {
+            all.cell(key, now, || store.check_room(now))?
+        } else {
+            let is_listed = self.has_statistics() && !policy.limits().is_empty();
+            store.cell(name, is_listed.then_some(policy), now)?
+        };
         let cell = cell.get_or_init(|| Box::new(created));
         if let Some(plain) = &self.inner.plain {
             plain.cell.get_or_init(|| Box::new(cell.clone()));

@@ -200,6 +200,12 @@ module Paddlegate
     # {InvalidError} for a limiter with a concurrency limit, since its lease could not be released:
     # use {#within_limit} or {#try_acquire}.
     def allow?(cost: nil, estimate: nil, key: nil, settle_within: nil)
+      # Most calls have no other arguments; in memory they need no decision with all its fields.
+      if @at_once && cost.nil? && estimate.nil? && settle_within.nil?
+        decided = Native.pg_allow_at_once(@handle, key.nil? ? nil : Value.word("key", key), 1)
+        return decided == 1 unless decided.negative?
+      end
+
       unless key.nil?
         return for_key(key) do |one|
           one.allow?(cost: cost, estimate: estimate, settle_within: settle_within)
@@ -481,6 +487,7 @@ module Paddlegate
       @store = store
       @handle = handle
       @leases = Library.leases?(handle)
+      @at_once = store.memory? && !@leases
       @keyed = Library.keyed?(handle)
     end
 

@@ -122,6 +122,7 @@ module Paddlegate
     attach_function :pg_limiter_is_keyed, [:pointer], :int32
     attach_function :pg_together, %i[pointer pointer size_t pointer pointer], :int32
     attach_function :pg_check_allow, %i[pointer pointer], :int32
+    attach_function :pg_allow_at_once, %i[pointer string int64], :int32
     attach_function :pg_limiter_close, %i[pointer pointer], :int32
     attach_function :pg_notification_node, %i[pointer pointer size_t pointer], :int32
     attach_function :pg_listen, %i[pointer pointer pointer], :int32, blocking: true

@@ -1,0 +1,368 @@
+//! `OfAllKeys`: a keyed limiter in memory, with the states of its keys.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use once_cell::race::OnceBox;
+
+use super::{Cell, Listed, hashing, list_policy};
+use crate::base::error::Result;
+use crate::engine::counters::Counters;
+use crate::engine::plain::Plain;
+use crate::engine::plain_state::PlainState;
+use crate::engine::state::State;
+use crate::model::history::{History, RecentSums};
+use crate::model::limit::Limit;
+use crate::model::policy::Policy;
+use crate::model::statistics::Statistics;
+use crate::store::fork_safe::ForkSafe;
+
+/// The parts into which the keys are divided by their hashes, so that threads rarely wait for each other.
+const PARTS: usize = if cfg!(target_family = "wasm") { 1 } else { 16 };
+
+/// All limiters of this process with one name share it.
+#[derive(Debug)]
+pub(crate) struct OfAllKeys {
+    parts: [ForkSafe<Part>; PARTS],
+    common: ForkSafe<CommonPart>,
+    /// The policy of all plain states: the first that any limiter of the name had.
+    plain_policy: OnceBox<Arc<Policy>>,
+    hasher: hashing::Hasher,
+    /// The number of keys of all keyed limiters of the store.
+    keys: Arc<AtomicUsize>,
+}
+
+#[derive(Debug, Default)]
+struct Part {
+    states: HashTable<KeyState>,
+    /// What the plain calls have counted.
+    counters: Counters,
+    sweep_at: usize,
+    swept_at: u64,
+}
+
+#[derive(Debug)]
+struct KeyState {
+    key: Box<str>,
+    form: Form,
+}
+
+/// A state is plain until a call needs the whole engine.
+#[derive(Debug)]
+enum Form {
+    Plain(PlainState),
+    Whole(Cell),
+}
+
+#[derive(Clone, Debug, Default)]
+struct CommonPart {
+    /// What the whole engine has counted.
+    counters: Counters,
+    /// `None` when the limiter is not in the list.
+    listed: Option<Listed>,
+}
+
+/// A call of one unit or more without other arguments.
+#[derive(Clone, Copy)]
+pub(crate) struct PlainCall<'a> {
+    /// A policy of one limit that is [plain](Policy::plain).
+    pub(crate) policy: &'a Policy,
+    pub(crate) limit: &'a Limit,
+    pub(crate) now: u64,
+    pub(crate) units: u64,
+    pub(crate) has_statistics: bool,
+    /// Whether the states of this policy can be plain.
+    pub(crate) has_plain_states: bool,
+}
+
+impl OfAllKeys {
+    pub(super) fn new(keys: &Arc<AtomicUsize>) -> Self {
+        Self {
+            parts: std::array::from_fn(|_| ForkSafe::new(Part::default())),
+            common: ForkSafe::new(CommonPart::default()),
+            plain_policy: OnceBox::new(),
+            hasher: hashing::new(),
+            keys: keys.clone(),
+        }
+    }
+
+    pub(super) fn list(&self, policy: &Policy) {
+        list_policy(&mut self.common.lock(CommonPart::default).listed, policy);
+    }
+
+    pub(super) fn listed(&self) -> Option<Listed> {
+        self.common.lock(CommonPart::default).listed.clone()
+    }
+
+    /// Returns whether the states of a policy can be plain: it has the limit of all others that are.
+    pub(crate) fn has_plain_states(&self, policy: &Arc<Policy>) -> bool {
+        let Some(limit) = PlainState::limit(policy) else { return false };
+        let others = self.plain_policy.get_or_init(|| Box::new(policy.clone()));
+        PlainState::limit(others) == Some(limit)
+    }
+
+    /// Takes the units of a call; `None` when the whole engine must decide or the store is full, and then nothing has changed.
+    #[inline]
+    pub(crate) fn acquire(&self, key: &str, call: &PlainCall<'_>) -> Option<Plain> {
+        let PlainCall { policy, limit, now, units, has_statistics, .. } = *call;
+        let hash = hashing::hash(&self.hasher, key);
+        let mut part = self.part(hash).lock(Part::default);
+        let Part { states, counters, .. } = &mut *part;
+        let decided = match states.find_mut(hash, |state| *state.key == *key) {
+            Some(KeyState { form: Form::Plain(state), .. }) if call.has_plain_states => {
+                state.acquire(limit, now, units)?
+            }
+            Some(KeyState { form: Form::Plain(_), .. }) => return None,
+            Some(KeyState { form: Form::Whole(state), .. }) => {
+                state.try_lock()?.acquire_plain(limit, policy.tag_list(), now, units, false)?
+            }
+            None => return self.acquire_first(key, hash, &mut part, call),
+        };
+        count(counters, has_statistics, &decided, limit, units);
+        Some(decided)
+    }
+
+    #[cold]
+    fn acquire_first(&self, key: &str, hash: u64, part: &mut Part, call: &PlainCall<'_>) -> Option<Plain> {
+        if !call.has_plain_states || self.is_store_full() {
+            return None;
+        }
+        let mut state = PlainState::default();
+        let decided = state.acquire(call.limit, call.now, call.units)?;
+        self.insert(part, hash, key, Form::Plain(state), call.now);
+        count(&mut part.counters, call.has_statistics, &decided, call.limit, call.units);
+        Some(decided)
+    }
+
+    /// Returns the state of a key for the whole engine, creating it if needed and `may_create` allows it.
+    pub(crate) fn cell(&self, key: &str, now: u64, may_create: impl FnOnce() -> Result<()>) -> Result<Cell> {
+        let found = self.find(key);
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        // Not under the lock: it may sweep.
+        may_create()?;
+        let hash = hashing::hash(&self.hasher, key);
+        let mut part = self.part(hash).lock(Part::default);
+        if let Some(cell) = self.whole(&mut part, hash, key) {
+            return Ok(cell);
+        }
+        let cell = Cell::new(ForkSafe::new(State::default()));
+        self.insert(&mut part, hash, key, Form::Whole(cell.clone()), now);
+        Ok(cell)
+    }
+
+    /// Returns the state of a key for the whole engine.
+    pub(crate) fn find(&self, key: &str) -> Option<Cell> {
+        let hash = hashing::hash(&self.hasher, key);
+        self.whole(&mut self.part(hash).lock(Part::default), hash, key)
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        let hash = hashing::hash(&self.hasher, key);
+        self.part(hash).lock(Part::default).states.find(hash, |state| *state.key == *key).is_some()
+    }
+
+    fn whole(&self, part: &mut Part, hash: u64, key: &str) -> Option<Cell> {
+        let form = &mut part.states.find_mut(hash, |state| *state.key == *key)?.form;
+        match form {
+            Form::Whole(cell) => Some(cell.clone()),
+            Form::Plain(state) => {
+                let cell = Cell::new(ForkSafe::new(state.whole(self.plain_policy.get()?)));
+                *form = Form::Whole(cell.clone());
+                Some(cell)
+            }
+        }
+    }
+
+    fn insert(&self, part: &mut Part, hash: u64, key: &str, form: Form, now: u64) {
+        if part.states.len() >= part.sweep_at {
+            self.sweep(part, now);
+        }
+        let rehash = |state: &KeyState| hashing::hash(&self.hasher, &state.key);
+        if let Entry::Vacant(entry) = part.states.entry(hash, |state| *state.key == *key, rehash) {
+            entry.insert(KeyState { key: key.into(), form });
+            self.keys.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets the idle states and returns whether any state is left.
+    pub(super) fn forget_idle(&self, now: u64) -> bool {
+        let left = |part: &ForkSafe<Part>| {
+            let part = &mut *part.lock(Part::default);
+            self.sweep(part, now);
+            part.states.len()
+        };
+        self.parts.iter().map(left).sum::<usize>() > 0
+    }
+
+    fn sweep(&self, part: &mut Part, now: u64) {
+        if now.abs_diff(part.swept_at) < 1_000_000 {
+            return;
+        }
+        part.swept_at = now;
+        let limit = self.plain_policy.get().and_then(|policy| PlainState::limit(policy));
+        let before = part.states.len();
+        part.states.retain(|state| match &state.form {
+            Form::Plain(state) => limit.is_some_and(|limit| !state.is_idle(limit, now)),
+            Form::Whole(cell) => Arc::strong_count(cell) > 1 || !cell.lock(State::default).is_idle(now),
+        });
+        self.keys.fetch_sub(before - part.states.len(), Ordering::Relaxed);
+        part.sweep_at = (2 * part.states.len()).max(1_024 / PARTS);
+    }
+
+    fn is_store_full(&self) -> bool {
+        self.keys.load(Ordering::Relaxed) >= super::MAX_KEYS
+    }
+
+    #[inline]
+    fn part(&self, hash: u64) -> &ForkSafe<Part> {
+        // The table uses the highest and the lowest bits.
+        &self.parts[(hash >> 32) as usize % PARTS]
+    }
+
+    /// Adds what the whole engine has counted.
+    pub(crate) fn count(&self, counted: &Counters) {
+        self.common.lock(CommonPart::default).counters.add(counted);
+    }
+
+    /// Returns the counters of all keys; their leases and tickets are not counted.
+    pub(crate) fn statistics(&self) -> Statistics {
+        let mut sum = self.common.lock(CommonPart::default).counters.clone();
+        self.parts.iter().for_each(|part| sum.add(&part.lock(Part::default).counters));
+        sum.statistics()
+    }
+
+    /// Returns the history of all keys.
+    pub(crate) fn history(&self, now: u64) -> History {
+        let mut sum = self.common.lock(CommonPart::default).counters.recent();
+        let mut add = |recent: &RecentSums| sum.add(recent);
+        self.parts.iter().for_each(|part| add(&part.lock(Part::default).counters.recent()));
+        sum.shown(now)
+    }
+}
+
+#[inline]
+fn count(counters: &mut Counters, has_statistics: bool, decided: &Plain, limit: &Limit, units: u64) {
+    if !has_statistics {
+    } else if decided.is_granted() {
+        counters.grant(decided.at(), units);
+    } else {
+        counters.refuse(decided.at(), Some(limit.label()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn policy(capacity: u64) -> Arc<Policy> {
+        Arc::new(Policy::new([Limit::leaky(capacity, Duration::from_secs(1)).unwrap()]).unwrap())
+    }
+
+    /// A call at a time, with a policy whose states are plain if those of `all` are.
+    fn call<'a>(all: &OfAllKeys, policy: &'a Arc<Policy>, now: u64, units: u64) -> PlainCall<'a> {
+        let (limit, has_plain_states) = (policy.plain().unwrap(), all.has_plain_states(policy));
+        PlainCall { policy, limit, now, units, has_statistics: true, has_plain_states }
+    }
+
+    #[test]
+    fn a_state_is_plain_until_the_whole_engine_needs_it_and_keeps_what_it_knows() {
+        let (all, policy) = (OfAllKeys::new(&Arc::default()), policy(3));
+        let now = 10_000_000;
+        assert!(all.acquire("ada", &call(&all, &policy, now, 2)).unwrap().is_granted());
+        let cell = all.find("ada").unwrap();
+        let peek = |units| cell.lock(State::default).peek_plain(policy.plain().unwrap(), policy.tag_list(), now, units);
+        assert_eq!(
+            (peek(1).map(|plain| plain.is_granted()), peek(2).map(|plain| plain.is_granted())),
+            (Some(true), Some(false))
+        );
+        assert!(all.acquire("ada", &call(&all, &policy, now, 1)).unwrap().is_granted());
+        assert_eq!(peek(1).map(|plain| plain.is_granted()), Some(false), "both use the same state");
+        assert_eq!((all.statistics().granted, all.statistics().units), (2, 3));
+        assert_eq!(all.history(now).minutes.last().map(|minute| minute.units), Some(3));
+    }
+
+    #[test]
+    fn a_policy_with_other_numbers_uses_the_same_states_by_the_whole_engine() {
+        let (all, small, large) = (OfAllKeys::new(&Arc::default()), policy(3), policy(5));
+        let now = 10_000_000;
+        assert!(all.acquire("ada", &call(&all, &small, now, 3)).unwrap().is_granted());
+        assert!(all.acquire("ada", &call(&all, &large, now, 1)).is_none(), "its state is plain, of other numbers");
+        assert!(all.acquire("bob", &call(&all, &large, now, 1)).is_none(), "a state that does not exist");
+        let cell = all.cell("ada", now, || Ok(())).unwrap();
+        let taken = cell.lock(State::default).acquire_plain(large.plain().unwrap(), large.tag_list(), now, 3, false);
+        assert_eq!(taken.map(|plain| plain.is_granted()), Some(false), "three of five are taken");
+        assert!(all.acquire("ada", &call(&all, &large, now, 2)).unwrap().is_granted());
+        assert!(!all.acquire("ada", &call(&all, &small, now, 1)).unwrap().is_granted());
+    }
+
+    #[test]
+    fn a_busy_state_is_left_to_the_whole_engine() {
+        let (all, policy) = (OfAllKeys::new(&Arc::default()), policy(3));
+        let cell = all.cell("ada", 1, || Ok(())).unwrap();
+        cell.lock(State::default).adopt(&policy, 1).unwrap();
+        let guard = cell.lock(State::default);
+        assert!(all.acquire("ada", &call(&all, &policy, 1, 1)).is_none());
+        drop(guard);
+        assert!(all.acquire("ada", &call(&all, &policy, 1, 1)).is_some());
+    }
+
+    #[test]
+    fn idle_keys_are_forgotten_and_busy_or_held_ones_stay() {
+        let keys = Arc::default();
+        let (all, policy) = (OfAllKeys::new(&keys), policy(3));
+        let now = 10_000_000;
+        for i in 0..10_000 {
+            assert!(all.acquire(&format!("idle {i}"), &call(&all, &policy, now, 1)).unwrap().is_granted());
+        }
+        assert_eq!(keys.load(Ordering::Relaxed), 10_000, "one unit leaks in 333,334 us");
+        let held = all.cell("held", now, || Ok(())).unwrap();
+        drop(all.cell("not held", now, || Ok(())).unwrap());
+        let later = now + 1_000_000;
+        assert!(all.acquire("busy", &call(&all, &policy, later, 1)).unwrap().is_granted());
+        assert!(all.forget_idle(later));
+        assert_eq!(keys.load(Ordering::Relaxed), 2);
+        assert!(all.has("busy") && all.has("held") && !all.has("not held"));
+        drop(held);
+        assert!(!all.forget_idle(later + 2_000_000));
+        assert_eq!(keys.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_full_store_takes_no_new_keys_and_knows_the_old_ones() {
+        let keys = Arc::default();
+        let (all, policy) = (OfAllKeys::new(&keys), policy(3));
+        assert!(all.acquire("ada", &call(&all, &policy, 1, 1)).is_some());
+        keys.store(super::super::MAX_KEYS, Ordering::Relaxed);
+        assert!(all.acquire("bob", &call(&all, &policy, 1, 1)).is_none());
+        assert!(all.acquire("ada", &call(&all, &policy, 1, 1)).is_some());
+        assert!(all.cell("ada", 1, || panic!("it exists")).is_ok());
+    }
+
+    #[test]
+    fn threads_take_no_unit_twice() {
+        let (all, policy) = (OfAllKeys::new(&Arc::default()), policy(1_000));
+        let names: Vec<String> = (0..50).map(|i| i.to_string()).collect();
+        let granted: usize = std::thread::scope(|scope| {
+            let run = || {
+                let calls = (0..10).flat_map(|_| &names).map(|name| {
+                    // Now and then a call makes the whole state of a key.
+                    if all.statistics().granted % 97 == 0 {
+                        all.find(name);
+                    }
+                    all.acquire(name, &call(&all, &policy, 1, 300)).is_some_and(|plain| plain.is_granted())
+                });
+                calls.filter(|granted| *granted).count()
+            };
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(run)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert!(granted <= 3 * names.len(), "{granted}");
+        assert_eq!((all.statistics().granted, all.statistics().units), (granted as u64, 300 * granted as u64));
+    }
+}
