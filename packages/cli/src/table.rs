@@ -50,9 +50,7 @@ impl Table {
 
     /// Formats the table within the width of the terminal, otherwise within 80 cells.
     pub(crate) fn show(&self) -> String {
-        self.within(
-            console::Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns).max(WIDTH)),
-        )
+        self.within(console::Term::stdout().size_checked().map_or(WIDTH, |(_, columns)| usize::from(columns)))
     }
 
     pub(crate) fn within(&self, most: usize) -> String {

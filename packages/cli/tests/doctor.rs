@@ -40,7 +40,7 @@ fn a_server_that_is_well_has_no_fault_and_keeps_nothing_of_the_doctor() {
     ] {
         assert!(text.lines().any(|line| line.starts_with(&format!("ok       {check} "))), "{check} {text}");
     }
-    assert!(text.ends_with("\n0 faults, 0 warnings\n"), "{text}");
+    assert!(text.ends_with("\nfaults 0, warnings 0\n"), "{text}");
     assert_eq!(server.ask(&["DBSIZE"]), "0");
     let found = found(&operate_on(&server.url(""), &["doctor", "--json"]), 0);
     assert_eq!((&found["ok"], results(&found, "scripts")), (&json!(true), vec!["ok".to_owned()]));
@@ -65,7 +65,7 @@ fn wrong_settings_are_told_with_what_to_do() {
     );
     assert!(said.out.contains(" -> set maxmemory-policy noeviction: "), "{}", said.out);
     assert!(said.out.contains("warning  events       notify-keyspace-events "), "{}", said.out);
-    assert!(said.out.ends_with("\n1 faults, 1 warnings\n"), "{}", said.out);
+    assert!(said.out.ends_with("\nfaults 1, warnings 1\n"), "{}", said.out);
     server.ask(&["CONFIG", "SET", "maxmemory", "0"]);
     let told = found(&operate_on(&server.url(""), &["doctor", "--json"]), 0);
     assert_eq!(results(&told, "eviction"), ["warning"]);
@@ -136,7 +136,7 @@ fn rights_of_another_user_are_told_as_a_command() {
 #[test]
 fn a_wrong_login_and_a_server_that_is_not_there_end_with_three() {
     let server = Server::start(&["--requirepass", "hush"]);
-    assert!(operate_on(&server.url(":hush@"), &["doctor"]).text().contains("0 faults"));
+    assert!(operate_on(&server.url(":hush@"), &["doctor"]).text().contains("faults 0"));
     for (url, why) in [
         (server.url(":hushed@"), "redis refused the login"),
         (server.url(""), "NOAUTH"),

@@ -274,6 +274,23 @@ fn limiters_of_a_cluster_are_operated_too() {
     }
 }
 
+/// The list has the limits of all policies, which no policy may have together.
+#[test]
+fn limits_of_several_policies_are_shown_as_far_as_they_go_together() {
+    let (store, name) = (store(), name("merged"));
+    for label in ["a", "b"] {
+        let limit = Limit::concurrency(3, MINUTE).unwrap().labelled(label).unwrap();
+        store.limiter(&name, Policy::new([limit]).unwrap()).unwrap().acquire(one()).unwrap();
+    }
+    for i in 0..9 {
+        let limit = Limit::window(3, MINUTE).unwrap().labelled(&format!("w{i}")).unwrap();
+        store.limiter(&name, Policy::new([limit]).unwrap()).unwrap().acquire(one()).unwrap();
+    }
+    let found = operate(&["inspect", &name, "--json"]).json();
+    assert_eq!(found["limits"].as_array().unwrap().len(), 8, "{found}");
+    operate(&["pause", &name, "--expires-in", "1h"]).text();
+}
+
 #[test]
 fn a_pause_of_another_program_is_shown_and_ended() {
     let (store, name) = (store(), name("theirs"));

@@ -80,7 +80,7 @@ fn json_frames_have_what_was_counted_meanwhile() {
 fn a_terminal_shows_each_frame_in_the_place_of_the_one_before() {
     let (store, name) = (store(), name("watch-live"));
     calls(&store, &name, 1);
-    let mut terminal = Terminal::open(&["watch", &name, "--every", "100ms"]);
+    let mut terminal = Terminal::open(&["watch", &name, "--every", "100ms"], 80);
     terminal.until("1      5   20%");
     terminal.until("1 of 1 limiters");
     calls(&store, &name, 2);
@@ -88,6 +88,11 @@ fn a_terminal_shows_each_frame_in_the_place_of_the_one_before() {
     // Cursor up and line cleared.
     assert!(terminal.shown.contains("\u{1b}[3A") && terminal.shown.contains("\u{1b}[2K"), "{:?}", terminal.shown);
     terminal.signal_end();
+
+    // In a narrow one no line wraps.
+    let mut narrow = Terminal::open(&["watch", &name, "--every", "100ms"], 30);
+    narrow.until("1 of 1 limiters");
+    assert!(narrow.shown.lines().all(|line| line.width() <= 30), "{:?}", narrow.shown);
 }
 
 #[test]
@@ -181,7 +186,7 @@ impl Drop for Running {
     }
 }
 
-/// A verb in a pseudo-terminal of 24 lines and 80 columns.
+/// A verb in a pseudo-terminal of 24 lines.
 struct Terminal {
     child: Child,
     screen: File,
@@ -189,11 +194,11 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn open(args: &[&str]) -> Self {
+    fn open(args: &[&str], ws_col: u16) -> Self {
         let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&screen).unwrap();
         unlockpt(&screen).unwrap();
-        tcsetwinsize(&screen, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        tcsetwinsize(&screen, Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let path = ptsname(&screen, Vec::new()).unwrap();
         let side = OpenOptions::new().read(true).write(true).open(path.to_str().unwrap()).unwrap();
         let mut command = operator(&url(), args);

@@ -13,6 +13,7 @@ use self::frame::{Frame, Row};
 use super::store::{Store, failure};
 use super::{span, target};
 use crate::failure::Failure;
+use crate::human::cut;
 use crate::print;
 
 /// The most limiters whose numbers are read for a frame.
@@ -121,7 +122,10 @@ impl Screen {
         let failed = |error| Failure::write("the result", &error);
         self.terminal.clear_last_lines(self.lines).map_err(failed)?;
         self.lines = text.lines().count();
-        self.terminal.write_str(text).and_then(|()| self.terminal.flush()).map_err(failed)
+        // A line that wraps would be two, of which one is cleared.
+        let columns = self.terminal.size_checked().map_or(usize::MAX, |(_, columns)| usize::from(columns));
+        let text: String = text.lines().map(|line| cut(line, columns) + "\n").collect();
+        self.terminal.write_str(&text).and_then(|()| self.terminal.flush()).map_err(failed)
     }
 }
 

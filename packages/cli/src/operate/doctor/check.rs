@@ -76,7 +76,7 @@ impl Checks {
         }
         let number = |verdict| self.0.iter().filter(|check| check.verdict == verdict).count() as u64;
         let (faults, warnings) = (number(Verdict::Fault), number(Verdict::Warning));
-        text + &format!("{} faults, {} warnings\n", count(faults), count(warnings))
+        text + &format!("faults {}, warnings {}\n", count(faults), count(warnings))
     }
 
     pub(super) fn json(&self) -> Value {
