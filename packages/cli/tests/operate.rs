@@ -143,6 +143,12 @@ fn keys_groups_and_files_name_a_limiter() {
     let said = operate(&["resume", &name, "--key", "u3"]);
     assert!(said.code == Some(0) && said.err.starts_with("warning: Redis had nothing of this limiter"), "{}", said.err);
 
+    // The name without keys is another limiter.
+    store.window(&name, 7, MINUTE).unwrap().acquire(one()).unwrap();
+    let limit = |args: &[&str]| operate(args).json()["limits"][0]["limit"].clone();
+    assert_eq!(limit(&["inspect", &name, "--json"]), json!(7));
+    assert_eq!(limit(&["inspect", &name, "--json", "--key", "u1"]), json!(2));
+
     let grouped = format!("{name}-grouped");
     for (group, limit) in [("a", 5), ("b", 7)] {
         let limiter = store.window(&grouped, limit, MINUTE).unwrap().with_group(group).unwrap();
