@@ -112,16 +112,13 @@ fn changes_are_in_force_in_other_programs_at_once() {
     assert_eq!((&state["overrides"], &state["name"], &state["in_use"]), (&numbers, &json!(name), &json!(true)));
     assert!(state["expires_in"].as_f64().is_some_and(|left| left > 3_000.0 && left <= 3_600.0), "{state}");
     assert_eq!(api.peek(one()).unwrap().remaining, Some(48));
-    let said = operate(&["override", &name, "--mode", "shadow"]);
-    assert_eq!(
-        said.text(),
-        format!("{name}\noverride mode shadow until restored\noverride window 50/2m until restored\n")
-    );
-    assert_eq!(
-        operate(&["restore", &name, "--label", "window"]).text(),
-        format!("{name}\noverride mode shadow until restored\n")
-    );
-    assert_eq!(operate(&["restore", &name, "--mode", "--json"]).json()["mode"], Value::Null);
+    let both = format!("{name}\noverride mode shadow until restored\noverride window 50/2m until restored\n");
+    assert_eq!(operate(&["override", &name, "--mode", "shadow"]).text(), both);
+    let state = operate(&["restore", &name, "--mode", "--json"]).json();
+    assert_eq!((&state["mode"], &state["overrides"]), (&Value::Null, &numbers));
+    assert_eq!(operate(&["override", &name, "--mode", "shadow"]).text(), both);
+    let mode = format!("{name}\noverride mode shadow until restored\n");
+    assert_eq!(operate(&["restore", &name, "--label", "window"]).text(), mode);
     operate(&["override", &name, "--limit", "1", "--mode", "enforce"]).text();
     assert!(!api.acquire(one()).unwrap().allowed());
     assert_eq!(operate(&["restore", &name]).text(), format!("{name}\nnothing overrides the policies of programs\n"));

@@ -167,6 +167,31 @@ fn per_second(number: u64, millis: u64) -> String {
 mod tests {
     use super::*;
 
+    fn frame(counts: &[(&str, u64, u64, u64)]) -> Frame {
+        let row = |(name, granted, refused, tickets): &(&str, u64, u64, u64)| Row {
+            name: (*name).to_owned(),
+            group: None,
+            keyed: false,
+            statistics: Statistics { granted: *granted, refused: *refused, tickets: *tickets, ..Statistics::default() },
+            found: None,
+            is_unread: false,
+        };
+        #[allow(clippy::disallowed_methods)]
+        Frame { read_at: Some(Instant::now()), rows: counts.iter().map(row).collect(), is_part: false }
+    }
+
+    #[test]
+    fn those_that_refuse_stand_first_then_those_where_calls_wait() {
+        let before = frame(&[("a", 5, 90, 0), ("b", 5, 0, 0), ("c", 5, 0, 0), ("d", 50, 9, 0)]);
+        // The last was reset.
+        let after = frame(&[("a", 6, 90, 0), ("b", 900, 0, 0), ("c", 5, 0, 3), ("d", 1, 1, 0)]);
+        let names = |text: String| text.lines().skip(1).map(|line| line.chars().next()).collect::<Vec<_>>();
+        assert_eq!(names(after.text(&before, 4)), ['d', 'c', 'b', 'a', '4'].map(Some));
+        assert_eq!(names(after.text(&Frame::default(), 2)), ['c', 'a', '2'].map(Some));
+        let told = after.json(&before);
+        assert_eq!((&told["limiters"][1]["granted"], &told["limiters"][3]["granted"]), (&json!(895), &json!(1)));
+    }
+
     #[test]
     fn rates_have_a_tenth_below_ten() {
         assert_eq!(
