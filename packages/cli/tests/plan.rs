@@ -6,7 +6,7 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use paddlegate::{Limit, Paddlegate, Policy, Request};
@@ -47,11 +47,21 @@ fn per_minute(limit: u64) -> Value {
     json!({ "window": { "limit": limit, "per": "minute" } })
 }
 
+/// A program that is ended with its test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Records until a condition holds for the sums of the lines, and ends the record as Ctrl-C does.
 fn recorded(url: &str, name: &str, calls: impl FnOnce(), sums: &[(&str, u64)]) -> String {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(support::name("record"));
     let mut command = operator(url, &["record", name, "--for", "10h", "--out", path.to_str().unwrap()]);
-    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut child = Ended(command.stdout(Stdio::null()).spawn().unwrap());
     let deadline = Instant::now() + Duration::from_secs(120);
     let mut calls = Some(calls);
     loop {
@@ -64,16 +74,13 @@ fn recorded(url: &str, name: &str, calls: impl FnOnce(), sums: &[(&str, u64)]) -
         }
         let sum = |name: &str| lines.iter().filter_map(|line| line[name].as_u64()).sum::<u64>();
         if calls.is_none() && sums.iter().all(|(name, wanted)| sum(name) == *wanted) {
-            child.kill().unwrap();
-            child.wait().unwrap();
+            drop(child);
             fs::remove_file(&path).unwrap();
             return text;
         }
         assert!(sums.iter().all(|(name, wanted)| sum(name) <= *wanted), "{sums:?} {text}");
-        if Instant::now() > deadline || child.try_wait().unwrap().is_some() {
-            let _ = child.kill();
-            panic!("{sums:?} {text}");
-        }
+        let is_over = Instant::now() > deadline || child.0.try_wait().unwrap().is_some();
+        assert!(!is_over, "{sums:?} {text}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
