@@ -6,21 +6,43 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// Try rate limits out before they are in force.
+use crate::operate::Verb;
+
+/// Operate, serve and try out rate limits that programs of all languages share.
 #[derive(Debug, Parser)]
-#[command(name = "paddlegate", version, arg_required_else_help = true)]
+#[command(name = "paddlegate", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Paddlegate {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  a check did not pass (plan --fail-on, doctor), or a file or this machine failed
+  2  an argument, a document or a name is wrong; nothing was changed
+  3  Redis did not answer or cannot decide now";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[command(flatten)]
+    Operate(Verb),
     /// Run policies against arrivals on a virtual clock and compare the results
     Simulate(Box<Simulate>),
     /// Serve limits over HTTP
     #[cfg(feature = "serve")]
     Serve(Box<Serve>),
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write those of all commands
+    Man {
+        /// The folder for the pages of all commands [default: print the first page]
+        #[arg(value_name = "FOLDER")]
+        folder: Option<PathBuf>,
+    },
 }
 
 #[cfg(feature = "serve")]
@@ -69,9 +91,10 @@ Arrivals are one of
   ramp N..M/UNIT for SPAN      a rate that changes evenly
   daily N..M/UNIT for SPAN     at random, from N at midnight to M at noon
   jobs N                       N at once
-  times FILE                   a time a line, or CSV with at and any of cost,
-                               actual, work, count; - for standard input; also
-                               cost.LABEL and actual.LABEL, one for each label
+  times FILE                   a record, or a time a line, or CSV with at and
+                               any of cost, actual, work, count; - for standard
+                               input; also cost.LABEL and actual.LABEL, one for
+                               each label
 where UNIT is s, m, h, d or a SPAN, and SPAN is like 500ms, 10s, 5m, 1h, 1d or
 PT0.1S. All but times may end with: from SPAN.
 

@@ -12,6 +12,10 @@ pub(crate) enum Failure {
     Input(String),
     /// The system or this program failed.
     Other(String),
+    /// The store did not answer, or cannot decide now.
+    Unavailable(String),
+    /// A check did not pass; the result says which.
+    Refused,
     /// The reader of the output has closed it, as `head` does: not an error.
     Unread,
 }
@@ -27,20 +31,25 @@ impl Failure {
 
     /// Converts an error of the core; the message already contains the location.
     pub(crate) fn of_core(kind: ErrorKind, message: String) -> Self {
-        if kind == ErrorKind::Invalid { Self::Input(message) } else { Self::Other(message) }
+        match kind {
+            ErrorKind::Invalid => Self::Input(message),
+            ErrorKind::Unavailable => Self::Unavailable(message),
+            _ => Self::Other(message),
+        }
     }
 
     pub(crate) fn message(&self) -> Option<&str> {
         match self {
-            Self::Input(message) | Self::Other(message) => Some(message),
-            Self::Unread => None,
+            Self::Input(message) | Self::Other(message) | Self::Unavailable(message) => Some(message),
+            Self::Refused | Self::Unread => None,
         }
     }
 
     pub(crate) fn code(&self) -> ExitCode {
         match self {
             Self::Input(_) => ExitCode::from(2),
-            Self::Other(_) => ExitCode::FAILURE,
+            Self::Other(_) | Self::Refused => ExitCode::FAILURE,
+            Self::Unavailable(_) => ExitCode::from(3),
             Self::Unread => ExitCode::SUCCESS,
         }
     }

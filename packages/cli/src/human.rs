@@ -1,4 +1,6 @@
-//! Human-readable numbers.
+//! Human-readable numbers and names.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 const SECOND: u64 = 1_000_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -52,6 +54,22 @@ pub(crate) fn share(part: u64, whole: u64) -> String {
 /// Replaces control characters, which would move the cursor or colour the terminal.
 pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+}
+
+/// Cuts a text that is wider than so many cells of a terminal.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    if text.width() <= most {
+        return text.to_owned();
+    }
+    let (mut shown, mut width) = (String::new(), 1);
+    for char in text.chars() {
+        width += char.width().unwrap_or(0);
+        if width > most {
+            break;
+        }
+        shown.push(char);
+    }
+    shown + "…"
 }
 
 fn hundredths(number: u64) -> String {

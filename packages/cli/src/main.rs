@@ -1,20 +1,25 @@
-//! `paddlegate`: tests and serves rate limits.
+//! `paddlegate`: tests, serves and operates rate limits.
 //!
 //! `simulate` runs policies of the core on a virtual clock, as the page of `packages/simulator` does; the same scenario and seed
-//! give the same totals, byte for byte. `serve` runs the server of `packages/server`.
+//! give the same totals, byte for byte. `serve` runs the server of `packages/server`. The operator's verbs talk to Redis.
 
 mod arrivals;
 mod command;
 mod failure;
 mod human;
+mod hush;
+mod operate;
 mod origins;
+mod pages;
 mod policies;
+mod recording;
 mod report;
 mod run;
 mod scenario;
 #[cfg(feature = "serve")]
 mod serve;
 mod source;
+mod table;
 mod timelines;
 
 use std::io::{self, IsTerminal, Write};
@@ -25,25 +30,45 @@ use paddlegate::simulate::Totals;
 
 use crate::command::{Command, Paddlegate, Simulate};
 use crate::failure::Failure;
+use crate::hush::hush;
 use crate::run::Bar;
 use crate::timelines::Timelines;
 
 fn main() -> ExitCode {
-    let done = match Paddlegate::parse().command {
+    let command = match Paddlegate::try_parse() {
+        Ok(order) => order.command,
+        Err(error) => return told(&error),
+    };
+    let done = match command {
         Command::Simulate(order) => simulate(&order),
         #[cfg(feature = "serve")]
         Command::Serve(order) => serve::serve(*order),
+        Command::Completions { shell } => pages::completions(shell),
+        Command::Man { folder } => pages::man(folder.as_deref()),
+        Command::Operate(verb) => operate::run(verb),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(message) = failure.message() {
                 // Standard error may be closed.
-                let _ = writeln!(io::stderr(), "error: {message}");
+                let _ = writeln!(io::stderr(), "error: {}", hush(message));
             }
             failure.code()
         }
     }
+}
+
+/// Prints the message of a wrong command line, or the help, and returns the exit code. An argument may be a URL.
+fn told(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    if error.use_stderr() && hush(&text) != text {
+        let _ = write!(io::stderr(), "{}", hush(&text));
+    } else {
+        // With colours, where there is a terminal.
+        let _ = error.print();
+    }
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 fn simulate(order: &Simulate) -> Result<(), Failure> {
@@ -53,6 +78,11 @@ fn simulate(order: &Simulate) -> Result<(), Failure> {
     let bar = Bar::new(!order.json && io::stderr().is_terminal(), ordered.scenario.policies());
     let totals = run::run(&ordered, &bar, timelines)?;
     let text = if order.json { json_array(&totals) } else { report::report(&totals, ordered.seed) };
+    print(&text)
+}
+
+/// Writes a result to standard output.
+fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
         .write_all(text.as_bytes())

@@ -1,6 +1,6 @@
 //! `choose` and `limits`: the policies of a document.
 
-use paddlegate::{Definition, Document, Kind, Limit, period};
+use paddlegate::{Definition, Document, Kind, Limit, Policy, period};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -78,8 +78,8 @@ fn short(name: &str) -> String {
 }
 
 /// Returns the `limits` of a scenario's policy.
-pub(crate) fn limits(definition: &Definition) -> Value {
-    match definition.policy.limits() {
+pub(crate) fn limits(policy: &Policy) -> Value {
+    match policy.limits() {
         [] => json!([{ "kind": Kind::Unlimited.name() }]),
         limits => limits.iter().map(limit).collect(),
     }
@@ -88,7 +88,12 @@ pub(crate) fn limits(definition: &Definition) -> Value {
 fn limit(limit: &Limit) -> Value {
     let kind = limit.kind();
     let mut shown = json!({ "kind": kind.name(), "label": &**limit.label() });
-    if !matches!(kind, Kind::Unlimited | Kind::Paused) {
+    if let Some(calendar) = limit.calendar() {
+        shown["per"] = json!(calendar.per().name());
+        shown["timezone"] = json!(calendar.timezone());
+        shown["starts"] = json!(calendar.starts());
+        shown["limit"] = json!(limit.amount());
+    } else if !matches!(kind, Kind::Unlimited | Kind::Paused) {
         shown["interval"] = json!(period::show(limit.interval()));
         // A throttle of one start is shown with its interval alone.
         if kind != Kind::Throttle || limit.amount() > 1 {
@@ -105,7 +110,7 @@ fn limit(limit: &Limit) -> Value {
 mod tests {
     use std::time::Duration;
 
-    use paddlegate::Policy;
+    use paddlegate::Calendar;
     use paddlegate::simulate::Scenario;
 
     use super::*;
@@ -123,25 +128,14 @@ mod tests {
             Limit::throttle(MINUTE),
             Limit::window(5, MINUTE).unwrap().labelled("per-minute"),
             Limit::concurrency(0, MINUTE),
+            Limit::quota(5, Calendar::month().in_timezone("Europe/Berlin").unwrap().starting("15").unwrap()),
             Ok(Limit::unlimited()),
             Ok(Limit::paused()),
         ];
         for made in made {
             let policy = Policy::new([made.unwrap()]).unwrap();
-            let name = "a".to_owned();
-            let on_limit = paddlegate::OnLimit::default();
-            let definition = Definition {
-                name,
-                policy,
-                wait_timeout: None,
-                ttl: None,
-                group: None,
-                keyed: false,
-                statistics: true,
-                on_limit,
-            };
             let scenario = json!({
-                "policies": [{ "limits": limits(&definition) }],
+                "policies": [{ "limits": limits(&policy) }],
                 "arrivals": { "kind": "jobs", "count": 1 },
             });
             assert!(Scenario::from_json(&scenario).is_ok(), "{scenario}");

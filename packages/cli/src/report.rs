@@ -1,9 +1,9 @@
 //! `report`: the human-readable totals, policies side by side.
 
 use paddlegate::simulate::Totals;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
-use crate::human::{count, permille, plain, share, span};
+use crate::human::{count, cut, permille, plain, share, span};
 
 /// Longer names are cut, so that four columns fit side by side.
 const MAX_WIDTH: usize = 24;
@@ -64,13 +64,14 @@ fn rows(totals: &[Totals]) -> Vec<Row> {
     rows
 }
 
-fn table(totals: &[Totals]) -> Vec<String> {
+/// Formats the totals side by side.
+pub(crate) fn table(totals: &[Totals]) -> Vec<String> {
     let rows = rows(totals);
     let first = rows.iter().map(|row| row.name.width()).max().unwrap_or(0);
     let mut lines = vec![" ".repeat(first)];
     lines.extend(rows.iter().map(|row| format!("{:<first$}", row.name)));
     for totals in totals {
-        let mut cells = vec![cut(&plain(&totals.name))];
+        let mut cells = vec![cut(&plain(&totals.name), MAX_WIDTH)];
         cells.extend(rows.iter().map(|row| (row.shown)(totals)));
         let width = cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
         for (line, cell) in lines.iter_mut().zip(cells) {
@@ -83,25 +84,10 @@ fn table(totals: &[Totals]) -> Vec<String> {
     lines
 }
 
-fn cut(name: &str) -> String {
-    if name.width() <= MAX_WIDTH {
-        return name.to_owned();
-    }
-    let (mut shown, mut width) = (String::new(), 1);
-    for char in name.chars() {
-        width += char.width().unwrap_or(0);
-        if width > MAX_WIDTH {
-            break;
-        }
-        shown.push(char);
-    }
-    shown + "…"
-}
-
 /// Summarises a policy's totals in one sentence.
 fn sentence(totals: &Totals) -> String {
     let Totals { arrived, granted, wait, largest_burst, .. } = totals;
-    let name = cut(&plain(&totals.name));
+    let name = cut(&plain(&totals.name), MAX_WIDTH);
     if *arrived == 0 {
         return format!("{name}: no arrivals.");
     }

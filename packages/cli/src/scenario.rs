@@ -10,6 +10,7 @@ use crate::command::Simulate;
 use crate::failure::Failure;
 use crate::origins::Origins;
 use crate::policies::{self, Site};
+use crate::recording::Recording;
 use crate::source;
 
 /// The requested simulation.
@@ -75,7 +76,7 @@ fn resolve(policy: &mut Value, file: &str, index: usize) -> Result<(), Failure> 
     };
     let names: Vec<&str> = limiter.as_deref().into_iter().collect();
     for definition in policies::choose(&document.to_string(), &names, &site)? {
-        members.insert("limits".to_owned(), policies::limits(&definition));
+        members.insert("limits".to_owned(), policies::limits(&definition.policy));
         if members.get("name").is_none_or(Value::is_null) {
             members.insert("name".to_owned(), json!(definition.name));
         }
@@ -105,7 +106,7 @@ fn from_options(order: &Simulate) -> Result<(Value, Origins), Failure> {
     ];
     let mut list = Vec::new();
     for (i, definition) in definitions.iter().enumerate() {
-        let mut policy = json!({ "name": definition.name, "limits": policies::limits(definition) });
+        let mut policy = json!({ "name": definition.name, "limits": policies::limits(&definition.policy) });
         for (name, given) in &behaviour {
             policy[*name] = given.clone().into();
             origins.add(format!("policies[{i}].{name}"), format!("--{name}"));
@@ -118,6 +119,12 @@ fn from_options(order: &Simulate) -> Result<(Value, Origins), Failure> {
         Arrivals::Times(file) => {
             origins.add("arrivals.text", source::name(&file));
             let text = source::read(&file)?;
+            let text = if Recording::is_one(&text) {
+                let record = Recording::read(&text);
+                record.map_err(|message| Failure::Input(format!("{}: {message}", source::name(&file))))?.arrivals(None)
+            } else {
+                text
+            };
             // Spreadsheets put a byte order mark before the first column's name.
             json!({ "kind": "times", "text": text.strip_prefix('\u{feff}').unwrap_or(&text) })
         }

@@ -7,10 +7,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
+use paddlegate::Paddlegate;
 use serde_json::Value;
 
 /// What the command said.
+#[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
@@ -18,7 +21,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    fn of(output: Output) -> Self {
+    pub(crate) fn of(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
         Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
@@ -27,6 +30,17 @@ impl Said {
     pub(crate) fn totals(&self) -> Vec<Value> {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""));
         serde_json::from_str(&self.out).expect("a JSON array")
+    }
+
+    /// What a verb printed without a complaint.
+    pub(crate) fn text(&self) -> &str {
+        assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{}", self.out);
+        &self.out
+    }
+
+    /// What a verb printed with `--json`.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(self.text()).unwrap_or_else(|error| panic!("{error} {}", self.out))
     }
 
     /// The only line of an error.
@@ -41,6 +55,51 @@ pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_paddlegate"));
     command.arg("simulate");
     command
+}
+
+/// The address of the Redis for tests.
+pub(crate) fn url() -> String {
+    std::env::var("PADDLEGATE_TEST_URL")
+        .unwrap_or_else(|_| panic!("PADDLEGATE_TEST_URL is not set; run the tests under scripts/with-redis.sh"))
+}
+
+/// The address of the cluster for tests.
+pub(crate) fn cluster_url() -> String {
+    std::env::var("PADDLEGATE_TEST_CLUSTER_URL").unwrap_or_else(|_| {
+        panic!("PADDLEGATE_TEST_CLUSTER_URL is not set; run the tests under scripts/with-cluster.sh")
+    })
+}
+
+/// The store of another program.
+pub(crate) fn store() -> Paddlegate {
+    Paddlegate::open(&url(), Some(PATIENCE)).expect("a store")
+}
+
+/// Machines with two cores may stop for seconds.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A verb on a store, not yet run.
+pub(crate) fn operator(url: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paddlegate"));
+    command.args(args).env("PADDLEGATE_URL", url).stdin(Stdio::null());
+    if !matches!(args.first(), Some(&("completions" | "man" | "plan"))) {
+        command.args(["--timeout", "30s"]);
+    }
+    command
+}
+
+/// Runs a verb on the Redis for tests.
+pub(crate) fn operate(args: &[&str]) -> Said {
+    operate_on(&url(), args)
+}
+
+pub(crate) fn operate_on(url: &str, args: &[&str]) -> Said {
+    Said::of(operator(url, args).output().expect("the command runs"))
+}
+
+/// A name of no other test.
+pub(crate) fn name(about: &str) -> String {
+    format!("cli-{about}-{}", paddlegate::new_id().expect("random bytes"))
 }
 
 pub(crate) fn simulate(args: &[&str]) -> Said {

@@ -1,0 +1,57 @@
+"""An operator's commands on limiters that a program uses: pause, override, record and plan.
+
+The command is `paddlegate`, which must be on the PATH. Set PADDLEGATE_URL to a Redis.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+from paddlegate import Paddlegate
+
+
+def paddlegate(*words):
+    """Run a command of an operator and return what it says, as JSON if asked for."""
+    done = subprocess.run(
+        ["paddlegate", *words], stdout=subprocess.PIPE, text=True, check="--fail-on" not in words
+    )
+    return json.loads(done.stdout) if "--json" in words else done
+
+
+with (
+    Paddlegate(os.environ["PADDLEGATE_URL"]) as pg,
+    tempfile.TemporaryDirectory() as folder,
+):
+    partner = pg.window("partner", 10, "hour")
+    partner.try_acquire()
+    listed = paddlegate("list", "--json")
+    print([limiter["name"] for limiter in listed])  # -> ['partner']
+
+    paddlegate("pause", "partner", "--expires-in", "10m")
+    print(partner.try_acquire().reason)  # -> paused
+    paddlegate("resume", "partner")
+    paddlegate("override", "partner", "--limit", "20", "--expires-in", "1h")
+    print(partner.peek().remaining)  # -> 19
+    paddlegate("restore", "partner")
+
+    # What is called while it is recorded, and what fewer calls an hour would refuse of it.
+    record, fewer = pathlib.Path(folder, "record.jsonl"), pathlib.Path(folder, "limits.json")
+    recording = subprocess.Popen(
+        ["paddlegate", "record", "partner", "--for", "1h", "--out", record]
+    )
+    while not (record.exists() and record.read_text().count("\n") > 1):
+        time.sleep(0.1)
+    for _ in range(6):
+        partner.try_acquire()
+    partner.stats()
+    while sum(json.loads(line).get("granted", 0) for line in record.read_text().splitlines()) < 6:
+        time.sleep(0.1)
+    recording.terminate()
+    recording.wait()
+    fewer.write_text('{"limiters": {"partner": {"window": {"limit": 4, "per": "hour"}}}}')
+    plan = ["plan", "--record", record, "--candidate", fewer]
+    print(paddlegate(*plan, "--json")["newly_refused"])  # -> 2
+    print(paddlegate(*plan, "--fail-on", "newly_refused>0").returncode)  # -> 1

@@ -1,0 +1,203 @@
+//! `pause`, `resume`, `override`, `restore` and `reset`: changes that are in force in all programs at once.
+
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+use paddlegate::{AdminCommand, Deadline, Label, LimitOverride, Limiter, Micros, Mode, RuntimeState};
+
+use super::store::{Store, failure};
+use super::target::Target;
+use super::{json, pretty, shown, span};
+use crate::failure::Failure;
+use crate::human::{self, plain};
+use crate::hush::hush;
+use crate::print;
+
+/// The arguments of `pause`.
+#[derive(Args, Debug)]
+pub(crate) struct Pause {
+    #[command(flatten)]
+    target: Target,
+    /// How long; a pause that ends later stays in force
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    expires_in: Micros,
+    #[command(flatten)]
+    store: Store,
+}
+
+/// The arguments of `resume`.
+#[derive(Args, Debug)]
+pub(crate) struct Resume {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    store: Store,
+}
+
+/// The arguments of `override`.
+#[derive(Args, Debug)]
+pub(crate) struct Override {
+    #[command(flatten)]
+    target: Target,
+    /// The label of the limit; a limiter with one limit does not need it
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
+    /// The new limit or capacity in units
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// The new interval; the time to drain or refill fully, or the longest time of a lease
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    interval: Option<Micros>,
+    /// The new mode
+    #[arg(long, value_name = "MODE")]
+    mode: Option<ModeName>,
+    /// When all overrides of the limiter end [default: when they are restored]
+    #[arg(long, value_name = "SPAN", value_parser = span)]
+    expires_in: Option<Micros>,
+    #[command(flatten)]
+    store: Store,
+}
+
+/// The arguments of `restore`.
+#[derive(Args, Debug)]
+pub(crate) struct Restore {
+    #[command(flatten)]
+    target: Target,
+    /// The label of the only limit to restore [default: all overrides]
+    #[arg(long, value_name = "LABEL", conflicts_with = "mode")]
+    label: Option<String>,
+    /// Restore the mode alone
+    #[arg(long)]
+    mode: bool,
+    #[command(flatten)]
+    store: Store,
+}
+
+/// The arguments of `reset`.
+#[derive(Args, Debug)]
+pub(crate) struct Reset {
+    #[command(flatten)]
+    target: Target,
+    /// Yes, forget it all: leases and tickets are lost, and calls pass as if none had been before
+    #[arg(long, required = true)]
+    yes: bool,
+    #[command(flatten)]
+    store: Store,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ModeName {
+    /// Refuse what is over the limit
+    Enforce,
+    /// Decide and count, but refuse nobody
+    Shadow,
+}
+
+/// Refuses every call until the span is over.
+pub(crate) fn pause(order: &Pause) -> Result<(), Failure> {
+    change(&order.target, &order.store, |limiter| {
+        limiter.admin(AdminCommand::Pause(Deadline::After(order.expires_in))).map_err(|error| failure(&error))
+    })
+}
+
+/// Ends the pause and the block.
+pub(crate) fn resume(order: &Resume) -> Result<(), Failure> {
+    change(&order.target, &order.store, |limiter| limiter.admin(AdminCommand::Resume).map_err(|error| failure(&error)))
+}
+
+/// Overrides a limit, the mode, or both in one step.
+pub(crate) fn set_override(order: &Override) -> Result<(), Failure> {
+    let Override { label, limit, interval, mode, expires_in, .. } = order;
+    let numbers = limit.is_some() || interval.is_some();
+    if !numbers && mode.is_none() {
+        return Err(Failure::Input("--limit: give another limit, another interval or a mode".to_owned()));
+    }
+    if !numbers && label.is_some() {
+        return Err(Failure::Input("--label: is that of a limit; give --limit or --interval too".to_owned()));
+    }
+    change(&order.target, &order.store, |limiter| {
+        let mut changes = Vec::new();
+        if numbers {
+            let limits = limiter.override_changes(label.as_deref(), *limit, *interval);
+            changes.extend(limits.map_err(|error| failure(&error))?);
+        }
+        changes.extend(mode.map(|mode| {
+            LimitOverride::Mode(match mode {
+                ModeName::Enforce => Mode::Enforce,
+                ModeName::Shadow => Mode::Shadow,
+            })
+        }));
+        let expires = expires_in.map(Deadline::After);
+        limiter.admin(AdminCommand::Override { changes: &changes, expires }).map_err(|error| failure(&error))
+    })
+}
+
+/// Ends the overrides of a label, of the mode, or all.
+pub(crate) fn restore(order: &Restore) -> Result<(), Failure> {
+    let label = order.label.as_deref().map(Label::new).transpose().map_err(|error| failure(&error))?;
+    let removed = match label {
+        Some(label) => LimitOverride::Remove(label),
+        None if order.mode => LimitOverride::RemoveMode,
+        None => LimitOverride::RemoveAll,
+    };
+    change(&order.target, &order.store, |limiter| {
+        let command = AdminCommand::Override { changes: std::slice::from_ref(&removed), expires: None };
+        limiter.admin(command).map_err(|error| failure(&error))
+    })
+}
+
+/// Forgets all that was taken.
+pub(crate) fn reset(order: &Reset) -> Result<(), Failure> {
+    change(&order.target, &order.store, |limiter| {
+        let state = limiter.admin(AdminCommand::Get).map_err(|error| failure(&error))?;
+        limiter.reset().map_err(|error| failure(&error))?;
+        Ok(RuntimeState { in_use: state.in_use, ..RuntimeState::default() })
+    })
+}
+
+/// Finds the limiter, makes a change and prints what is in force then.
+fn change(
+    target: &Target,
+    store: &Store,
+    made: impl FnOnce(&Limiter) -> Result<RuntimeState, Failure>,
+) -> Result<(), Failure> {
+    let limiter = target.find(&store.open()?)?;
+    let state = made(&limiter)?;
+    if !state.in_use {
+        let name = hush(&title(&limiter));
+        // As with a mistyped key. Standard error may be closed.
+        let _ = writeln!(io::stderr(), "warning: Redis had nothing of this limiter before, is the name right? {name}");
+    }
+    if store.json {
+        let mut value = json::runtime_state(&state);
+        value["name"] = limiter.name().into();
+        value["group"] = limiter.group().into();
+        value["key"] = limiter.key().into();
+        return print(&pretty(&value));
+    }
+    let mut lines = vec![plain(&title(&limiter))];
+    lines.extend(in_force(&state));
+    print(&(lines.join("\n") + "\n"))
+}
+
+/// Returns the name of a limiter, with its group and key.
+pub(super) fn title(limiter: &Limiter) -> String {
+    let group = limiter.group().map(|group| format!(" group={group:?}")).unwrap_or_default();
+    let key = limiter.key().map(|key| format!(" key={key:?}")).unwrap_or_default();
+    format!("{}{group}{key}", limiter.name())
+}
+
+/// Returns a line for each thing that rules over the policies of programs.
+pub(super) fn in_force(state: &RuntimeState) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(state.paused_for.map(|left| format!("paused for {}", human::span(left.0))));
+    lines.extend(state.blocked_for.map(|left| format!("blocked for {}", human::span(left.0))));
+    let end = state.expires_after.map_or("until restored".to_owned(), |left| format!("for {}", human::span(left.0)));
+    lines.extend(state.mode.map(|mode| format!("override mode {} {end}", mode.name())));
+    lines.extend(state.overrides.iter().map(|limit| format!("override {} {end}", shown::limit(limit))));
+    lines.extend(state.learned.iter().map(|limit| format!("learned {}", shown::limit(limit))));
+    if lines.is_empty() {
+        lines.push("nothing overrides the policies of programs".to_owned());
+    }
+    lines
+}

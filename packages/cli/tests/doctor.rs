@@ -1,0 +1,253 @@
+//! The doctor on servers that are well, wrongly set, restricted, clustered, or not there.
+
+mod support;
+
+use paddlegate::Paddlegate;
+use redis_server::Server;
+use serde_json::{Value, json};
+use support::{Said, cluster_url, operate, operate_on, url};
+
+/// Returns the results of a check.
+fn results(found: &Value, check: &str) -> Vec<String> {
+    let checks = found["checks"].as_array().expect("a list").iter().filter(|found| found["check"] == check);
+    checks.map(|found| found["result"].as_str().expect("a text").to_owned()).collect()
+}
+
+/// Returns the findings of a doctor that ended with this code.
+fn found(said: &Said, code: i32) -> Value {
+    assert_eq!(said.code, Some(code), "{said:?}");
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error} {said:?}"))
+}
+
+#[test]
+fn a_server_that_is_well_has_no_fault_and_keeps_nothing_of_the_doctor() {
+    let server = Server::start(&[]);
+    let said = operate_on(&server.url(""), &["doctor"]);
+    let text = said.text();
+    for check in [
+        "connection",
+        "version",
+        "eviction",
+        "memory",
+        "persistence",
+        "clients",
+        "clock",
+        "events",
+        "rights",
+        "list",
+        "decisions",
+        "wake-ups",
+    ] {
+        let verdict = if check == "rights" && !knows_rights(&server) { "unknown  " } else { "ok       " };
+        assert!(text.lines().any(|line| line.starts_with(&format!("{verdict}{check} "))), "{check} {text}");
+    }
+    assert!(text.ends_with("\nfaults 0, warnings 0\n"), "{text}");
+    assert_eq!(server.ask(&["DBSIZE"]), "0");
+    let found = found(&operate_on(&server.url(""), &["doctor", "--json"]), 0);
+    assert_eq!((&found["ok"], results(&found, "scripts")), (&json!(true), vec!["ok".to_owned()]));
+}
+
+#[test]
+fn wrong_settings_are_told_with_what_to_do() {
+    let server = Server::start(&[
+        "--maxmemory",
+        "100mb",
+        "--maxmemory-policy",
+        "volatile-lru",
+        "--notify-keyspace-events",
+        "KEA",
+    ]);
+    let said = operate_on(&server.url(""), &["doctor"]);
+    assert_eq!((said.code, said.err.as_str()), (Some(1), ""));
+    assert!(
+        said.out.contains("fault    eviction     maxmemory-policy volatile-lru, maxmemory 100 MB\n"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains(" -> set maxmemory-policy noeviction: "), "{}", said.out);
+    assert!(said.out.contains("warning  events       notify-keyspace-events "), "{}", said.out);
+    assert!(said.out.ends_with("\nfaults 1, warnings 1\n"), "{}", said.out);
+    server.ask(&["CONFIG", "SET", "maxmemory", "0"]);
+    let told = found(&operate_on(&server.url(""), &["doctor", "--json"]), 0);
+    assert_eq!(results(&told, "eviction"), ["warning"]);
+    server.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    server.ask(&["CONFIG", "SET", "maxmemory", "1000000"]);
+    // There is no room left for a decision.
+    let told = found(&operate_on(&server.url(""), &["doctor", "--json"]), 1);
+    assert_eq!(
+        (results(&told, "eviction"), results(&told, "memory")),
+        (vec!["ok".to_owned()], vec!["warning".to_owned()])
+    );
+    assert_eq!(results(&told, "decisions"), ["fault"]);
+}
+
+#[test]
+fn rights_that_are_missing_are_told() {
+    let server = Server::start(&[]);
+    let user = |name: &str, rights: &[&str]| {
+        let mut words = vec!["ACL", "SETUSER", name, "on", ">hush", "resetchannels", "+@connection"];
+        words.extend(rights);
+        server.ask(&words);
+        let said = operate_on(&server.url(&format!("{name}:hush@")), &["doctor", "--json"]);
+        assert!(!format!("{}{}", said.out, said.err).contains("hush"), "{said:?}");
+        said
+    };
+    let all = ["~pg2:*", "&pg2:hints:*", "+@all", "-@admin", "-@dangerous"];
+    let told = found(&user("program", &all), 0);
+    assert_eq!(
+        (results(&told, "server"), results(&told, "events")),
+        (vec!["unknown".to_owned()], vec!["unknown".to_owned()])
+    );
+    assert_eq!(
+        (results(&told, "decisions"), results(&told, "wake-ups")),
+        (vec!["ok".to_owned()], vec!["ok".to_owned()])
+    );
+    let told = found(&user("silent", &["~pg2:*", "+@all"]), 0);
+    assert_eq!(
+        (results(&told, "decisions"), results(&told, "wake-ups")),
+        (vec!["ok".to_owned()], vec!["warning".to_owned()])
+    );
+    let rights =
+        [&told, &found_by(&server, "program"), &found_by(&server, "silent")].map(|told| results(told, "rights"));
+    if knows_rights(&server) {
+        assert_eq!(rights, [["warning"], ["ok"], ["warning"]]);
+    } else {
+        assert_eq!(rights, [["unknown"], ["unknown"], ["unknown"]]);
+    }
+    let told = found(&user("reader", &["~pg2:*", "&*", "+@read", "+info"]), 1);
+    assert_eq!(results(&told, "decisions"), ["fault"]);
+    assert_eq!(results(&told, "version"), ["ok"]);
+}
+
+/// Returns whether a server says what a user may do, as Redis does since 7.
+fn knows_rights(server: &Server) -> bool {
+    server.ask(&["ACL", "DRYRUN", "default", "PING"]) == "OK"
+}
+
+/// Returns what an administrator is told of another user's rights.
+fn found_by(server: &Server, user: &str) -> Value {
+    let said = operate_on(&server.url(""), &["doctor", "--user", user, "--json"]);
+    found(&said, i32::from(said.code == Some(1)))
+}
+
+#[test]
+fn rights_of_another_user_are_told_as_a_command() {
+    let server = Server::start(&[]);
+    server.ask(&["ACL", "SETUSER", "app", "on", "nopass", "~pg2:*", "resetchannels", "+@all", "-unlink", "-hscan"]);
+    let told = found_by(&server, "app");
+    if !knows_rights(&server) {
+        assert_eq!((results(&told, "rights"), &told["ok"]), (vec!["unknown".to_owned()], &json!(true)));
+        return;
+    }
+    let rights = told["checks"].as_array().unwrap().iter().find(|check| check["check"] == "rights").unwrap();
+    let advice = "ACL SETUSER app +hscan &pg2:hints:* +unlink";
+    assert_eq!((&rights["result"], &rights["advice"]), (&json!("fault"), &json!(advice)));
+    server.ask(&advice.split(' ').collect::<Vec<_>>());
+    assert_eq!(found_by(&server, "app")["ok"], json!(true));
+    assert_eq!(results(&found_by(&server, "nobody"), "rights"), ["unknown"]);
+}
+
+#[test]
+fn a_wrong_login_and_a_server_that_is_not_there_end_with_three() {
+    let server = Server::start(&["--requirepass", "hush"]);
+    assert!(operate_on(&server.url(":hush@"), &["doctor"]).text().contains("faults 0"));
+    for (url, why) in [
+        (server.url(":hushed@"), "redis refused the login"),
+        (server.url(""), "NOAUTH"),
+        ("redis://u:hush@127.0.0.1:1".to_owned(), "127.0.0.1:1 cannot be reached"),
+    ] {
+        let said = operate_on(&url, &["doctor"]);
+        assert!(said.out.starts_with("fault    connection ") && said.out.contains(why), "{said:?}");
+        assert_eq!((said.code, said.err.as_str()), (Some(3), "error: no server of the URL can be used\n"));
+        assert!(!said.out.contains("hush"), "{}", said.out);
+        assert_eq!(found(&operate_on(&url, &["doctor", "--json"]), 3)["ok"], json!(false));
+    }
+    for url in ["http://h", "memory://", "redis://h/x"] {
+        assert!(operate_on(url, &["doctor"]).error(2).starts_with("--redis: "));
+    }
+}
+
+#[test]
+fn a_replica_is_told_and_another_node_of_the_url_is_taken() {
+    let (server, replica) = (Server::start(&[]), Server::start(&[]));
+    replica.ask(&["REPLICAOF", "127.0.0.1", &server.port().to_string()]);
+    let said = operate_on(&replica.url(""), &["doctor"]);
+    assert!(said.code == Some(3) && said.out.contains("is a replica, which cannot decide"), "{said:?}");
+    let both = format!("{},127.0.0.1:{}", replica.url(""), server.port());
+    let told = found(&operate_on(&both, &["doctor", "--json"]), 0);
+    assert_eq!(results(&told, "connection"), ["warning", "ok"]);
+}
+
+#[test]
+fn every_master_of_a_cluster_is_checked() {
+    let told = found(&operate_on(&cluster_url(), &["doctor", "--json"]), 0);
+    assert_eq!(results(&told, "cluster"), ["ok"]);
+    assert_eq!((results(&told, "version").len(), results(&told, "clock").len()), (3, 3));
+    let single = found(&operate(&["doctor", "--json"]), 0);
+    assert_eq!((results(&single, "cluster").len(), results(&single, "version").len()), (0, 1));
+    assert!(Paddlegate::open(&url(), None).is_ok());
+}
+
+mod redis_server {
+    //! A server of one test.
+
+    use std::net::TcpListener;
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    pub(super) struct Server {
+        child: Child,
+        port: u16,
+        login: Option<String>,
+    }
+
+    impl Server {
+        #[allow(clippy::disallowed_methods, reason = "waits for a server")]
+        pub(super) fn start(options: &[&str]) -> Self {
+            let login =
+                options.iter().position(|option| *option == "--requirepass").map(|at| options[at + 1].to_owned());
+            // Another process may take the port first.
+            for _ in 0..10 {
+                let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+                let mut command = Command::new(std::env::var("REDIS_SERVER").unwrap_or("redis-server".to_owned()));
+                command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"]);
+                command.arg(env!("CARGO_TARGET_TMPDIR")).args(options).stdout(Stdio::null());
+                let mut server = Self { child: command.spawn().expect("a redis-server"), port, login: login.clone() };
+                let deadline = Instant::now() + Duration::from_secs(60);
+                while Instant::now() < deadline && server.child.try_wait().expect("a child").is_none() {
+                    // The process id shows that it is this server.
+                    if server.ask(&["INFO", "server"]).contains(&format!("process_id:{}\r", server.child.id())) {
+                        return server;
+                    }
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+            panic!("no redis-server could be started");
+        }
+
+        pub(super) fn port(&self) -> u16 {
+            self.port
+        }
+
+        pub(super) fn url(&self, login: &str) -> String {
+            format!("redis://{login}127.0.0.1:{}", self.port)
+        }
+
+        /// Sends a command and returns the reply as redis-cli prints it.
+        pub(super) fn ask(&self, words: &[&str]) -> String {
+            let mut command = Command::new("redis-cli");
+            command.args(["-p", &self.port.to_string()]).args(words).stderr(Stdio::null());
+            if let Some(login) = &self.login {
+                command.env("REDISCLI_AUTH", login);
+            }
+            String::from_utf8_lossy(&command.output().expect("redis-cli").stdout).trim_end_matches('\n').to_owned()
+        }
+    }
+
+    impl Drop for Server {
+        fn drop(&mut self) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
