@@ -33,6 +33,9 @@ pub(super) struct PlainPolicy {
     tags: Arc<str>,
 }
 
+/// The milliseconds that a key lives longer than its content matters.
+const SLACK: u64 = 10_000;
+
 /// The maximum units of a window that a plain call takes, which writes an entry for each.
 const MAX_ENTRIES: u64 = 1_000;
 
@@ -40,7 +43,7 @@ impl PlainPolicy {
     /// Returns the limits of a policy; `None` when all its calls need the whole script.
     pub(super) fn new(policy: &Policy) -> Option<Self> {
         let limits = policy.only_limits().filter(|limits| !limits.is_empty())?;
-        let (mut pattern, mut format) = ("^(%d+) (%d+)".to_owned(), "%.0f %.0f".to_owned());
+        let (mut pattern, mut format) = ("^(%d+) (%d+)".to_owned(), "%s %s".to_owned());
         let (mut kinds, mut numbers) = (String::new(), Vec::new());
         for (i, limit) in limits.iter().enumerate() {
             let [a, b, c] = limit_numbers(limit);
@@ -48,7 +51,7 @@ impl PlainPolicy {
             let (kind, held, own) = match limit.rule {
                 Rule::Leaky(_) => (if a == 1 { 't' } else { 'm' }, Some(format!(" {a} {c}")), [b, a * c, c]),
                 Rule::Bucket(_) => ('b', Some(format!(" {a}")), [a, b, c]),
-                Rule::Window(_) => ('w', None, [a, b, 0]),
+                Rule::Window(_) => ('w', None, [a, b, b.div_ceil(1_000) + SLACK]),
                 Rule::Concurrency(_) if limits.len() == 1 && a > 0 => ('c', Some(String::new()), [a, b, 0]),
                 _ => return None,
             };
@@ -72,7 +75,7 @@ impl PlainPolicy {
         let mut words = vec![pattern + " %.$", format + " ."];
         match kind {
             PlainKind::Several => words.push(kinds),
-            PlainKind::Bucket => {}
+            PlainKind::Bucket | PlainKind::Window => {}
             _ => numbers.truncate(2),
         }
         if kind == PlainKind::Window {
@@ -126,9 +129,10 @@ impl PlainPolicy {
         charge.most() > 0 && self.limits.iter().enumerate().all(fits)
     }
 
-    /// Returns the units of each limit, as the script takes them.
-    fn units<'a>(&'a self, charge: &'a Charge) -> impl Iterator<Item = u64> {
-        self.limits.iter().enumerate().map(|(i, limit)| match limit.rule {
+    /// Returns the units of each limit, as the script takes them. Of one window it is always one.
+    fn units<'a>(&'a self, charge: &'a Charge) -> impl ExactSizeIterator<Item = u64> {
+        let limits = if self.kind == PlainKind::Window { &[] } else { &*self.limits };
+        limits.iter().enumerate().map(|(i, limit)| match limit.rule {
             Rule::Leaky(leaky) if limit.counts_starts() => charge.of(i).min(1) * leaky.scale,
             Rule::Leaky(leaky) => charge.of(i) * leaky.scale,
             _ => charge.of(i),
@@ -291,11 +295,12 @@ fn invocation(
         return None;
     }
     let mut bytes = Vec::with_capacity(arguments.bytes.len() + 224);
-    header(&mut bytes, 2 + arguments.words + limits.limits.len() + more.len() + usize::from(at.is_some()));
+    let units = limits.units(charge);
+    header(&mut bytes, 2 + arguments.words + units.len() + more.len() + usize::from(at.is_some()));
     word(&mut bytes, b"EVALSHA");
     word(&mut bytes, script.digest.as_bytes());
     bytes.extend_from_slice(&arguments.bytes);
-    for units in limits.units(charge) {
+    for units in units {
         word(&mut bytes, units.to_string().as_bytes());
     }
     for text in more {
