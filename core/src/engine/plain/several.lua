@@ -13,17 +13,19 @@
 -- No units are above their limit, and not all are zero.
 --
 -- REQUIRES: server_time
--- PROVIDES: MAX call kinds floor ceil raw clock now last skew at levels logs index wait remaining reset longest_reset least_remaining
+-- PROVIDES: MAX call floor ceil words kinds raw clock now last skew at levels logs index wait remaining reset longest_reset least_remaining
 
 local MAX = 4503599627370496
-local call, kinds, floor, ceil = redis.call, ARGV[3], math.floor, math.ceil
+-- Locals are read quicker than globals.
+local call, floor, ceil, words = redis.call, math.floor, math.ceil, ARGV
+local kinds = words[3]
 local raw = call('GET', KEYS[1])
 -- Seconds and microseconds, as TIME replies them.
 local clock = server_time and {string.format('%.0f', math.floor(server_time / 1000000)), string.format('%.0f', server_time % 1000000)}
   or call('TIME')
 local now, last, skew, levels, logs = clock[1] * 1000000 + clock[2], 0, '0', {}, {}
 if raw then
-  levels = {string.match(raw, ARGV[1])}
+  levels = {string.match(raw, words[1])}
   if not levels[1] then
     return 0
   end
@@ -42,8 +44,8 @@ local index, wait, remaining, reset, longest_reset, least_remaining = 0, 0, 0, 0
 do
   local capture, units_at = 2, 3 * #kinds + 3
   for i = 1, #kinds do
-    local kind, a, b = string.sub(kinds, i, i), ARGV[3 * i + 1] + 0, ARGV[3 * i + 2] + 0
-    local units = ARGV[units_at + i] + 0
+    local kind, a, b = string.sub(kinds, i, i), words[3 * i + 1] + 0, words[3 * i + 2] + 0
+    local units = words[units_at + i] + 0
     local limit_wait, limit_remaining, limit_reset = 0, 0, 0
     if kind == 'w' then
       local log = KEYS[#logs + 2]
@@ -81,7 +83,7 @@ do
       else
         limit_remaining = a
       end
-      logs[#logs + 1] = {log, ARGV[3 * i + 3], length, live, units}
+      logs[#logs + 1] = {log, words[3 * i + 3], length, live, units}
     else
       capture = capture + 1
       local level, full = raw and levels[capture] + 0 or 0, kind == 'b' and a or b
@@ -89,7 +91,7 @@ do
         return 0
       end
       if kind == 'b' then
-        local elapsed = (now + ARGV[3 * i + 3]) % b
+        local elapsed = (now + words[3 * i + 3]) % b
         if now - last > elapsed then
           level = 0
         end
@@ -114,7 +116,7 @@ do
         else
           level = level + units - early
         end
-        limit_remaining, limit_reset = level < b and floor((b - level) / ARGV[3 * i + 3]) or 0, ceil(level / a)
+        limit_remaining, limit_reset = level < b and floor((b - level) / words[3 * i + 3]) or 0, ceil(level / a)
       end
       levels[capture] = level
     end

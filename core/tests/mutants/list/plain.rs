@@ -192,7 +192,7 @@ pub const PLAIN_FILES: [Lua; 11] = [
             ),
             ("several, window: the reset is that of a grant", "newest + b - now\n", "b\n"),
             ("several, window: nothing remains of an empty one", "        limit_remaining = a\n", ""),
-            ("several, bucket: the offset is forgotten", "(now + ARGV[3 * i + 3]) % b", "now % b"),
+            ("several, bucket: the offset is forgotten", "(now + words[3 * i + 3]) % b", "now % b"),
             (
                 "several, bucket: a count never ends",
                 "          level = 0\n        end\n        if units > 0 and level + units > a then",
@@ -215,7 +215,7 @@ pub const PLAIN_FILES: [Lua; 11] = [
                 "if units > 0 and level + units > b then",
                 "if level + units > b then",
             ),
-            ("several, meter: one more fits", "level + units > b then", "level + units > b + ARGV[3 * i + 3] then"),
+            ("several, meter: one more fits", "level + units > b then", "level + units > b + words[3 * i + 3] then"),
             (
                 "several, meter: the wait is rounded down",
                 "ceil((level + units - b) / a)",
@@ -223,8 +223,8 @@ pub const PLAIN_FILES: [Lua; 11] = [
             ),
             (
                 "several, meter: a debt remains",
-                "level < b and floor((b - level) / ARGV[3 * i + 3]) or 0",
-                "floor((b - level) / ARGV[3 * i + 3])",
+                "level < b and floor((b - level) / words[3 * i + 3]) or 0",
+                "floor((b - level) / words[3 * i + 3])",
             ),
             (
                 "several, decide: the last of equal waits is the reason",
