@@ -33,14 +33,14 @@ fn the_scripts_of_plain_calls_do_so_too() {
         local id, granted_at = ARGV[5], ARGV[6]\n";
     let of_one = |files: &[&'static str]| [&["state.lua"], files].concat();
     for files in [
-        of_one(&["leaky.lua", "level.lua"]),
-        of_one(&["bucket.lua"]),
-        of_one(&["window.lua"]),
-        of_one(&["leaky.lua", "permit.lua", "level.lua"]),
-        of_one(&["lease.lua"]),
+        of_one(&["leaky.lua", "time.lua", "level.lua"]),
+        of_one(&["bucket.lua", "time.lua", "count.lua"]),
+        of_one(&["window.lua", "time.lua", "entry.lua"]),
+        of_one(&["leaky.lua", "time.lua", "permit.lua", "level.lua"]),
+        of_one(&["time.lua", "lease.lua"]),
         of_one(&["release.lua"]),
-        vec!["several.lua", "levels.lua"],
-        vec!["several.lua", "permit.lua", "levels.lua"],
+        vec!["several.lua", "time.lua", "levels.lua"],
+        vec!["several.lua", "time.lua", "permit.lua", "levels.lua"],
     ] {
         let mut pieces = vec![("constants".to_owned(), constants.to_owned())];
         pieces.extend(files.into_iter().map(piece));

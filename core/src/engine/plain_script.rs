@@ -47,41 +47,67 @@ impl PlainKind {
                 "local units, server_time, is_single = ARGV[5], ARGV[6], false",
                 "plain/state.lua",
                 "plain/leaky.lua",
+                "plain/time.lua",
                 "plain/level.lua"
             ),
             Self::Throttle => plain!(
                 "local units, server_time, is_single = ARGV[5], ARGV[6], true",
                 "plain/state.lua",
                 "plain/leaky.lua",
+                "plain/time.lua",
                 "plain/level.lua"
             ),
             Self::Bucket => {
-                plain!("local units, server_time = ARGV[6], ARGV[7]", "plain/state.lua", "plain/bucket.lua")
+                plain!(
+                    "local units, server_time = ARGV[6], ARGV[7]",
+                    "plain/state.lua",
+                    "plain/bucket.lua",
+                    "plain/time.lua",
+                    "plain/count.lua"
+                )
             }
             Self::Window => {
-                plain!("local units, server_time = ARGV[5], ARGV[6]", "plain/state.lua", "plain/window.lua")
+                plain!(
+                    "local server_time = ARGV[6]",
+                    "plain/state.lua",
+                    "plain/window.lua",
+                    "plain/time.lua",
+                    "plain/entry.lua"
+                )
             }
             Self::MeterPermit => plain!(
                 "local units, server_time, is_single = ARGV[5], ARGV[9], false\n\
                  local permit, charge, settle_within, permits = ARGV[6], ARGV[7], ARGV[8] + 0, KEYS[2]",
                 "plain/state.lua",
                 "plain/leaky.lua",
+                "plain/time.lua",
                 "plain/permit.lua",
                 "plain/level.lua"
             ),
             Self::Several => {
-                plain!("local server_time = ARGV[4 * #ARGV[3] + 4]", "plain/several.lua", "plain/levels.lua")
+                plain!(
+                    "local server_time = ARGV[4 * #ARGV[3] + 4]",
+                    "plain/several.lua",
+                    "plain/time.lua",
+                    "plain/levels.lua"
+                )
             }
             Self::SeveralPermit => plain!(
                 "local more = 4 * #ARGV[3] + 3\n\
                  local permit, charge, settle_within, permits = ARGV[more + 1], ARGV[more + 2], ARGV[more + 3] + 0, KEYS[#KEYS]\n\
                  local server_time = ARGV[more + 4]",
                 "plain/several.lua",
+                "plain/time.lua",
                 "plain/permit.lua",
                 "plain/levels.lua"
             ),
             Self::Lease => {
-                plain!("local units, id, server_time = ARGV[5], ARGV[6], ARGV[7]", "plain/state.lua", "plain/lease.lua")
+                plain!(
+                    "local units, id, server_time = ARGV[5], ARGV[6], ARGV[7]",
+                    "plain/state.lua",
+                    "plain/time.lua",
+                    "plain/lease.lua"
+                )
             }
             Self::Release => plain!(
                 "local id, granted_at, server_time = ARGV[5], ARGV[6], ARGV[7]",

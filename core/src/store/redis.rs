@@ -203,7 +203,10 @@ impl Redis {
 
     /// Returns the next step of a call that a connection has finished with. `left` is the time until its deadline.
     pub fn next(&self, outcome: CallOutcome, left: Duration) -> Next {
-        self.process.get().routes.next(outcome, left)
+        match outcome {
+            CallOutcome::Answered(result) => Next::Done(result),
+            outcome => self.process.get().routes.next(outcome, left),
+        }
     }
 
     /// Returns the next step of a call that the server cannot have received, with the error of its connection.

@@ -27,13 +27,13 @@ struct Form {
 
 /// In the order of the scripts.
 const FORMS: [Form; 7] = [
-    Form { kinds: &[Kind::Leaky], has_permit: false, files: &[0, 1, 4] },
-    Form { kinds: &[Kind::Throttle], has_permit: false, files: &[0, 1, 4] },
-    Form { kinds: &[Kind::Bucket], has_permit: false, files: &[0, 2] },
-    Form { kinds: &[Kind::Window], has_permit: false, files: &[0, 3] },
-    Form { kinds: &[Kind::Points], has_permit: true, files: &[0, 1, 5, 4] },
-    Form { kinds: &SEVERAL, has_permit: false, files: &[6, 7] },
-    Form { kinds: &SEVERAL, has_permit: true, files: &[6, 5, 7] },
+    Form { kinds: &[Kind::Leaky], has_permit: false, files: &[0, 1, 8, 4] },
+    Form { kinds: &[Kind::Throttle], has_permit: false, files: &[0, 1, 8, 4] },
+    Form { kinds: &[Kind::Bucket], has_permit: false, files: &[0, 2, 8, 9] },
+    Form { kinds: &[Kind::Window], has_permit: false, files: &[0, 3, 8, 10] },
+    Form { kinds: &[Kind::Points], has_permit: true, files: &[0, 1, 8, 5, 4] },
+    Form { kinds: &SEVERAL, has_permit: false, files: &[6, 8, 7] },
+    Form { kinds: &SEVERAL, has_permit: true, files: &[6, 8, 5, 7] },
 ];
 
 const SEVERAL: [Kind; 5] = [Kind::Window, Kind::Throttle, Kind::Bucket, Kind::Leaky, Kind::Window];

@@ -195,8 +195,9 @@ impl Limiter {
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
                 let (at, listed) = (self.test_time(), self.due_list_entry());
-                let may_be_plain = self.counts_here(keys) && listed.is_none() && !store.is_whole() && !has_limits;
-                let plain = may_be_plain.then(|| Call::plain(policy, keys, &charge, at)).flatten();
+                let may_be_plain = listed.is_none() && !store.is_whole() && !has_limits;
+                let process = self.counts_here(keys).filter(|_| may_be_plain);
+                let plain = process.and_then(|process| Call::plain(policy, keys, &charge, at, process));
                 let call = plain.unwrap_or_else(|| Call::acquire(policy, keys, (charge, has_limits), at, listed));
                 Ok(Prepared::Call(call))
             }
@@ -247,8 +248,9 @@ impl Limiter {
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
                 let (at, listed) = (self.test_time(), self.due_list_entry());
-                let may_be_plain = self.counts_here(keys) && listed.is_none() && !store.is_whole() && !entry.describes;
-                let plain = may_be_plain.then(|| Call::plain_enter(policy, keys, entry, at)).flatten();
+                let may_be_plain = listed.is_none() && !store.is_whole() && !entry.describes;
+                let process = self.counts_here(keys).filter(|_| may_be_plain);
+                let plain = process.and_then(|process| Call::plain_enter(policy, keys, entry, at, process));
                 Ok(Prepared::Call(plain.unwrap_or_else(|| Call::enter(policy, keys, entry, at, listed))))
             }
         }
@@ -387,7 +389,7 @@ impl Limiter {
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
-                let (at, may_be_plain) = (self.test_time(), self.counts_here(keys) && !store.is_whole());
+                let (at, may_be_plain) = (self.test_time(), self.counts_here(keys).is_some() && !store.is_whole());
                 let plain = may_be_plain.then(|| Call::plain_release(keys, &permit, at)).flatten();
                 Ok(Prepared::Call(plain.unwrap_or_else(|| Call::release(keys, &permit, at))))
             }
@@ -673,10 +675,10 @@ impl Limiter {
         ))
     }
 
-    /// Returns whether no script needs to count the next call if it is plain.
+    /// Returns the id of this process if no script needs to count the next call when that is plain, or 0 if nobody counts.
     #[cfg(feature = "redis")]
-    fn counts_here(&self, keys: &Keys) -> bool {
-        !self.has_statistics() || keys.counts_here()
+    fn counts_here(&self, keys: &Keys) -> Option<u32> {
+        if self.has_statistics() { keys.counts_here() } else { Some(0) }
     }
 
     /// Returns the decision of a policy that needs no state.

@@ -1,6 +1,6 @@
 -- A count in an aligned interval. See limits/bucket.lua.
 --
--- REQUIRES: units call now last skew level
+-- REQUIRES: units now last level
 -- PROVIDES: limit interval elapsed left taken
 
 local limit, interval = ARGV[3] + 0, ARGV[4] + 0
@@ -15,5 +15,3 @@ local taken = left + units
 if taken > limit then
   return {0, left, now}
 end
-call('SET', KEYS[1], string.format(ARGV[2], now, skew, taken), 'PX', math.ceil((interval - elapsed) / 1000) + 10000 .. '')
-return {1, taken, now}

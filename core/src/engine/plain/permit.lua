@@ -1,12 +1,12 @@
 -- Keeps the permit of a charge that can be corrected. See transaction/enter.lua. `permit` are its tags and its id, and `permits` is
 -- the key of all.
 --
--- REQUIRES: permit charge settle_within permits call now last
+-- REQUIRES: permit charge settle_within permits call time now last
 -- PROVIDES: MAX_PERMITS MAX_REMOVALS lifetime
 
 local MAX_PERMITS, MAX_REMOVALS = 100000, 1000
 local lifetime = math.ceil(settle_within / 1000) + 10000
-call('ZADD', permits, string.format('%.0f', (now + settle_within) * 2), string.format('%s:%.0f:%s', permit, now, charge))
+call('ZADD', permits, string.format('%.0f', (now + settle_within) * 2), permit .. ':' .. time .. ':' .. charge)
 if call('PTTL', permits) < lifetime then
   call('PEXPIRE', permits, lifetime .. '')
 end

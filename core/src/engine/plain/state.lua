@@ -7,10 +7,10 @@
 -- KEYS  1  the state, as in engine/state.lua     2  of a window its log, with a permit the permits, of leases these
 --       3  the records of leases
 -- ARGV  1  the pattern of a state of this limit: it captures last, skew and the level
---       2  the format that writes it from these
+--       2  the format that writes it from these, last and skew as text
 --       3  of a meter its leak; else the limit     4  of a meter its capacity times its scale; else the interval or lock timeout
---       5  of a bucket its offset
---       then the units to take, of a meter times its scale; with a permit its tags and id, its charge, and how long it can be
+--       5  of a bucket its offset; of a window how long its log lives in ms
+--       then the units to take, of a meter times its scale, but of a window; with a permit its tags and id, its charge, and how long it can be
 --          corrected in us; of a lease its id; and only for tests the time
 --       to release instead of the units the id and when the lease was granted
 -- REPLY 0: not plain. Else 1 (granted) or 0, the level (a window's entries) that the decision left, and the time;
@@ -19,13 +19,15 @@
 -- The units fit the limit, and are not zero.
 --
 -- REQUIRES: server_time
--- PROVIDES: MAX call raw now last skew level
+-- PROVIDES: MAX call raw clock now last skew level
 
 local MAX = 4503599627370496
 local call = redis.call
-local raw, now = call('GET', KEYS[1]), server_time or call('TIME')
-local last, skew, level = 0, 0, 0
-now = server_time and now + 0 or now[1] * 1000000 + now[2]
+local raw = call('GET', KEYS[1])
+-- Seconds and microseconds, as TIME replies them.
+local clock = server_time and {string.format('%.0f', math.floor(server_time / 1000000)), string.format('%.0f', server_time % 1000000)}
+  or call('TIME')
+local now, last, skew, level = clock[1] * 1000000 + clock[2], 0, '0', 0
 if raw then
   last, skew, level = string.match(raw, ARGV[1])
   if not last then

@@ -1,6 +1,6 @@
 //! Calls on tokio: one connection per node and runtime, shared by all tasks, with automatic batching.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -35,7 +35,14 @@ const RETRY: Duration = Duration::from_millis(5);
 /// The connections of one process, by node and runtime.
 #[derive(Default)]
 pub(crate) struct Links {
-    by_node: Mutex<HashMap<(Address, Id), mpsc::UnboundedSender<Submission>>>,
+    /// There are few, so that a search is quicker than a hash.
+    all: Mutex<Vec<Link>>,
+}
+
+struct Link {
+    node: Address,
+    runtime: Id,
+    submissions: mpsc::UnboundedSender<Submission>,
 }
 
 struct Submission {
@@ -52,6 +59,51 @@ enum Carried {
         /// Whether the connection had been opened.
         had_worked: bool,
     },
+}
+
+/// Where the outcomes of submitted calls go, by ticket. Nearly all come in the order of the tickets.
+#[derive(Default)]
+struct Waiting {
+    /// The ticket of the first in the queue, which is not taken.
+    first: u64,
+    /// The ticket of the next call.
+    next: u64,
+    queue: VecDeque<Option<oneshot::Sender<Carried>>>,
+}
+
+impl Waiting {
+    /// Adds a call and returns its ticket.
+    fn push(&mut self, reply: oneshot::Sender<Carried>) -> u64 {
+        self.queue.push_back(Some(reply));
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn take(&mut self, ticket: u64) -> Option<oneshot::Sender<Carried>> {
+        let at = usize::try_from(ticket.checked_sub(self.first)?).ok()?;
+        let reply = self.queue.get_mut(at)?.take();
+        self.drop_taken();
+        reply
+    }
+
+    /// Removes the calls whose callers are gone.
+    fn drop_closed(&mut self) {
+        for reply in &mut self.queue {
+            reply.take_if(|reply| reply.is_closed());
+        }
+        self.drop_taken();
+    }
+
+    fn drop_taken(&mut self) {
+        while let Some(None) = self.queue.front() {
+            self.queue.pop_front();
+            self.first += 1;
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
 }
 
 /// Runs a call to completion, or fails at the deadline. Dropping the future does not cancel a call that was sent.
@@ -109,25 +161,28 @@ pub(crate) async fn run(redis: &Redis, process: &Connections, mut call: Call) ->
 impl Links {
     /// Returns the connection to a node; opens it if there is none.
     fn get(&self, redis: &Redis, node: &Address, deadline: Instant) -> mpsc::UnboundedSender<Submission> {
-        let key = (node.clone(), Handle::current().id());
-        let mut by_node = locked(&self.by_node);
-        if let Some(link) = by_node.get(&key).filter(|link| !link.is_closed()) {
-            return link.clone();
+        let runtime = Handle::current().id();
+        let mut all = locked(&self.all);
+        let is_open = |link: &Link| link.runtime == runtime && link.node == *node && !link.submissions.is_closed();
+        if let Some(link) = all.iter().find(|link| is_open(link)) {
+            return link.submissions.clone();
         }
+        all.retain(|link| !link.submissions.is_closed());
         let (link, submissions) = mpsc::unbounded_channel();
-        by_node.insert(key, link.clone());
+        all.push(Link { node: node.clone(), runtime, submissions: link.clone() });
         tokio::spawn(drive(redis.location().clone(), node.clone(), redis.timeout().duration(), deadline, submissions));
         link
     }
 
     /// Drops all connections. Each ends after the calls already submitted to it.
     pub(crate) fn clear(&self) {
-        locked(&self.by_node).clear();
+        locked(&self.all).clear();
     }
 
     /// Removes a connection, so that it takes no new calls. Its pending calls continue.
     fn forget(&self, link: &mpsc::UnboundedSender<Submission>) {
-        locked(&self.by_node).retain(|_, known| !known.same_channel(link) && !known.is_closed());
+        locked(&self.all)
+            .retain(|Link { submissions, .. }| !submissions.same_channel(link) && !submissions.is_closed());
     }
 }
 
@@ -140,7 +195,7 @@ async fn drive(
     mut submissions: mpsc::UnboundedReceiver<Submission>,
 ) {
     let mut session = ConnectionState::new(&location, node.clone());
-    let mut waiting = HashMap::new();
+    let mut waiting = Waiting::default();
     let connected = match timeout_at(deadline.into(), connect(&location, &node)).await {
         Ok(connected) => connected,
         Err(_) => Err(ErrorKind::TimedOut.into()),
@@ -207,9 +262,9 @@ async fn carry(
     mut stream: Box<dyn Stream>,
     patience: Duration,
     submissions: &mut mpsc::UnboundedReceiver<Submission>,
-    waiting: &mut HashMap<u64, oneshot::Sender<Carried>>,
+    waiting: &mut Waiting,
 ) -> Option<Error> {
-    let (mut batch, mut ticket, mut used_at) = (Vec::with_capacity(BATCH), 0_u64, monotonic());
+    let (mut batch, mut used_at) = (Vec::with_capacity(BATCH), monotonic());
     let (mut buffer, mut finished, mut is_left) = (vec![0; 16_384], Vec::new(), false);
     loop {
         let output = session.output();
@@ -226,7 +281,7 @@ async fn carry(
             }
         }
         if is_left {
-            waiting.retain(|_, reply| !reply.is_closed());
+            waiting.drop_closed();
             if waiting.is_empty() {
                 return None;
             }
@@ -266,9 +321,7 @@ async fn carry(
                     }
                 }
                 for submission in batch.drain(..) {
-                    ticket += 1;
-                    waiting.insert(ticket, submission.reply);
-                    session.submit(ticket, submission.call);
+                    session.submit(waiting.push(submission.reply), submission.call);
                 }
             }
         }
@@ -301,11 +354,42 @@ fn give_back(submissions: impl IntoIterator<Item = Submission>, error: &Error, h
     }
 }
 
-fn deliver(finished: impl IntoIterator<Item = Completion>, waiting: &mut HashMap<u64, oneshot::Sender<Carried>>) {
+fn deliver(finished: impl IntoIterator<Item = Completion>, waiting: &mut Waiting) {
     for Completion { ticket, outcome } in finished {
-        if let Some(reply) = waiting.remove(&ticket) {
+        if let Some(reply) = waiting.take(ticket) {
             // The receiver is gone if the caller dropped its future.
             let _ = reply.send(Carried::Completion(outcome));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_find_their_callers_in_any_order() {
+        let mut waiting = Waiting::default();
+        let push = |waiting: &mut Waiting| {
+            let (reply, answer) = oneshot::channel();
+            (waiting.push(reply), answer)
+        };
+        let [(first, _one), (second, _two), (third, three), (fourth, _four)] = [(); 4].map(|()| push(&mut waiting));
+        assert_eq!([first, second, third, fourth], [0, 1, 2, 3]);
+        for ticket in [second, first, fourth] {
+            assert!(waiting.take(ticket).is_some());
+            assert!(waiting.take(ticket).is_none(), "once");
+        }
+        assert_eq!((waiting.first, waiting.queue.len()), (third, 2));
+        let (fifth, answer) = push(&mut waiting);
+        assert_eq!(fifth, 4);
+        assert!(waiting.take(5).is_none() && !waiting.is_empty());
+        drop(three);
+        waiting.drop_closed();
+        assert_eq!((waiting.first, waiting.queue.len()), (fifth, 1), "the caller of the third is gone");
+        let outcome = CallOutcome::Answered(Err(Error::unavailable("it failed")));
+        deliver([Completion { ticket: fifth, outcome }], &mut waiting);
+        assert!(matches!(answer.blocking_recv(), Ok(Carried::Completion(_))) && waiting.is_empty());
+        assert_eq!(push(&mut waiting).0, 5);
     }
 }

@@ -21,7 +21,7 @@ use super::route::redirection;
 use super::statistics_of_keys::{Added, StatisticsOfKeys};
 use super::tally::{Report, Tallies};
 use super::together::{Together, renewal};
-use super::wire::{Value, header, word};
+use super::wire::{Value, header, word, word_of_number};
 use crate::base::charge::Charge;
 use crate::base::clock;
 use crate::base::error::{Error, Result};
@@ -736,7 +736,7 @@ fn invocation(arguments: &FixedArguments, verb: &[u8], units: &str, at: Option<M
     word(&mut bytes, verb);
     word(&mut bytes, units.as_bytes());
     match at {
-        Some(at) => word(&mut bytes, at.0.to_string().as_bytes()),
+        Some(at) => word_of_number(&mut bytes, at.0),
         None if more.is_empty() => {}
         None => word(&mut bytes, b""),
     }

@@ -6,7 +6,7 @@ use super::call::Call;
 use super::command::Command;
 use super::keys::{FixedArguments, Keys, limit_numbers};
 use super::reply::{decision, garbled};
-use super::wire::{Value, header, word};
+use super::wire::{Value, header, word, word_of_number};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::{MAX_TIME, Micros};
@@ -33,6 +33,9 @@ pub(super) struct PlainPolicy {
     tags: Arc<str>,
 }
 
+/// The milliseconds that a key lives longer than its content matters.
+const SLACK: u64 = 10_000;
+
 /// The maximum units of a window that a plain call takes, which writes an entry for each.
 const MAX_ENTRIES: u64 = 1_000;
 
@@ -40,7 +43,7 @@ impl PlainPolicy {
     /// Returns the limits of a policy; `None` when all its calls need the whole script.
     pub(super) fn new(policy: &Policy) -> Option<Self> {
         let limits = policy.only_limits().filter(|limits| !limits.is_empty())?;
-        let (mut pattern, mut format) = ("^(%d+) (%d+)".to_owned(), "%.0f %.0f".to_owned());
+        let (mut pattern, mut format) = ("^(%d+) (%d+)".to_owned(), "%s %s".to_owned());
         let (mut kinds, mut numbers) = (String::new(), Vec::new());
         for (i, limit) in limits.iter().enumerate() {
             let [a, b, c] = limit_numbers(limit);
@@ -48,7 +51,7 @@ impl PlainPolicy {
             let (kind, held, own) = match limit.rule {
                 Rule::Leaky(_) => (if a == 1 { 't' } else { 'm' }, Some(format!(" {a} {c}")), [b, a * c, c]),
                 Rule::Bucket(_) => ('b', Some(format!(" {a}")), [a, b, c]),
-                Rule::Window(_) => ('w', None, [a, b, 0]),
+                Rule::Window(_) => ('w', None, [a, b, b.div_ceil(1_000) + SLACK]),
                 Rule::Concurrency(_) if limits.len() == 1 && a > 0 => ('c', Some(String::new()), [a, b, 0]),
                 _ => return None,
             };
@@ -72,7 +75,7 @@ impl PlainPolicy {
         let mut words = vec![pattern + " %.$", format + " ."];
         match kind {
             PlainKind::Several => words.push(kinds),
-            PlainKind::Bucket => {}
+            PlainKind::Bucket | PlainKind::Window => {}
             _ => numbers.truncate(2),
         }
         if kind == PlainKind::Window {
@@ -126,9 +129,10 @@ impl PlainPolicy {
         charge.most() > 0 && self.limits.iter().enumerate().all(fits)
     }
 
-    /// Returns the units of each limit, as the script takes them.
-    fn units<'a>(&'a self, charge: &'a Charge) -> impl Iterator<Item = u64> {
-        self.limits.iter().enumerate().map(|(i, limit)| match limit.rule {
+    /// Returns the units of each limit, as the script takes them. Of one window it is always one.
+    fn units<'a>(&'a self, charge: &'a Charge) -> impl ExactSizeIterator<Item = u64> {
+        let limits = if self.kind == PlainKind::Window { &[] } else { &*self.limits };
+        limits.iter().enumerate().map(|(i, limit)| match limit.rule {
             Rule::Leaky(leaky) if limit.counts_starts() => charge.of(i).min(1) * leaky.scale,
             Rule::Leaky(leaky) => charge.of(i) * leaky.scale,
             _ => charge.of(i),
@@ -178,6 +182,8 @@ pub(super) struct PlainCall {
     pub(super) charge: Box<Charge>,
     pub(super) at: Option<Micros>,
     pub(super) entry: Option<Box<KeptEntry>>,
+    /// The id of the process that made the call and counts it.
+    process: u32,
 }
 
 /// A call with an id, as [`Entry`].
@@ -191,11 +197,18 @@ pub(super) struct KeptEntry {
 
 impl Call {
     /// Creates a call without an id that a script of plain calls decides; `None` for one that needs the whole script.
-    pub(crate) fn plain(policy: &Arc<Policy>, keys: &Arc<Keys>, charge: &Charge, at: Option<Micros>) -> Option<Self> {
+    /// `process` is what [`Keys::counts_here`] returned.
+    pub(crate) fn plain(
+        policy: &Arc<Policy>,
+        keys: &Arc<Keys>,
+        charge: &Charge,
+        at: Option<Micros>,
+        process: u32,
+    ) -> Option<Self> {
         let (arguments, limits) = keys.plain(false).filter(|(_, limits)| !limits.grants_leases())?;
         let command = invocation(limits, limits.script(), arguments, charge, &[], at)?;
         let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(*charge));
-        Some(Self::of_plain(limits.script(), command, PlainCall { policy, keys, charge, at, entry: None }))
+        Some(Self::of_plain(limits.script(), command, PlainCall { policy, keys, charge, at, entry: None, process }))
     }
 
     /// Creates a call with an id that a script of plain calls decides; `None` for one that needs the whole script.
@@ -204,6 +217,7 @@ impl Call {
         keys: &Arc<Keys>,
         entry: &Entry<'_>,
         at: Option<Micros>,
+        process: u32,
     ) -> Option<Self> {
         // A call that comes back has a ticket, or had one.
         if entry.queue.is_some_and(|queue| queue.position != QueuePosition::End || !queue.companions.is_empty()) {
@@ -224,14 +238,14 @@ impl Call {
         };
         let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(entry.charge));
         let entry = Some(Box::new(KeptEntry::new(entry)));
-        Some(Self::of_plain(script, command, PlainCall { policy, keys, charge, at, entry }))
+        Some(Self::of_plain(script, command, PlainCall { policy, keys, charge, at, entry, process }))
     }
 }
 
 impl PlainCall {
     /// Returns the call with the whole script.
     pub(super) fn whole(&self) -> Call {
-        let Self { policy, keys, charge, at, entry } = self;
+        let Self { policy, keys, charge, at, entry, process: _ } = self;
         let charge = **charge;
         let Some(entry) = entry else { return Call::acquire(policy, keys, (charge, false), *at, None) };
         let queue = entry.queue.as_ref().map(|(waiting, channel)| Waiting { channel, ..*waiting });
@@ -258,7 +272,7 @@ impl PlainCall {
         }
         let label = decision.label.as_ref().filter(|_| !decision.allowed());
         let refused_by = label.and_then(|label| self.policy.limits().iter().position(|limit| limit.label() == label));
-        self.keys.count(decision.at, refused_by.map(|i| self.policy.tag(i)), self.charge.most());
+        self.keys.count(self.process, decision.at, refused_by.map(|i| self.policy.tag(i)), self.charge.most());
         Ok(Some(decision))
     }
 }
@@ -291,18 +305,19 @@ fn invocation(
         return None;
     }
     let mut bytes = Vec::with_capacity(arguments.bytes.len() + 224);
-    header(&mut bytes, 2 + arguments.words + limits.limits.len() + more.len() + usize::from(at.is_some()));
+    let units = limits.units(charge);
+    header(&mut bytes, 2 + arguments.words + units.len() + more.len() + usize::from(at.is_some()));
     word(&mut bytes, b"EVALSHA");
     word(&mut bytes, script.digest.as_bytes());
     bytes.extend_from_slice(&arguments.bytes);
-    for units in limits.units(charge) {
-        word(&mut bytes, units.to_string().as_bytes());
+    for units in units {
+        word_of_number(&mut bytes, units);
     }
     for text in more {
         word(&mut bytes, text.as_bytes());
     }
     if let Some(at) = at {
-        word(&mut bytes, at.0.to_string().as_bytes());
+        word_of_number(&mut bytes, at.0);
     }
     Some(Command::new(bytes))
 }

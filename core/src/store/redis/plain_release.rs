@@ -6,7 +6,7 @@ use super::call::Call;
 use super::command::Command;
 use super::keys::Keys;
 use super::reply::garbled;
-use super::wire::{Value, header, word};
+use super::wire::{Value, header, word, word_of_number};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
@@ -34,9 +34,9 @@ impl Call {
         word(&mut bytes, script.digest.as_bytes());
         bytes.extend_from_slice(&arguments.bytes);
         word(&mut bytes, permit.id.as_bytes());
-        word(&mut bytes, permit.granted_at.to_string().as_bytes());
+        word_of_number(&mut bytes, permit.granted_at);
         if let Some(at) = at {
-            word(&mut bytes, at.0.to_string().as_bytes());
+            word_of_number(&mut bytes, at.0);
         }
         let Permit { id, granted_at, charged } = *permit;
         let release = PlainRelease { keys: keys.clone(), id: id.to_owned(), granted_at, charged, at };

@@ -4,7 +4,7 @@
 //! here, and sent with the first call of the store a second later, before statistics are read, and when the store is closed.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 use std::{fmt, mem};
@@ -62,6 +62,9 @@ pub(crate) struct Tallies {
     waiting: ForkSafe<Waiting>,
     /// Whether there may be one, which is read without a lock.
     has_some: AtomicBool,
+    /// When they are due, in microseconds since `made_at`: a second after counts were sent last. Read without a lock too.
+    due_at: AtomicU64,
+    made_at: Instant,
     /// Whether the slots are on several nodes, so that a call takes only the counts of its own slot along.
     is_cluster: AtomicBool,
 }
@@ -85,16 +88,17 @@ impl Tally {
         Self { slot, key, counts: ForkSafe::new(Counts::default()), all: all.clone() }
     }
 
-    /// Returns whether the limiter was used within a second, so that this process counts its plain calls.
-    pub(super) fn counts_here(&self) -> bool {
-        let mut counts = self.locked();
-        let now = monotonic();
-        counts.used_at.replace(now).is_some_and(|before| now.duration_since(before) < PERIOD)
+    /// Returns the id of this process if the limiter was used within a second, so that the process counts its plain calls.
+    pub(super) fn counts_here(&self) -> Option<u32> {
+        let (process, now) = (pid(), monotonic());
+        let before = self.locked_by(process).used_at.replace(now)?;
+        (now.duration_since(before) < PERIOD).then_some(process)
     }
 
-    /// Counts a decision on so many units at a time, which the limit with a tag refused or none.
-    pub(super) fn count(self: &Arc<Self>, at: Micros, refused_by: Option<&str>, units: u64) {
-        self.change(|counts| {
+    /// Counts a decision on so many units at a time, which the limit with a tag refused or none. `process` is the id of this
+    /// process: asking for it is a call of the system.
+    pub(super) fn count(self: &Arc<Self>, process: u32, at: Micros, refused_by: Option<&str>, units: u64) {
+        self.change(process, |counts| {
             let counts = counts.of_minute(RecentSums::minute_at(at.0));
             if let Some(tag) = refused_by {
                 counts.refuse(tag, 1);
@@ -108,12 +112,12 @@ impl Tally {
     /// Counts for how long a released lease was held.
     pub(super) fn count_held(self: &Arc<Self>, held: u64) {
         if held > 0 {
-            self.change(|counts| counts.held += held);
+            self.change(pid(), |counts| counts.held += held);
         }
     }
 
     fn add(self: &Arc<Self>, more: &Counts) {
-        self.change(|counts| {
+        self.change(pid(), |counts| {
             counts.held += more.held;
             for more in &more.minutes {
                 let counts = counts.of_minute(more.minute);
@@ -124,8 +128,8 @@ impl Tally {
         });
     }
 
-    fn change(self: &Arc<Self>, change: impl FnOnce(&mut Counts)) {
-        let mut counts = self.locked();
+    fn change(self: &Arc<Self>, process: u32, change: impl FnOnce(&mut Counts)) {
+        let mut counts = self.locked_by(process);
         let was_empty = counts.is_empty();
         change(&mut counts);
         drop(counts);
@@ -134,10 +138,10 @@ impl Tally {
         }
     }
 
-    fn locked(&self) -> MutexGuard<'_, Counts> {
+    fn locked_by(&self, process: u32) -> MutexGuard<'_, Counts> {
         let mut counts = self.counts.lock(Counts::default);
-        if counts.pid != pid() {
-            *counts = Counts { pid: pid(), ..Counts::default() };
+        if counts.pid != process {
+            *counts = Counts { pid: process, ..Counts::default() };
         }
         counts
     }
@@ -179,7 +183,8 @@ impl CountsOfMinute {
 impl Default for Tallies {
     fn default() -> Self {
         let waiting = ForkSafe::new(Waiting::default());
-        Self { waiting, has_some: AtomicBool::new(false), is_cluster: AtomicBool::new(false) }
+        let (has_some, is_cluster) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { waiting, has_some, due_at: AtomicU64::new(0), made_at: monotonic(), is_cluster }
     }
 }
 
@@ -196,14 +201,17 @@ impl Tallies {
         if !self.has_some.load(Ordering::Relaxed) {
             return Vec::new();
         }
-        let mut waiting = self.locked();
         let now = monotonic();
+        if self.micros(now) < self.due_at.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        let mut waiting = self.locked();
         if waiting.sent_at.is_some_and(|sent_at| now.duration_since(sent_at) < PERIOD) {
             return Vec::new();
         }
         let reports = self.take(&mut waiting, Some(slot));
         if waiting.tallies.is_empty() || reports.len() < MAX_AT_ONCE {
-            waiting.sent_at = Some(now);
+            self.note_sent(&mut waiting, now);
         }
         reports
     }
@@ -246,11 +254,20 @@ impl Tallies {
 
     fn push(&self, tally: Arc<Tally>) {
         let mut waiting = self.locked();
-        if waiting.tallies.is_empty() {
-            waiting.sent_at.get_or_insert_with(monotonic);
+        if waiting.tallies.is_empty() && waiting.sent_at.is_none() {
+            self.note_sent(&mut waiting, monotonic());
         }
         waiting.tallies.push_back(tally);
         self.has_some.store(true, Ordering::Relaxed);
+    }
+
+    fn note_sent(&self, waiting: &mut Waiting, now: Instant) {
+        waiting.sent_at = Some(now);
+        self.due_at.store(self.micros(now + PERIOD), Ordering::Relaxed);
+    }
+
+    fn micros(&self, time: Instant) -> u64 {
+        u64::try_from(time.duration_since(self.made_at).as_micros()).unwrap_or(u64::MAX)
     }
 
     fn locked(&self) -> MutexGuard<'_, Waiting> {
@@ -264,7 +281,7 @@ impl Tallies {
 
 impl Report {
     fn new(tally: Arc<Tally>) -> Self {
-        let mut counts = tally.locked();
+        let mut counts = tally.locked_by(pid());
         let none = Counts { pid: counts.pid, used_at: counts.used_at, ..Counts::default() };
         let taken = mem::replace(&mut *counts, none);
         drop(counts);
@@ -333,13 +350,13 @@ mod tests {
     fn counts_that_did_not_arrive_are_sent_again_and_others_are_not() {
         let all = Arc::default();
         let tally = tally(1, &all);
-        tally.count(NOW, None, 5);
-        tally.count(NOW, Some("w"), 7);
+        tally.count(pid(), NOW, None, 5);
+        tally.count(pid(), NOW, Some("w"), 7);
         assert!(all.due(1).is_empty(), "a second has not passed");
         let reports = all.all(None);
         assert_eq!(counted(&reports), [(1, 1, 5)]);
-        tally.count(NOW, None, 2);
-        tally.count(Micros(NOW.0 + 60_000_000), None, 3);
+        tally.count(pid(), NOW, None, 2);
+        tally.count(pid(), Micros(NOW.0 + 60_000_000), None, 3);
         drop(reports);
         let mut reports = all.all(None);
         assert_eq!(counted(&reports), [(2, 1, 7), (1, 0, 3)]);
@@ -352,12 +369,12 @@ mod tests {
     fn a_fork_does_not_send_what_its_parent_has_counted() {
         let all: Arc<Tallies> = Arc::default();
         let tally = tally(1, &all);
-        tally.count(NOW, None, 5);
+        tally.count(pid(), NOW, None, 5);
         // As in a child: what the parent left has another process id.
         tally.counts.lock(Counts::default).pid = u32::MAX;
         all.waiting.lock(Waiting::default).pid = u32::MAX;
         assert!(all.all(None).is_empty());
-        tally.count(NOW, Some("w"), 1);
+        tally.count(pid(), NOW, Some("w"), 1);
         assert_eq!(counted(&all.all(None)), [(0, 1, 0)]);
     }
 
@@ -365,8 +382,8 @@ mod tests {
     fn in_a_cluster_a_call_takes_along_what_belongs_to_its_slot() {
         let all = Arc::default();
         let (one, other) = (tally(1, &all), tally(2, &all));
-        one.count(NOW, None, 1);
-        other.count(NOW, None, 2);
+        one.count(pid(), NOW, None, 1);
+        other.count(pid(), NOW, None, 2);
         Report::new(tally(3, &all)).was_moved();
         assert_eq!(counted(&all.all(Some(2))), [(1, 0, 2)]);
         assert_eq!(all.all(None).len(), 2, "also those that were dropped");
@@ -377,9 +394,10 @@ mod tests {
         let all = Arc::default();
         let tallies: Vec<_> = (0..200).map(|slot| tally(slot, &all)).collect();
         for tally in &tallies {
-            tally.count(NOW, None, 1);
+            tally.count(pid(), NOW, None, 1);
         }
         all.waiting.lock(Waiting::default).sent_at = None;
+        all.due_at.store(0, Ordering::Relaxed);
         let mut taken = 0;
         for expected in [64, 64, 64, 8, 0] {
             let mut reports = all.due(0);

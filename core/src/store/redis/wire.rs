@@ -1,5 +1,8 @@
 //! The Redis protocol, version 2: encodes commands and decodes replies. No I/O.
 
+use std::fmt::Display;
+use std::io::Write;
+
 use crate::base::error::{Error, Result};
 
 /// One reply.
@@ -30,25 +33,32 @@ pub(crate) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
 
 /// Appends the start of a command of `words` words.
 pub(crate) fn header(out: &mut Vec<u8>, words: usize) {
-    out.push(b'*');
-    out.extend_from_slice(words.to_string().as_bytes());
-    out.extend_from_slice(b"\r\n");
+    line(out, b'*', words);
 }
 
 /// Appends one word of a command.
 pub(crate) fn word(out: &mut Vec<u8>, text: &[u8]) {
-    out.push(b'$');
-    out.extend_from_slice(text.len().to_string().as_bytes());
-    out.extend_from_slice(b"\r\n");
+    line(out, b'$', text.len());
     out.extend_from_slice(text);
     out.extend_from_slice(b"\r\n");
 }
 
+/// Appends a number as one word of a command.
+pub(crate) fn word_of_number(out: &mut Vec<u8>, number: u64) {
+    let digits = 1 + number.checked_ilog10().unwrap_or_default();
+    line(out, b'$', digits);
+    // Writing to a vector cannot fail, and needs no text of its own.
+    let _ = write!(out, "{number}\r\n");
+}
+
+fn line(out: &mut Vec<u8>, kind: u8, count: impl Display) {
+    out.push(kind);
+    let _ = write!(out, "{count}\r\n");
+}
+
 /// Appends one word of a command, given in pieces.
 pub(crate) fn word_of(out: &mut Vec<u8>, pieces: &[&[u8]]) {
-    out.push(b'$');
-    out.extend_from_slice(pieces.iter().map(|piece| piece.len()).sum::<usize>().to_string().as_bytes());
-    out.extend_from_slice(b"\r\n");
+    line(out, b'$', pieces.iter().map(|piece| piece.len()).sum::<usize>());
     for piece in pieces {
         out.extend_from_slice(piece);
     }
@@ -156,6 +166,13 @@ impl Cursor<'_> {
 }
 
 fn integer(text: &[u8]) -> std::result::Result<i64, Stop> {
+    let append = |sum: i64, byte: &u8| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0'));
+    // As nearly all are; so many digits do not overflow.
+    if matches!(text.len(), 1..=18)
+        && let Some(number) = text.iter().try_fold(0, append)
+    {
+        return Ok(number);
+    }
     std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(Stop::Garbled)
 }
 
@@ -189,6 +206,24 @@ mod tests {
                 }
             }
             assert_eq!(read, whole, "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_written_and_read_as_text_is() {
+        let numbers = (0..64).flat_map(|bits| [(1_u64 << bits) - 1, 1 << bits]);
+        let powers = (0..20).flat_map(|power| [10_u64.pow(power) - 1, 10_u64.pow(power)]);
+        for number in numbers.chain(powers).chain([u64::MAX]) {
+            let (mut as_number, mut as_text) = (Vec::new(), Vec::new());
+            word_of_number(&mut as_number, number);
+            word(&mut as_text, number.to_string().as_bytes());
+            assert_eq!(as_number, as_text);
+            for text in [number.to_string(), format!("-{number}"), format!("+{number}"), format!("0{number}")] {
+                assert_eq!(integer(text.as_bytes()).ok(), text.parse().ok(), "{text}");
+            }
+        }
+        for text in ["", "-", "+", "1 ", " 1", "1a", "/", ":", "99999999999999999999999", "1\u{0661}"] {
+            assert_eq!(integer(text.as_bytes()).ok(), text.parse().ok(), "{text:?}");
         }
     }
 
