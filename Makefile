@@ -185,7 +185,7 @@ test-simulator: build ## Test the page of the simulator in Chromium
 test-shared: build-python build-node build-ruby build-go build-kotlin ## Test all languages against one Redis
 	$(TALLY) shared $(SERVERS) tests/shared/run.sh
 
-test-server: build-cli build-python ## Test the server and its pages, on both stores
+test-server: build-cli build-python build-node build-ruby ## Test the server and its pages, on both stores
 	$(TALLY) server scripts/with-redis.sh tests/server/run.sh
 
 test-ojs: build-cli build-python ## Test the job server of Open Job Spec
@@ -226,12 +226,15 @@ check-generated: generate ## Fail if a generated file is not what is committed
 
 # --- Show ----------------------------------------------------------------------------------------
 
-.PHONY: bench demo docs simulator clean distclean
+.PHONY: bench demo docs serve simulator clean distclean
 bench: build ## Measure against the usual clients and print the table
 	bench/run.sh
 
 demo: build-python build-node build-ruby ## Ruby, Python and Node workers share a limiter, live
 	demo/run.sh
+
+serve: build-cli build-python build-node build-ruby ## Show the server and its pages with the demo's workers, and print the address
+	demo/run.sh serve
 
 docs: ## Build the documentation site into target/docs
 	scripts/docs.sh

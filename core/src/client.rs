@@ -9,6 +9,8 @@ pub(crate) mod hub;
 pub(crate) mod last_known;
 pub(crate) mod limiter;
 pub(crate) mod local_fallback;
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+mod log;
 pub(crate) mod multi_step;
 pub(crate) mod paddlegate;
 pub(crate) mod prepared;

@@ -5,6 +5,8 @@ pub(crate) mod counters;
 mod describe;
 #[cfg(feature = "redis-rs")]
 mod guard;
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+mod if_version;
 pub(crate) mod loads;
 pub(crate) mod overrides;
 pub(crate) mod permits;

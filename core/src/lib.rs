@@ -86,6 +86,8 @@ pub use client::admin_request::LearnOptions;
 pub use client::admin_request::{AdminRequest, LimitNumbers};
 pub use client::admission::{Action, Admission};
 pub use client::batch::Batch;
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+pub use client::limiter::ChangeIfVersion;
 pub use client::limiter::{Limiter, MAX_KEY, MAX_NAME, WAIT_TIMEOUT};
 pub use client::local_fallback::Fallback;
 pub use client::multi_step::MultiStep;

@@ -4,6 +4,8 @@ mod adjust;
 mod calls;
 #[cfg(feature = "redis-rs")]
 mod guarded;
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+mod if_version;
 mod inspect;
 mod keyed;
 mod plain;
@@ -43,6 +45,8 @@ use crate::store::memory::{Cell, Memory, StateName};
 #[cfg(feature = "redis")]
 use crate::store::redis::{KeyParts, Keys, Redis};
 
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+pub use if_version::ChangeIfVersion;
 use keyed::AllKeys;
 pub use keyed::MAX_KEY;
 use plain::PlainLimiter;

@@ -401,6 +401,16 @@ impl Paddlegate {
         }
     }
 
+    /// Returns whether the limits are in the memory of this process.
+    pub const fn is_in_memory(&self) -> bool {
+        matches!(self.store.backend, Backend::Memory(_))
+    }
+
+    #[cfg(all(feature = "redis-rs", feature = "aio"))]
+    pub(super) const fn backend(&self) -> &Backend {
+        &self.store.backend
+    }
+
     /// Starts to read a page, or a part of one. See [`Limiter::prepare`] and [`limiter_page`](Self::limiter_page).
     ///
     /// In Redis the call leads to up to 15 further ones, which a host sends within one timeout. When a page with a cursor has

@@ -6,6 +6,8 @@ use once_cell::race::OnceBox;
 
 #[cfg(feature = "redis-rs")]
 use crate::engine::guard;
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+use crate::engine::if_version;
 use crate::engine::plain_script::PlainKind;
 use crate::engine::together;
 
@@ -86,6 +88,17 @@ impl Script {
         let function = |name: &str, body: &str| format!("local function {name}(KEYS, ARGV)\n{body}\nend\n");
         let functions = [function("together", together), function("before", before), function("after", after)];
         Self::new(format!("{decide}{}{}", functions.concat(), guard::SCRIPT).into())
+    }
+
+    /// Returns the script of changes on the condition that the limiter has a known version.
+    #[cfg(all(feature = "redis-rs", feature = "aio"))]
+    pub(crate) fn if_version() -> &'static Self {
+        static SCRIPT_IF_VERSION: OnceBox<Script> = OnceBox::new();
+        SCRIPT_IF_VERSION.get_or_init(|| {
+            let of_several = &Self::of_several().text;
+            let decide = &of_several[..of_several.len() - together::SCRIPT.len()];
+            Self::new(format!("{decide}{}", if_version::SCRIPT).into()).into()
+        })
     }
 
     fn new(text: Cow<'static, str>) -> Self {

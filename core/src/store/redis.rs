@@ -12,10 +12,14 @@ pub(crate) mod connection_like;
 mod counted;
 #[cfg(feature = "redis-rs")]
 mod guard;
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+mod if_version;
 mod inspection;
 mod keys;
 mod limiter_list;
 mod listener;
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+mod log;
 mod plain;
 mod plain_release;
 mod reply;
@@ -43,6 +47,10 @@ pub(crate) use guard::Stopped;
 pub use guard::{Guard, GuardInput, Guarded};
 pub(crate) use listener::Listener;
 pub use listener::Subscription;
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+pub use log::LogEntry;
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+pub(crate) use log::LogReply;
 pub use route::Next;
 pub use sentinel::SentinelQuery;
 pub use session::{Completion, ConnectionState};

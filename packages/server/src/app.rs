@@ -15,6 +15,7 @@ use crate::json::PolicyBody;
 use crate::limits_file::LimitsFile;
 use crate::options::Options;
 use crate::problem::Problem;
+use crate::store_times::StoreTimes;
 use crate::waits::Waits;
 
 /// The maximum number of policies from bodies that are remembered; beyond it all are forgotten.
@@ -35,6 +36,7 @@ pub struct Shared {
     policies: Mutex<HashMap<(String, String), Limiter>>,
     /// The words that the forms of a caller send, which no other site knows.
     csrf: Mutex<HashMap<String, String>>,
+    store_times: Arc<StoreTimes>,
     waits: Waits,
     audit: Audit,
     stopping: CancellationToken,
@@ -50,6 +52,13 @@ impl App {
             .map_err(|error| Failure::Input(format!("--redis: {}", error.message())))?;
         let limits = options.limits.as_deref().map(|path| LimitsFile::read(path, &paddlegate)).transpose()?;
         let tokens = options.tokens.as_deref().map(Tokens::read).transpose()?;
+        let stopping = CancellationToken::new();
+        let store_times = Arc::<StoreTimes>::default();
+        let audit = if paddlegate.is_in_memory() {
+            Audit::in_memory()
+        } else {
+            Audit::in_redis(paddlegate.clone(), stopping.clone())
+        };
         Ok(Self(Arc::new(Shared {
             paddlegate,
             clock,
@@ -58,9 +67,10 @@ impl App {
             limits: ArcSwap::from_pointee(limits.unwrap_or_default()),
             policies: Mutex::default(),
             csrf: Mutex::default(),
-            waits: Waits::default(),
-            audit: Audit::default(),
-            stopping: CancellationToken::new(),
+            waits: Waits::new(store_times.clone()),
+            store_times,
+            audit,
+            stopping,
         })))
     }
 }
@@ -117,6 +127,10 @@ impl Shared {
     /// Returns how many wake-ups have reached a request that waits.
     pub fn wakeups(&self) -> u64 {
         self.waits.wakeups()
+    }
+
+    pub(crate) fn store_times(&self) -> &StoreTimes {
+        &self.store_times
     }
 
     pub(crate) fn waits(&self) -> &Waits {

@@ -1,91 +1,115 @@
-//! `Audit`: who changed what through this server, and why: the last thousand changes.
+//! `Audit`: who changed what, and why: about the last thousand changes, of all servers on one Redis.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+mod entry;
+mod local;
+mod news;
 
-use serde::Serialize;
-use tokio::sync::broadcast;
-use utoipa::ToSchema;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// The number of changes that are remembered.
-const MAX_CHANGES: usize = 1_000;
+use paddlegate::{Paddlegate, Result};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-/// The number of changes that a slow reader may be behind.
-const BEHIND: usize = 256;
+pub(crate) use self::entry::{AuditEntry, AuditId, Text};
+use self::local::Local;
+use self::news::News;
 
-/// The last changes.
-pub(crate) struct Audit {
-    inner: Mutex<Inner>,
-    news: broadcast::Sender<AuditEntry>,
-}
+/// The number of changes that are remembered; a little more in Redis.
+const MAX_CHANGES: u64 = 1_000;
 
-#[derive(Default)]
-struct Inner {
-    last_id: u64,
-    entries: VecDeque<AuditEntry>,
-}
+/// The name of the log in Redis.
+const LOG: &str = "audit";
 
-/// One change.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct AuditEntry {
-    /// The number of the change since the server started.
-    pub(crate) id: u64,
-    /// When, in seconds since 1970 by the clock of the server.
-    pub(crate) at: f64,
-    /// The name of the token, or `anonymous`.
-    pub(crate) who: String,
-    /// The limiter.
-    pub(crate) limiter: String,
-    /// The key; null without one.
-    #[schema(required)]
-    pub(crate) key: Option<String>,
-    /// What was done, with its values.
-    pub(crate) what: String,
-    /// Why; null when nothing was said.
-    #[schema(required)]
-    pub(crate) reason: Option<String>,
-}
+/// The number of entries that one call reads.
+const PAGE: usize = 200;
 
-impl Default for Audit {
-    fn default() -> Self {
-        Self { inner: Mutex::default(), news: broadcast::channel(BEHIND).0 }
-    }
+/// How often an entry is sent that Redis did not take, and the pause before the first repetition, which doubles.
+const ATTEMPTS: u32 = 8;
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The last changes: in Redis, or of a store in memory in this process.
+#[derive(Clone)]
+pub(crate) struct Audit(Arc<Store>);
+
+enum Store {
+    Memory(Local),
+    Redis { paddlegate: Paddlegate, news: Arc<News>, stopping: CancellationToken },
 }
 
 impl Audit {
-    /// Records a change that was made.
-    pub(crate) fn record(&self, who: &str, limiter: &str, key: Option<&str>, what: &str, reason: Option<&str>) {
-        // The time of people who read the log; no decision depends on it.
-        #[allow(clippy::disallowed_methods)]
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64());
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.last_id += 1;
-        let entry = AuditEntry {
-            id: inner.last_id,
-            at,
-            who: who.to_owned(),
-            limiter: limiter.to_owned(),
-            key: key.map(str::to_owned),
-            what: what.trim_end().to_owned(),
-            reason: reason.map(str::to_owned),
-        };
-        if inner.entries.len() == MAX_CHANGES {
-            inner.entries.pop_front();
+    pub(crate) fn in_memory() -> Self {
+        Self(Arc::new(Store::Memory(Local::default())))
+    }
+
+    pub(crate) fn in_redis(paddlegate: Paddlegate, stopping: CancellationToken) -> Self {
+        Self(Arc::new(Store::Redis { paddlegate, news: Arc::default(), stopping }))
+    }
+
+    /// Records a change that was made. When Redis does not take it at once it is sent again in the background, because the
+    /// change itself is in force.
+    pub(crate) async fn record(&self, text: Text) {
+        match &*self.0 {
+            Store::Memory(local) => local.record(text),
+            Store::Redis { paddlegate, news, .. } => match append(paddlegate, &text).await {
+                Ok(()) => news.look_now(),
+                Err(_) => {
+                    tokio::spawn(append_later(self.clone(), text));
+                }
+            },
         }
-        inner.entries.push_back(entry.clone());
-        // Nobody may listen.
-        let _ = self.news.send(entry);
     }
 
     /// Returns the changes after this one, the oldest first.
-    pub(crate) fn after(&self, id: u64) -> Vec<AuditEntry> {
-        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.entries.iter().filter(|entry| entry.id > id).cloned().collect()
+    pub(crate) async fn after(&self, id: AuditId) -> Result<Vec<AuditEntry>> {
+        match &*self.0 {
+            Store::Memory(local) => Ok(local.after(id)),
+            Store::Redis { paddlegate, .. } => after(paddlegate, id).await,
+        }
     }
 
-    /// Returns the changes from now on.
-    pub(crate) fn news(&self) -> broadcast::Receiver<AuditEntry> {
-        self.news.subscribe()
+    /// Returns the changes from now on, of all servers.
+    pub(crate) async fn news(&self) -> Result<tokio::sync::broadcast::Receiver<AuditEntry>> {
+        match &*self.0 {
+            Store::Memory(local) => Ok(local.news()),
+            Store::Redis { paddlegate, news, stopping } => news.listen(paddlegate, stopping).await,
+        }
+    }
+}
+
+async fn append(paddlegate: &Paddlegate, text: &Text) -> Result<()> {
+    let text = serde_json::to_string(text).map_err(|error| paddlegate::Error::internal(error.to_string()))?;
+    paddlegate.append_to_log(LOG, &text, MAX_CHANGES).await.map(|_| ())
+}
+
+async fn append_later(audit: Audit, text: Text) {
+    let Store::Redis { paddlegate, news, .. } = &*audit.0 else { return };
+    for attempt in 0..ATTEMPTS {
+        sleep(PAUSE * 2_u32.pow(attempt)).await;
+        if append(paddlegate, &text).await.is_ok() {
+            news.look_now();
+            return;
+        }
+    }
+}
+
+/// Reads the whole log after an id. An entry that this server does not understand is of another version and left out, and one
+/// that was sent again because an answer was lost is told once.
+async fn after(paddlegate: &Paddlegate, id: AuditId) -> Result<Vec<AuditEntry>> {
+    let (mut entries, mut last) = (Vec::<AuditEntry>::new(), id);
+    loop {
+        let page = paddlegate.read_log(LOG, &last.to_string(), PAGE).await?;
+        let is_end = page.len() < PAGE;
+        for read in page {
+            let Ok(id) = read.id.parse() else { continue };
+            last = id;
+            let Ok(text) = serde_json::from_str::<Text>(&read.text) else { continue };
+            if !entries.iter().rev().take(PAGE).any(|entry| entry.text.uid == text.uid) {
+                entries.push(AuditEntry { id, text });
+            }
+        }
+        if is_end {
+            return Ok(entries);
+        }
     }
 }

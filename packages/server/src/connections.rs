@@ -12,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
+use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -21,8 +22,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The time for the requests in progress when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// The maximum length of the head of a request in bytes.
-const MAX_HEAD: usize = 64 << 10;
+/// The length of a head in bytes from which hyper reads no further; what it has read by then may be twice as long.
+const MAX_HEAD: usize = 32 << 10;
 
 /// The maximum number of headers of a request.
 const MAX_HEADERS: usize = 64;
@@ -76,12 +77,14 @@ async fn serve_one(stream: TcpStream, service: &Service, watcher: Watcher) {
 }
 
 async fn carry<S: AsyncRead + AsyncWrite + Unpin + 'static>(stream: S, service: &Service, watcher: Watcher) {
+    let mut stream = TimeoutStream::new(stream);
+    stream.set_write_timeout(Some(service.client_timeout));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(service.client_timeout)
         .max_buf_size(MAX_HEAD)
         .max_headers(MAX_HEADERS)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service.routes.clone()));
+        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service.routes.clone()));
     // A client that leaves is no failure of the server.
     let _ = watcher.watch(connection).await;
 }

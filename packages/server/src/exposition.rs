@@ -2,9 +2,10 @@
 
 use std::fmt::{Display, Write};
 
-use paddlegate::{Inspection, LimiterInfo, RuntimeState, Statistics, Waits};
+use paddlegate::{Inspection, LimiterInfo, Micros, RuntimeState, Statistics, Waits};
 
 use crate::json::seconds;
+use crate::store_times::{BOUNDS, Timed};
 
 /// A counter: its name, its description, and where its value is.
 type Counter = (&'static str, &'static str, fn(&Statistics) -> u64);
@@ -44,8 +45,20 @@ impl Exposition {
         this
     }
 
-    /// Returns the text, with the number of wake-ups that this server received.
-    pub(crate) fn text(mut self, wakeups: u64) -> String {
+    /// Returns the text, with what this server alone has counted: wake-ups, and its decisions.
+    pub(crate) fn text(mut self, wakeups: u64, timed: &Timed) -> String {
+        self.head("store_seconds", "histogram", "How long the decisions of this server took in the store.");
+        let mut sum = 0;
+        for (bound, count) in BOUNDS.iter().zip(timed.counts) {
+            sum += count;
+            self.sample("store_seconds_bucket", &format!("{{le=\"{}\"}}", seconds(Micros(*bound))), sum);
+        }
+        sum += timed.counts[BOUNDS.len()];
+        self.sample("store_seconds_bucket", "{le=\"+Inf\"}", sum);
+        self.sample("store_seconds_sum", "", seconds(Micros(timed.sum)));
+        self.sample("store_seconds_count", "", sum);
+        self.head("server_errors_total", "counter", "Decisions of this server that failed.");
+        self.sample("server_errors_total", "", timed.errors);
         self.head("server_wakeups_total", "counter", "Wake-ups that reached a request held by this server.");
         self.sample("server_wakeups_total", "", wakeups);
         self.text
@@ -138,7 +151,7 @@ impl Exposition {
             for (i, count) in counts.iter().enumerate().take(Waits::BUCKETS - 1) {
                 sum += count;
                 // The first count is of waits below 1 ms, the next below 2 ms, and so on.
-                let bound = seconds(paddlegate::Micros(1_000 << i)).to_string();
+                let bound = seconds(Micros(1_000 << i)).to_string();
                 self.sample("wait_seconds_bucket", &one.labels(&[("le", &bound)]), sum);
             }
             sum += counts[Waits::BUCKETS - 1];

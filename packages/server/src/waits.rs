@@ -18,12 +18,14 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::store_times::StoreTimes;
+
 /// How long a connection without a waiting request stays open.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// The requests that wait, by the node that sends their wake-ups.
-#[derive(Default)]
 pub(crate) struct Waits {
+    store_times: Arc<StoreTimes>,
     nodes: Mutex<HashMap<String, Arc<Node>>>,
     wakeups: Arc<AtomicU64>,
 }
@@ -60,6 +62,10 @@ pub(crate) struct Waiting<'a> {
 }
 
 impl Waits {
+    pub(crate) fn new(store_times: Arc<StoreTimes>) -> Self {
+        Self { store_times, nodes: Mutex::default(), wakeups: Arc::default() }
+    }
+
     /// Takes the cost and waits in the queue for up to the time; `None` when the server stops before.
     ///
     /// When the future is dropped, as it is when the client goes away, the ticket is given up.
@@ -93,7 +99,7 @@ impl Waits {
         loop {
             let Some(name) = limiter.notification_node() else {
                 let operation = Operation::AcquireWithId { request, id, wait: None };
-                return decided(limiter.run_async(operation).await).map(Some);
+                return decided(self.store_times.run(limiter, operation).await).map(Some);
             };
             let node = self.node(&name);
             if registration.as_ref().is_none_or(|registration| !Arc::ptr_eq(&registration.node, &node)) {
@@ -120,7 +126,7 @@ impl Waits {
             registration.sleeper.forget();
             let wait = waiter.next(since(start), &channel);
             let operation = Operation::AcquireWithId { request, id, wait: Some(wait) };
-            let decision = decided(limiter.run_async(operation).await)
+            let decision = decided(self.store_times.run(limiter, operation).await)
                 .inspect_err(|error| waiter.on_error(error.may_have_counted()))?;
             if waiter.on_decision(since(start), &decision) {
                 return Ok(Some(decision));

@@ -65,6 +65,13 @@ fn the_counts_of_another_program_are_exported() {
     assert_eq!(get("override_info", ",limit=\"bucket\",amount=\"4\""), Some(&1.0));
     assert_eq!(get("paused", ""), Some(&1.0));
     assert_eq!(samples["paddlegate_up"], 1.0);
+    let decisions = samples["paddlegate_store_seconds_count"];
+    assert_eq!(decisions, 2.0, "of this server alone");
+    assert_eq!(samples["paddlegate_store_seconds_bucket{le=\"+Inf\"}"], decisions);
+    let bounds = samples.iter().filter(|(name, _)| name.starts_with("paddlegate_store_seconds_bucket"));
+    assert_eq!(bounds.count(), 15);
+    assert!(samples["paddlegate_store_seconds_sum"] > 0.0);
+    assert_eq!(samples["paddlegate_server_errors_total"], 0.0);
 }
 
 #[test]
@@ -124,6 +131,11 @@ fn a_store_that_is_away_is_told() {
     let server = Running::start(Options { redis, timeout: Some(Duration::from_millis(100)), ..Options::default() });
     let mut client = server.client();
     assert_eq!(samples(&mut client)["paddlegate_up"], 0.0);
+    let policy = json!({ "bucket": { "limit": 1, "per": "day" } });
+    client.post("/v1/limiters/a/acquire", &json!({ "policy": policy })).expect(503);
+    let after = samples(&mut client);
+    assert_eq!(after["paddlegate_server_errors_total"], 1.0);
+    assert_eq!(after["paddlegate_store_seconds_count"], 1.0);
     assert_eq!(client.get("/healthz").status, 200);
     assert_eq!(client.get("/readyz").expect(503)["code"], "unavailable");
 }

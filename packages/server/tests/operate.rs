@@ -91,9 +91,8 @@ fn a_pause_and_an_override_hold_until_they_are_removed() {
         client.post(&store.path("api", "/reset"), &json!({ "reason": "a new day" })).expect(200);
         assert_eq!(client.post(&peek, &json!({})).expect(200)["remaining"], 5);
 
-        let log = client.get("/v1/audit").expect(200);
-        let what: Vec<&str> =
-            log["entries"].as_array().unwrap().iter().map(|it| it["what"].as_str().unwrap()).collect();
+        let log = entries(&mut client, &store, "");
+        let what: Vec<&str> = log.iter().map(|it| it["what"].as_str().unwrap()).collect();
         assert_eq!(
             what,
             [
@@ -107,8 +106,12 @@ fn a_pause_and_an_override_hold_until_they_are_removed() {
                 "reset",
             ]
         );
-        assert_eq!(log["entries"][0]["reason"], "the upstream is down");
-        assert_eq!(client.get("/v1/audit?after=7").expect(200)["entries"].as_array().unwrap().len(), 1);
+        assert_eq!(log[0]["reason"], "the upstream is down");
+        let last_but_one = log[6]["id"].as_str().unwrap();
+        assert_eq!(entries(&mut client, &store, &format!("?after={last_but_one}")), log[7..]);
+        for wrong in ["x", "1-2-3", "-1", "1-", "9999999999999999"] {
+            assert_eq!(client.get(&format!("/v1/audit?after={wrong}")).expect(400)["argument"], "after", "{wrong}");
+        }
     }
 }
 
@@ -179,28 +182,117 @@ fn a_new_limits_file_is_in_force_after_a_reload_and_a_wrong_one_is_not() {
     client.post("/v1/limiters/b/acquire", &json!({})).expect(200);
 }
 
+/// Returns the entries of the log that are of this test.
+fn entries(client: &mut support::Client, store: &Store, query: &str) -> Vec<serde_json::Value> {
+    let log = client.get(&format!("/v1/audit{query}")).expect(200);
+    let is_own = |entry: &&serde_json::Value| entry["limiter"].as_str().unwrap().starts_with(&store.prefix);
+    log["entries"].as_array().unwrap().iter().filter(is_own).cloned().collect()
+}
+
+/// Reads the next event that is of this test: its id and what it tells.
+fn next_event(reader: &mut support::Client, store: &Store) -> (String, String) {
+    let mut id = String::new();
+    loop {
+        let line = reader.line().expect("a line");
+        if let Some(given) = line.strip_prefix("id: ") {
+            given.clone_into(&mut id);
+        }
+        let Some(data) = line.strip_prefix("data: ") else { continue };
+        let entry: serde_json::Value = serde_json::from_str(data).unwrap();
+        if entry["limiter"].as_str().unwrap().starts_with(&store.prefix) {
+            return (id, entry["what"].as_str().unwrap().to_owned());
+        }
+    }
+}
+
 #[test]
 fn events_tell_of_changes_and_go_on_where_a_reader_was() {
+    for store in Store::all() {
+        let server = store.server();
+        let mut client = server.client();
+        client.post(&store.path("api", "/acquire"), &json!({})).expect(200);
+        let pause = |client: &mut support::Client, seconds: u64| {
+            client.put(&store.path("api", "/pause"), &json!({ "expires_in": seconds })).expect(200);
+        };
+        pause(&mut client, 1);
+        let mut reader = server.client().with("last-event-id", "0");
+        reader.send("GET", "/v1/events", None);
+        let (first, what) = next_event(&mut reader, &store);
+        assert_eq!(what, "pause expires_in=1");
+        pause(&mut client, 2);
+        assert_eq!(next_event(&mut reader, &store).1, "pause expires_in=2");
+        let mut later = server.client().with("last-event-id", &first);
+        later.send("GET", "/v1/events", None);
+        assert_eq!(next_event(&mut later, &store).1, "pause expires_in=2");
+    }
+}
+
+#[test]
+fn servers_on_one_redis_have_one_log_which_outlives_them() {
     let store = Store::redis();
-    let server = store.server();
-    let mut client = server.client();
+    let (one, other) = (store.server(), store.server());
+    let (mut client, mut elsewhere) = (one.client(), other.client());
     client.post(&store.path("api", "/acquire"), &json!({})).expect(200);
+    let mut reader = other.client();
+    reader.send("GET", "/v1/events", None);
+    assert_eq!(reader.line().as_deref(), Some("HTTP/1.1 200 OK"), "it listens");
     let pause = |client: &mut support::Client, seconds: u64| {
         client.put(&store.path("api", "/pause"), &json!({ "expires_in": seconds })).expect(200);
     };
     pause(&mut client, 1);
-    let mut reader = server.client().with("last-event-id", "0");
+    let (first, what) = next_event(&mut reader, &store);
+    assert_eq!(what, "pause expires_in=1");
+    pause(&mut elsewhere, 2);
+    pause(&mut client, 3);
+    assert_eq!(next_event(&mut reader, &store).1, "pause expires_in=2");
+    assert_eq!(next_event(&mut reader, &store).1, "pause expires_in=3");
+    let told = entries(&mut client, &store, "");
+    assert_eq!(told.len(), 3);
+    assert_eq!(entries(&mut elsewhere, &store, ""), told);
+    drop((client, elsewhere, reader));
+    drop((one, other));
+    let again = store.server();
+    assert_eq!(entries(&mut again.client(), &store, ""), told);
+    // A reader that comes back to another server goes on where it was.
+    let mut reader = again.client().with("last-event-id", &first);
     reader.send("GET", "/v1/events", None);
-    let next = |reader: &mut support::Client| loop {
-        let line = reader.line().expect("a line");
-        if let Some(data) = line.strip_prefix("data: ") {
-            break serde_json::from_str::<serde_json::Value>(data).unwrap()["what"].clone();
+    assert_eq!(next_event(&mut reader, &store).1, "pause expires_in=2");
+}
+
+#[test]
+fn of_changes_at_once_that_have_seen_one_version_one_is_made() {
+    for store in Store::all() {
+        let servers = [store.server(), store.server()];
+        // In memory each server has limits of its own.
+        let servers = if store.url.is_some() { &servers[..] } else { &servers[..1] };
+        servers[0].client().post(&store.path("api", "/acquire"), &json!({})).expect(200);
+        for round in 0..20_u64 {
+            let tag = servers[0].client().get(&store.path("api", "")).header("etag").unwrap().to_owned();
+            let start = std::sync::Barrier::new(4);
+            let statuses: Vec<u16> = std::thread::scope(|scope| {
+                let start_change = |i: usize| {
+                    let (tag, start, store) = (&tag, &start, &store);
+                    let server = &servers[i % servers.len()];
+                    scope.spawn(move || {
+                        let mut client = server.client().with("if-match", tag);
+                        start.wait();
+                        // A reset of a limiter without overrides leaves it without: its version stays 0.
+                        if i == 3 && *tag != "\"0\"" {
+                            client.post(&store.path("api", "/reset"), &json!({})).status
+                        } else {
+                            client.put(&store.path("api", "/override"), &json!({ "limit": 100 + i })).status
+                        }
+                    })
+                };
+                let made: Vec<_> = (0..4).map(start_change).collect();
+                made.into_iter().map(|thread| thread.join().unwrap()).collect()
+            });
+            let done = statuses.iter().filter(|status| **status == 200).count();
+            assert_eq!(
+                (done, statuses.iter().filter(|status| **status == 412).count()),
+                (1, 3),
+                "{round} {statuses:?}"
+            );
         }
-    };
-    assert_eq!(next(&mut reader), "pause expires_in=1");
-    pause(&mut client, 2);
-    assert_eq!(next(&mut reader), "pause expires_in=2");
-    let mut later = server.client().with("last-event-id", "1");
-    later.send("GET", "/v1/events", None);
-    assert_eq!(next(&mut later), "pause expires_in=2");
+    }
 }

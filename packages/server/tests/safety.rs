@@ -366,6 +366,150 @@ fn malformed_requests_do_no_harm() {
 }
 
 #[test]
+fn a_token_is_known_only_as_a_whole() {
+    let server = guarded();
+    let hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+    let long = "secret".repeat(1_000);
+    let parts = ["s", "secre", "secrets", "SECRET", "Secret", "root", "secret\u{e9}", "*", "\"secret\"", hash, &long];
+    for guess in parts {
+        for scheme in ["Bearer", "bearer"] {
+            let mut client = server.client().with("authorization", &format!("{scheme} {guess}"));
+            assert_eq!(client.get("/v1/limiters").status, 401, "{scheme} {}", &guess[..1]);
+        }
+    }
+    let mut twice = server.client().with("authorization", "Bearer wrong").with("authorization", "Bearer secret");
+    assert_eq!(twice.get("/v1/limiters").status, 401, "the first one counts");
+    assert_eq!(server.client().with("authorization", "bearer secret").get("/v1/limiters").status, 200);
+    assert_eq!(server.client().get("/v1/limiters?token=secret&access_token=secret").status, 401, "never in an address");
+    let mut cookie = server.client().with("cookie", "token=secret; authorization=Bearer%20secret");
+    assert_eq!(cookie.get("/v1/limiters").status, 401);
+}
+
+/// Names, passwords and paths that scanners try.
+#[test]
+fn a_scan_with_guessed_passwords_lets_nobody_in() {
+    use base64::Engine;
+    let server = guarded();
+    let guesses = [
+        "admin:admin",
+        "admin:",
+        "root:root",
+        "root:toor",
+        ":",
+        "admin:password",
+        "paddlegate:paddlegate",
+        "' or 1=1--:x",
+    ];
+    let encoded = guesses.map(|guess| format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(guess)));
+    let bearers = [
+        "Bearer admin",
+        "Bearer null",
+        "Bearer undefined",
+        "Bearer eyJhbGciOiJub25lIn0.e30.",
+        "Negotiate YQ==",
+        "Basic",
+    ];
+    let paths = [
+        "/",
+        "/ui/limiters",
+        "/ui/limiters/api",
+        "/ui/changes",
+        "/ui/events",
+        "/v1/limiters",
+        "/v1/limiters/api",
+        "/v1/limiters/api/statistics",
+        "/v1/limiters/api/history",
+        "/v1/audit",
+        "/v1/events",
+        "/metrics",
+        "/ojs/v1/health",
+        "/ojs/v1/rate-limits",
+        "/ojs/manifest",
+        "/v1/limiters/../limiters",
+        "/v1/limiters/api;a=b",
+        "/V1/limiters",
+        "/v1/limiters%00",
+    ];
+    for authorization in encoded.iter().map(String::as_str).chain(bearers) {
+        for path in paths {
+            for method in ["GET", "POST", "PUT", "DELETE", "OPTIONS"] {
+                let mut client =
+                    server.client().with("authorization", authorization).with("x-original-url", "/healthz");
+                client.send(method, path, None);
+                let status = client.receive().status;
+                assert!((300..500).contains(&status), "{authorization} {method} {path}: {status}");
+            }
+        }
+    }
+    let mut root = server.client().with("authorization", "Bearer secret");
+    assert_eq!(root.get("/v1/audit").expect(200)["entries"], json!([]), "nothing was changed");
+    assert_eq!(root.get("/v1/limiters").expect(200)["limiters"], json!([]), "nothing was used");
+}
+
+#[test]
+fn a_request_of_two_lengths_is_one_request() {
+    let server = open();
+    let inner = "GET /v1/limiters HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let body = format!("{{}}{inner}");
+    let head = "POST /v1/limiters/api/peek HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    for lengths in [
+        format!("content-length: 2\r\ncontent-length: {}\r\n", body.len()),
+        format!("content-length: 2, {}\r\n", body.len()),
+        "content-length: +2\r\n".to_owned(),
+        "content-length: 2\r\ntransfer-encoding: identity\r\n".to_owned(),
+        "content-length: 2\r\ntransfer-encoding: chunked, identity\r\n".to_owned(),
+        "content-length: 2\r\ntransfer-encoding : chunked\r\n".to_owned(),
+    ] {
+        let mut client = server.client();
+        client.write(format!("{head}{lengths}\r\n{body}").as_bytes());
+        client.end();
+        let answered = std::iter::from_fn(|| client.try_receive()).collect::<Vec<_>>();
+        assert!(answered.iter().all(|it| (400..500).contains(&it.status)), "{lengths} {answered:?}");
+        assert!(answered.len() <= 1, "{lengths} {answered:?}");
+    }
+    // With both, the chunks count; what follows them is no part of the body.
+    let mut client = server.client();
+    client.write(
+        format!("{head}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n").as_bytes(),
+    );
+    client.end();
+    let answered = std::iter::from_fn(|| client.try_receive()).collect::<Vec<_>>();
+    assert_eq!(answered.len(), 1, "{answered:?}");
+}
+
+#[test]
+fn a_large_head_is_refused() {
+    let server = open();
+    let long = server.client().with("x-long", &"x".repeat(100_000)).get("/healthz");
+    assert_eq!(long.status, 431);
+    let mut many = server.client();
+    for i in 0..100 {
+        many = many.with(&format!("x-{i}"), "1");
+    }
+    assert_eq!(many.get("/healthz").status, 431);
+    let path = format!("/v1/limiters/{}", "x".repeat(100_000));
+    let mut client = server.client();
+    client.send("GET", &path, None);
+    assert!(client.try_receive().is_none_or(|response| (400..500).contains(&response.status)));
+    assert_eq!(server.client().get("/healthz").status, 200);
+}
+
+#[test]
+fn a_client_that_reads_nothing_is_dropped() {
+    let options = Options { max_connections: 1, client_timeout: Duration::from_millis(200), ..Options::default() };
+    let server = Running::start(options);
+    let mut greedy = server.client();
+    // More answers than the buffers of both sides hold: it stays open until the server ends it.
+    for _ in 0..400 {
+        greedy.send("GET", "/openapi.json", None);
+    }
+    let mut next = server.client();
+    next.send("GET", "/healthz", None);
+    assert_eq!(next.receive().status, 200, "its place is free again");
+    drop(greedy);
+}
+
+#[test]
 fn metrics_may_have_an_address_of_their_own() {
     let metrics = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
     let options = Options { limits: Some(file(LIMITS)), metrics, ..Options::default() };

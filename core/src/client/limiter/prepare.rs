@@ -590,7 +590,7 @@ impl Limiter {
         self.transact_with(&self.inner.policy, now, id, run)
     }
 
-    fn transact_with<T>(
+    pub(super) fn transact_with<T>(
         &self,
         policy: &Policy,
         now: u64,

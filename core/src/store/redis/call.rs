@@ -8,9 +8,13 @@ use super::config::Address;
 use super::counted::Counted;
 #[cfg(feature = "redis-rs")]
 use super::guard::{Stopped, guarded};
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+use super::if_version::if_version;
 use super::inspection::inspection;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
+#[cfg(all(feature = "redis-rs", feature = "aio"))]
+use super::log::LogReply;
 use super::plain::PlainCall;
 use super::plain_release::PlainRelease;
 use super::reply::{
@@ -112,6 +116,12 @@ pub(super) enum Expects {
     /// A call to several limiters or to none, with a guard around it.
     #[cfg(feature = "redis-rs")]
     Guarded(Option<Box<Together>>, Stopped),
+    /// A change on the condition of a version.
+    #[cfg(all(feature = "redis-rs", feature = "aio"))]
+    IfVersion(Stopped),
+    /// A command on a shared log.
+    #[cfg(all(feature = "redis-rs", feature = "aio"))]
+    Log(LogReply),
     Learned(Box<PendingReport>),
     RuntimeState,
     Inspection(Arc<Policy>),
@@ -609,6 +619,10 @@ impl Call {
             }
             #[cfg(feature = "redis-rs")]
             (Expects::Guarded(together, stopped), Value::Array(items)) => guarded(together.as_deref(), stopped, items),
+            #[cfg(all(feature = "redis-rs", feature = "aio"))]
+            (Expects::IfVersion(stopped), reply) => if_version(stopped, reply),
+            #[cfg(all(feature = "redis-rs", feature = "aio"))]
+            (Expects::Log(log), reply) => log.read(reply),
             (Expects::Settlement, Value::Array(items)) => settlement(items).map(Answer::Settlement),
             (Expects::Learned(report), Value::Array(items)) => {
                 let outcome = report_outcome(items, report.limits())?;

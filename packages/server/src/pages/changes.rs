@@ -10,6 +10,7 @@ use axum::routing::get;
 use super::{page, show};
 use crate::access::{Access, Scope};
 use crate::app::App;
+use crate::audit::AuditId;
 use crate::problem::Problem;
 
 #[derive(Template)]
@@ -34,7 +35,8 @@ pub(super) fn router() -> Router<App> {
 }
 
 async fn changes(State(app): State<App>, access: Access) -> Result<Response, Problem> {
-    let allowed = app.audit().after(0).into_iter().filter(|entry| access.may(Scope::Read, &entry.limiter));
+    let allowed = app.audit().after(AuditId::default()).await?;
+    let allowed = allowed.into_iter().map(|entry| entry.text).filter(|text| access.may(Scope::Read, &text.limiter));
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since 1970")]
     let mut entries: Vec<Entry> = allowed
         .map(|entry| Entry {

@@ -82,7 +82,7 @@ pub(crate) async fn take(
         Some(id) => Operation::AcquireWithId { request, id, wait: None },
         None => Operation::Acquire(request),
     };
-    decide(limiter, operation).await
+    decide(app, limiter, operation).await
 }
 
 /// Looks whether a call would be granted, and takes nothing.
@@ -105,7 +105,7 @@ async fn peek(
         limits: body.limits.unwrap_or(false),
         ..Request::default()
     };
-    Ok(answer(&decide(&limiter, Operation::Peek(request)).await?))
+    Ok(answer(&decide(&app, &limiter, Operation::Peek(request)).await?))
 }
 
 /// Charges the cost in any case, up to one whole limit of debt.
@@ -121,7 +121,7 @@ async fn debit(
     access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
     let cost = body.cost.of_one("cost")?;
-    Ok(answer(&decide(&limiter, Operation::Debit(cost.cost())).await?))
+    Ok(answer(&decide(&app, &limiter, Operation::Debit(cost.cost())).await?))
 }
 
 fn answer(decision: &Decision) -> Response {
@@ -129,8 +129,8 @@ fn answer(decision: &Decision) -> Response {
 }
 
 /// Runs an operation that decides.
-pub(crate) async fn decide(limiter: &Limiter, operation: Operation<'_>) -> Result<Decision, Problem> {
-    match limiter.run_async(operation).await? {
+pub(crate) async fn decide(app: &App, limiter: &Limiter, operation: Operation<'_>) -> Result<Decision, Problem> {
+    match app.store_times().run(limiter, operation).await? {
         Answer::Decision(decision) => Ok(decision),
         other => Err(unexpected(&other)),
     }

@@ -17,21 +17,18 @@ use utoipa_axum::routes;
 
 use crate::access::{Access, Scope};
 use crate::app::App;
-use crate::audit::AuditEntry;
+use crate::audit::{AuditEntry, AuditId};
 use crate::body::Query;
 use crate::problem::Problem;
-
-/// The highest number that all readers of JSON know.
-const MAX_ID: u64 = (1 << 53) - 1;
 
 /// The query of the log.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 struct Log {
-    /// The number of the last change that the caller knows. Default 0.
-    #[param(maximum = 9_007_199_254_740_991_u64)]
-    after: u64,
+    /// The id of the last change that the caller knows. Default: from the oldest on.
+    #[param(pattern = "^[0-9]{1,15}(-[0-9]{1,15})?$")]
+    after: Option<String>,
 }
 
 /// Changes, the oldest first.
@@ -46,32 +43,34 @@ pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(log)).route("/v1/events", axum::routing::get(events))
 }
 
-/// Lists who changed what through this server, and why: the last thousand changes since it started.
+/// Lists who changed what, and why: about the last thousand changes. In Redis they are those of all servers on it.
 #[utoipa::path(get, operation_id = "audit", path = "/v1/audit", tag = "look", params(Log), responses((status = 200, body = LogBody)))]
 async fn log(
     State(app): State<App>,
     access: Access,
     Query(Log { after }): Query<Log>,
 ) -> Result<Json<LogBody>, Problem> {
-    if after > MAX_ID {
-        return Err(Problem::invalid("after", format!("must be at most {MAX_ID}: after={after}")));
-    }
-    let mut entries = app.audit().after(after);
-    entries.retain(|entry| access.may(Scope::Read, &entry.limiter));
+    let after = after.as_deref().map(str::parse).transpose();
+    let after = after.map_err(|()| Problem::invalid("after", "must be the id of a change"))?;
+    let mut entries = app.audit().after(after.unwrap_or_default()).await?;
+    entries.retain(|entry| access.may(Scope::Read, &entry.text.limiter));
     Ok(Json(LogBody { entries }))
 }
 
-/// Streams the changes as they are made; `Last-Event-ID` continues after that one.
+/// Streams the changes as they are made, also those of other servers; `Last-Event-ID` continues after that one.
 async fn events(
     State(app): State<App>,
     access: Access,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse().ok());
-    let news = app.audit().news();
-    let mut missed = last.map(|last| app.audit().after(last)).unwrap_or_default();
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse::<AuditId>().ok());
+    let news = app.audit().news().await?;
+    let mut missed = match last {
+        Some(last) => app.audit().after(last).await?,
+        None => Vec::new(),
+    };
     missed.reverse();
-    let known = last.unwrap_or(0);
+    let known = last.unwrap_or_default();
     let stream =
         unfold((app, access, news, missed, known), |(app, access, mut news, mut missed, mut known)| async move {
             loop {
@@ -86,14 +85,15 @@ async fn events(
                     match next {
                         Ok(entry) => entry,
                         Err(RecvError::Lagged(_)) => {
-                            missed = app.audit().after(known);
+                            let Ok(later) = app.audit().after(known).await else { return None };
+                            missed = later;
                             missed.reverse();
                             continue;
                         }
                         Err(RecvError::Closed) => return None,
                     }
                 };
-                if entry.id <= known || !access.may(Scope::Read, &entry.limiter) {
+                if entry.id <= known || !access.may(Scope::Read, &entry.text.limiter) {
                     continue;
                 }
                 known = entry.id;

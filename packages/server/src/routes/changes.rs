@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
-use paddlegate::{AdminRequest, Answer, Deadline, LimitNumbers, Limiter, Mode, Operation, RuntimeState};
+use paddlegate::{AdminRequest, Answer, Deadline, LimitNumbers, Limiter, Mode, RuntimeState};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -13,10 +13,11 @@ use super::acquire::unexpected;
 use super::limiters::{etag, runtime_state};
 use crate::access::{Access, Scope};
 use crate::app::App;
+use crate::audit::Text;
 use crate::body::{Body, Name, Query};
 use crate::json::{ModeBody, ModeName, Override, Pause, Reset, RuntimeStateBody, Span, Time, deadline};
 use crate::problem::Problem;
-use crate::request::run;
+use crate::request::{Changing, change};
 
 /// The query of a removal.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -71,46 +72,53 @@ pub(crate) struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Returns the limiter, if the caller may change it and has seen its newest version.
+    /// Returns the limiter, if the caller may change it.
     async fn limiter(&self) -> Result<Limiter, Problem> {
         self.access.check(Scope::Operate, self.name)?;
         if self.reason.is_some_and(|reason| reason.len() > 500) {
             return Err(Problem::invalid("reason", "must have at most 500 bytes"));
         }
-        let limiter = self.app.known(self.name, self.key).await?;
-        if let Some(expected) = self.headers.get(header::IF_MATCH) {
-            let version = runtime_state(&limiter).await?.version;
-            let expected = expected.to_str().unwrap_or_default();
-            let mut expected = expected.split(',').map(str::trim);
-            if !expected.any(|tag| tag == "*" || tag == format!("\"{version}\"")) {
-                let detail = format!("the limiter was changed since; read it again: version={version}");
-                return Err(Problem::new(StatusCode::PRECONDITION_FAILED, "changed", detail));
-            }
-        }
-        Ok(limiter)
+        self.app.known(self.name, self.key).await
+    }
+
+    /// Returns the versions that the caller has seen; `None` when any will do.
+    fn versions(&self) -> Option<Vec<u64>> {
+        let expected = self.headers.get(header::IF_MATCH)?.to_str().unwrap_or_default();
+        let tags: Vec<&str> = expected.split(',').map(str::trim).collect();
+        let version = |tag: &&str| tag.strip_prefix('"')?.strip_suffix('"')?.parse().ok();
+        (!tags.contains(&"*")).then(|| tags.iter().filter_map(version).collect())
     }
 
     /// Makes the change and records it.
     pub(crate) async fn run(self, request: AdminRequest) -> Changed {
         let limiter = self.limiter().await?;
-        match run(&limiter, &request).await? {
-            Answer::RuntimeState(state) => Ok(self.done(&state)),
-            other => Err(unexpected(&other)),
+        match change(&limiter, &Changing::Admin(&request), self.versions().as_deref()).await? {
+            Some(Answer::RuntimeState(state)) => Ok(self.done(&state).await),
+            Some(other) => Err(unexpected(&other)),
+            None => Err(changed(&limiter).await?),
         }
     }
 
     /// Forgets all that was taken, and records it.
     pub(crate) async fn reset(self) -> Changed {
         let limiter = self.limiter().await?;
-        limiter.run_async(Operation::Reset).await?;
-        Ok(self.done(&RuntimeState::default()))
+        match change(&limiter, &Changing::Reset, self.versions().as_deref()).await? {
+            Some(_) => Ok(self.done(&RuntimeState::default()).await),
+            None => Err(changed(&limiter).await?),
+        }
     }
 
-    fn done(self, state: &RuntimeState) -> (HeaderMap, Json<RuntimeStateBody>) {
+    async fn done(self, state: &RuntimeState) -> (HeaderMap, Json<RuntimeStateBody>) {
         let Self { app, access, name, key, what, reason, .. } = self;
-        app.audit().record(access.who(), name, key, &what, reason);
+        app.audit().record(Text::now(access.who(), name, key, &what, reason)).await;
         (etag(state), Json(RuntimeStateBody::from(state)))
     }
+}
+
+async fn changed(limiter: &Limiter) -> Result<Problem, Problem> {
+    let version = runtime_state(limiter).await?.version;
+    let detail = format!("the limiter was changed since; read it again: version={version}");
+    Ok(Problem::new(StatusCode::PRECONDITION_FAILED, "changed", detail))
 }
 
 /// Refuses every call until then. A pause that ends later stays in force.

@@ -75,7 +75,7 @@ async fn enter(
         ..Wait::up_to(body.wait_timeout.map_or(MAX_SPAN, |Span(span)| span))
     };
     let operation = Operation::AcquireWithId { request, id: &body.id, wait: Some(wait) };
-    Ok(refusal.response(&limiter, &decide(&limiter, operation).await?, false))
+    Ok(refusal.response(&limiter, &decide(app, &limiter, operation).await?, false))
 }
 
 /// Removes the ticket of a call from the queue, and ends the lease that it may have become.

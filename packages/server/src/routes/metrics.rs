@@ -36,7 +36,10 @@ async fn metrics(State(app): State<App>, access: Access) -> std::result::Result<
         Err(_) => Exposition::down(),
     };
     let wakeups = app.wakeups();
-    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], exposition.text(wakeups)))
+    Ok((
+        [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
+        exposition.text(wakeups, &app.store_times().timed()),
+    ))
 }
 
 async fn listed(app: &App, access: &Access) -> Result<Vec<LimiterInfo>> {

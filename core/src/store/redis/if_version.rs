@@ -1,0 +1,38 @@
+//! Changes on the condition that the limiter has a known version.
+
+use super::call::{Call, Expects};
+use super::guard::Stopped;
+use super::reply::{garbled, runtime_state};
+use super::wire::Value;
+use crate::base::error::Result;
+use crate::engine::script::Script;
+use crate::model::operation::Answer;
+
+impl Call {
+    /// Returns this change on the condition that the limiter has one of the versions. `stopped` gets another version.
+    pub(crate) fn if_version(self, versions: &[u64], stopped: &Stopped) -> Result<Self> {
+        let slot = self.slot();
+        let versions: Vec<String> = versions.iter().map(|version| format!("{version},")).collect();
+        let versions = versions.concat();
+        let script = Script::if_version();
+        let command = self.command.guarded(script, &[], &[versions.as_bytes()])?;
+        let mut call = Self::with_slot(slot, command, Expects::IfVersion(stopped.clone()));
+        call.script = script;
+        Ok(call)
+    }
+}
+
+/// Decodes the reply to such a change. The answer is of no interest when the version was another one.
+pub(super) fn if_version(stopped: &Stopped, reply: &Value) -> Result<Answer> {
+    match reply {
+        Value::Array(items) => match items.as_slice() {
+            [Value::Integer(-1), Value::Text(version)] => {
+                let _ = stopped.set(version.clone().into());
+                Ok(Answer::Reset)
+            }
+            items => runtime_state(items).map(|state| Answer::RuntimeState(Box::new(state))),
+        },
+        Value::Integer(_) => Ok(Answer::Reset),
+        _ => Err(garbled()),
+    }
+}
