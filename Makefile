@@ -47,7 +47,7 @@ OTHER_SERVERS := $(CARGO_TEST) $(if $(PADDLEGATE_SOAK),,$(SERVER_TESTS))
 
 # Suites that use all cores run one after the other, then those that mostly sleep run two at a time, the longest first.
 BUSY := scripts rust servers c simulator
-SLEEPY := server shared python node ruby timeouts ojs readme wasm kotlin go
+SLEEPY := server shared python node ruby timeouts ojs readme wasm kotlin go verbs
 TESTS := $(BUSY) $(SLEEPY)
 
 .PHONY: help
@@ -184,6 +184,9 @@ test-simulator: build ## Test the page of the simulator in Chromium
 
 test-shared: build-python build-node build-ruby build-go build-kotlin ## Test all languages against one Redis
 	$(TALLY) shared $(SERVERS) tests/shared/run.sh
+
+test-verbs: build-python build-node build-ruby build-go build-kotlin build-wasm build-cli ## Test that all packages have the same verbs with the same arguments
+	$(TALLY) verbs .venv/bin/python -m pytest -p no:cacheprovider tests/verbs
 
 test-server: build-cli build-python build-node build-ruby ## Test the server and its pages, on both stores
 	$(TALLY) server scripts/with-redis.sh tests/server/run.sh

@@ -15,8 +15,8 @@ import (
 // The error is an [OverLimitError] when the time is up, or at once when the wait is known to be longer;
 // ctx.Err when the context ends, whose ticket is then given back. A context with a deadline that is
 // nearer than the [WaitTimeout] is both: an OverLimitError at once, which is
-// [context.DeadlineExceeded]. A call to the store that is under way when the context ends comes to its
-// end, within the [Timeout] of the store.
+// [context.DeadlineExceeded]. A call to the store that is under way when the context ends is not waited
+// for: what it takes is given back when it has ended.
 func (l *Limiter) Acquire(ctx context.Context, options ...CallOption) (*Permit, error) {
 	o := callOptionsOf(options)
 	one := l
@@ -67,6 +67,14 @@ type waitingCall struct {
 	// Whether the deadline of the context is nearer than the maximum wait.
 	byDeadline bool
 	sentAt     time.Time
+	// The answer of the call that was under way when the context ended; nil when there was none.
+	unawaited chan attempt
+}
+
+// attempt is the answer of one call.
+type attempt struct {
+	decision *nativeDecision
+	err      error
 }
 
 func newWaitingCall(ctx context.Context, l *Limiter, o *callOptions) (*waitingCall, error) {
@@ -101,6 +109,10 @@ func newWaitingCall(ctx context.Context, l *Limiter, o *callOptions) (*waitingCa
 func (c *waitingCall) acquire() (*Permit, error) {
 	decision, err := c.decide()
 	c.leave()
+	if c.unawaited != nil {
+		c.giveBackLater()
+		return nil, err
+	}
 	if err != nil {
 		// A call without an answer has used up its time, so it does not wait for this.
 		_, unanswered := err.(*UnavailableError)
@@ -137,7 +149,10 @@ func (c *waitingCall) decide() (*Decision, error) {
 		if err != nil {
 			return nil, err
 		}
-		native, err := c.limiter.enterBusy(c.ctx, c.id, c.options, wait)
+		native, err := c.attempt(wait)
+		if c.unawaited != nil {
+			return nil, err
+		}
 		if err != nil {
 			c.rules.onError(err)
 			return nil, err
@@ -152,6 +167,43 @@ func (c *waitingCall) decide() (*Decision, error) {
 			return nil, err
 		}
 	}
+}
+
+// attempt makes one call, and waits for it no longer than the context lasts.
+func (c *waitingCall) attempt(wait *wait) (*nativeDecision, error) {
+	if c.limiter.store.memory || c.ctx.Done() == nil {
+		return c.limiter.enterBusy(c.ctx, c.id, c.options, wait)
+	}
+	answers := make(chan attempt, 1)
+	// The caller keeps the store open until the goroutine does.
+	c.limiter.store.busy.Add(1)
+	go func() {
+		defer c.limiter.store.end()
+		decision, err := c.limiter.enterBusy(c.ctx, c.id, c.options, wait)
+		answers <- attempt{decision, err}
+	}()
+	select {
+	case answer := <-answers:
+		return answer.decision, answer.err
+	case <-c.ctx.Done():
+		c.unawaited = answers
+		return nil, c.ctx.Err()
+	}
+}
+
+// giveBackLater gives back what the call takes that nobody waits for, when it has ended.
+func (c *waitingCall) giveBackLater() {
+	c.limiter.store.busy.Add(1)
+	go func() {
+		defer c.limiter.store.end()
+		answer := <-c.unawaited
+		if answer.err != nil {
+			c.rules.onError(answer.err)
+		} else {
+			c.rules.onDecision(monotonic(), answer.decision)
+		}
+		c.cancel(false, false)
+	}()
 }
 
 func (c *waitingCall) due() int64 {

@@ -228,6 +228,48 @@ func TestACancelledContextGivesTheTicketBack(t *testing.T) {
 	})
 }
 
+// The library may wait for a server that does not reply; Acquire does not.
+func TestAContextThatEndsDuringACallIsNotWaitedFor(t *testing.T) {
+	direct, name := redis(t), unique()
+	url, replies := held(t)
+	store := open(t, url, Timeout(30*time.Second))
+	slots, err := store.Concurrent(name, 1, LockTimeout(time.Hour))
+	must(t, err)
+	seen, err := direct.Concurrent(name, 1, LockTimeout(time.Hour))
+	must(t, err)
+	leases := func(count int64) func() bool {
+		return func() bool {
+			inspection, err := seen.Inspect(0, 1)
+			must(t, err)
+			return inspection.LeaseCount == count
+		}
+	}
+	// The server knows the scripts then; otherwise it would reply that it does not.
+	for range 3 {
+		warm, err := slots.Acquire(context.Background())
+		must(t, err)
+		_, err = warm.Release()
+		must(t, err)
+	}
+	replies.Lock()
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error)
+	go func() {
+		_, err := slots.Acquire(ctx)
+		failed <- err
+	}()
+	eventually(t, "the server has granted", leases(1))
+	cancel()
+	if err := <-failed; !errors.Is(err, context.Canceled) {
+		t.Errorf("error=%v", err)
+	}
+	if !leases(1)() {
+		t.Error("the call has ended before its reply")
+	}
+	replies.Unlock()
+	eventually(t, "the lease is given back", leases(0))
+}
+
 func TestADeadlineEndsTheWait(t *testing.T) {
 	onBothAtOneTime(t, func(t *testing.T, store *Store) {
 		slots, err := store.Concurrent(unique(), 1, WaitTimeout(time.Hour), LockTimeout(24*time.Hour))

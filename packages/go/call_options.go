@@ -19,7 +19,7 @@ type callOptions struct {
 	share                      *string
 	weight                     *int64
 	id, key, onLimit           *string
-	eachLimit                  bool
+	eachLimit, partial         bool
 }
 
 type callOption func(*callOptions)
@@ -74,6 +74,9 @@ func ClaimTimeout(duration time.Duration) CallOption {
 func OnLimit(action string) CallOption {
 	return callOption(func(o *callOptions) { o.onLimit = &action })
 }
+
+// Partial makes [Limiter.AdmitAll] decide each job by itself.
+func Partial() CallOption { return callOption(func(o *callOptions) { o.partial = true }) }
 
 // WaitOption is an option of a limiter and of a call.
 type WaitOption interface {

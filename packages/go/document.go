@@ -18,6 +18,23 @@ type DocumentOptions struct {
 	Tenant string
 	// Group is the entity with its own limit (guild-queues).
 	Group string
+	// OnUnavailable is what the limiters do while their store cannot decide, as the option of that name;
+	// empty for "raise".
+	OnUnavailable string
+	// LocalSharePercent is the share of this process with "local"; 0 for the default, 100.
+	LocalSharePercent int64
+}
+
+// limiterOptions returns the options that are none of the document.
+func (o DocumentOptions) limiterOptions() *limiterOptions {
+	options := new(limiterOptions)
+	if o.OnUnavailable != "" {
+		options.onUnavailable = &o.OnUnavailable
+	}
+	if o.LocalSharePercent != 0 {
+		options.localShare = &o.LocalSharePercent
+	}
+	return options
 }
 
 // Load creates the limiters that a document defines, by name. The document is JSON, in the native
@@ -55,7 +72,10 @@ func (s *Store) Load(document []byte, options DocumentOptions) (map[string]*Limi
 		if err != nil || loaded.limiter == nil {
 			return limiters, err
 		}
-		limiter := s.loadedLimiter(loaded)
+		limiter, err := s.loadedLimiter(loaded, options)
+		if err != nil {
+			return nil, err
+		}
 		limiters[limiter.name] = limiter
 	}
 }

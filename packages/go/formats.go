@@ -3,23 +3,25 @@ package paddlegate
 // #include "paddlegate.h"
 import "C"
 
-import (
-	"runtime"
-	"time"
-)
+import "runtime"
 
 // ConductorLimiter creates the limiter for a run of a Conductor workflow. definition is the definition
 // of the workflow, and run the known attributes of the run, both JSON. Runs with the same key share a
-// limiter; a run without a key has an unlimited one. A lease lasts for lockTimeout unless it is
-// renewed; 0 stands for 30 seconds.
-func (s *Store) ConductorLimiter(definition, run string, lockTimeout time.Duration) (*Limiter, error) {
+// limiter; a run without a key has an unlimited one. A lease lasts for the LockTimeout of the options
+// unless it is renewed, by default for 30 seconds. A Tenant and a Group are for other formats.
+func (s *Store) ConductorLimiter(definition, run string, options DocumentOptions) (*Limiter, error) {
+	for argument, value := range map[string]string{"Tenant": options.Tenant, "Group": options.Group} {
+		if value != "" {
+			return nil, &InvalidError{Argument: argument, Reason: "is for another format"}
+		}
+	}
 	texts, err := textsOf("definition", definition, "run", run)
 	if err != nil {
 		return nil, err
 	}
 	lock := C.int64_t(C.PG_NOT_GIVEN)
-	if lockTimeout != 0 {
-		if lock, err = microsOf("lockTimeout", lockTimeout); err != nil {
+	if options.LockTimeout != 0 {
+		if lock, err = microsOf("LockTimeout", options.LockTimeout); err != nil {
 			return nil, err
 		}
 	}
@@ -29,20 +31,24 @@ func (s *Store) ConductorLimiter(definition, run string, lockTimeout time.Durati
 		return C.pg_conductor_limiter(s.handle, texts[0], texts[1], lock, loaded, e)
 	})
 	if err != nil {
-		return nil, renamed(err, "LockTimeout", "lockTimeout")
+		return nil, err
 	}
-	return s.loadedLimiter(loaded), nil
+	return s.loadedLimiter(loaded, options)
 }
 
-// loadedLimiter returns a limiter that the library has made of a document.
-func (s *Store) loadedLimiter(loaded *C.pg_loaded_limiter) *Limiter {
+// loadedLimiter returns a limiter that the library has made of a document, with the other options.
+func (s *Store) loadedLimiter(loaded *C.pg_loaded_limiter, options DocumentOptions) (*Limiter, error) {
+	handle, err := options.limiterOptions().applied(loaded.limiter)
+	if err != nil {
+		return nil, err
+	}
 	wait := durationOf(loaded.wait_timeout_us)
 	if wait == Unknown {
 		wait = durationOf(C.pg_wait_timeout_us())
 	}
-	limiter := newLimiter(s, loaded.limiter, C.GoString(&loaded.name[0]), wait)
+	limiter := newLimiter(s, handle, C.GoString(&loaded.name[0]), wait)
 	limiter.onLimit = C.GoString(&loaded.on_limit[0])
-	return limiter
+	return limiter, nil
 }
 
 // ApplyOJSSignal pauses a limiter in all processes if the failure of an Open Job Spec job is a rate

@@ -12,7 +12,7 @@ func TestRunsOfAConductorWorkflowWaitInTheirOrder(t *testing.T) {
 	onBoth(t, func(t *testing.T, store *Store) {
 		const definition = `{"name":"order","tasks":[],"rateLimitConfig":{"rateLimitKey":"${workflow.correlationId}","concurrentExecLimit":1}}`
 		key := unique()
-		limiter, err := store.ConductorLimiter(definition, `{"correlationId":"`+key+`"}`, time.Hour)
+		limiter, err := store.ConductorLimiter(definition, `{"correlationId":"`+key+`"}`, DocumentOptions{LockTimeout: time.Hour})
 		must(t, err)
 		if limiter.Name() != "conductor/workflow/"+key {
 			t.Errorf("name=%s", limiter.Name())
@@ -26,14 +26,37 @@ func TestRunsOfAConductorWorkflowWaitInTheirOrder(t *testing.T) {
 			t.Errorf("second=%+v error=%v", second, err)
 		}
 		var invalid *InvalidError
-		_, err = store.ConductorLimiter(strings.Replace(definition, "}}", `,"policy":"LATER"}}`, 1), "{}", 0)
+		_, err = store.ConductorLimiter(strings.Replace(definition, "}}", `,"policy":"LATER"}}`, 1), "{}", DocumentOptions{})
 		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), "$.rateLimitConfig.policy") {
 			t.Errorf("error=%v", err)
 		}
-		if _, err = store.ConductorLimiter(definition, "{}", -1); !errors.As(err, &invalid) || invalid.Argument != "lockTimeout" {
+		if _, err = store.ConductorLimiter(definition, "{}", DocumentOptions{LockTimeout: -1}); !errors.As(err, &invalid) || invalid.Argument != "LockTimeout" {
+			t.Errorf("error=%v", err)
+		}
+		if _, err = store.ConductorLimiter(definition, "{}", DocumentOptions{Tenant: "t"}); !errors.As(err, &invalid) || invalid.Argument != "Tenant" {
 			t.Errorf("error=%v", err)
 		}
 	})
+}
+
+func TestLimitersOfADocumentGrantWithoutTheirStore(t *testing.T) {
+	store := open(t, "redis://127.0.0.1:1", Timeout(10*time.Second))
+	open := DocumentOptions{OnUnavailable: "fail_open"}
+	loaded, err := store.Load([]byte(`{"limiters":{"erp":{"bucket":{"limit":1,"per":"day"}}}}`), open)
+	must(t, err)
+	run, err := store.ConductorLimiter(`{"name":"order","tasks":[],"rateLimitConfig":{"rateLimitKey":"k","concurrentExecLimit":1}}`, "{}", open)
+	must(t, err)
+	for _, limiter := range []*Limiter{loaded["erp"], run} {
+		if decision, err := limiter.TryAcquire(); err != nil || !decision.Allowed() || !decision.Degraded {
+			t.Errorf("%s: decision=%+v error=%v", limiter, decision, err)
+		}
+	}
+	var invalid *InvalidError
+	for _, options := range []DocumentOptions{{OnUnavailable: "guess"}, {OnUnavailable: "local", LocalSharePercent: 101}} {
+		if _, err := store.Load([]byte(`{"limiters":{"erp":{"bucket":{"limit":1,"per":"day"}}}}`), options); !errors.As(err, &invalid) {
+			t.Errorf("error=%v", err)
+		}
+	}
 }
 
 func TestOpenJobSpecPausesAndOverrides(t *testing.T) {

@@ -3,9 +3,13 @@ package paddlegate
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -40,6 +44,52 @@ func open(t *testing.T, url string, options ...StoreOption) *Store {
 func redis(t *testing.T) *Store {
 	t.Helper()
 	return open(t, testURL(t), Timeout(10*time.Second))
+}
+
+// held returns the address of the Redis to test on behind a proxy whose replies wait for a lock.
+func held(t *testing.T) (string, *sync.Mutex) {
+	t.Helper()
+	address, err := url.Parse(testURL(t))
+	must(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { must(t, listener.Close()) })
+	replies, server := new(sync.Mutex), address.Host
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			upstream, err := net.Dial("tcp", server)
+			if err != nil {
+				client.Close()
+				return
+			}
+			go func() {
+				defer upstream.Close()
+				_, _ = io.Copy(upstream, client)
+			}()
+			go func() {
+				defer client.Close()
+				buffer := make([]byte, 1<<16)
+				for {
+					length, err := upstream.Read(buffer)
+					if err != nil {
+						return
+					}
+					replies.Lock()
+					_, err = client.Write(buffer[:length])
+					replies.Unlock()
+					if err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	address.Host = listener.Addr().String()
+	return address.String(), replies
 }
 
 // unique returns a name that no other test and no other run has.

@@ -70,7 +70,8 @@ func (l *Limiter) Admit(id string, options ...CallOption) (*Admission, error) {
 }
 
 // AdmitAll decides on several jobs of one unit each, all or none: when one cannot run, none does, no
-// job takes a ticket, and every admission has the decision that refused.
+// job takes a ticket, and every admission has the decision that refused. With [Partial] each job is
+// decided by itself, as by [Limiter.Admit].
 func (l *Limiter) AdmitAll(ids []string, options ...CallOption) ([]*Admission, error) {
 	o := callOptionsOf(options)
 	one, end, err := l.of(o)
@@ -92,10 +93,14 @@ func (l *Limiter) AdmitAll(ids []string, options ...CallOption) ([]*Admission, e
 		pinner.Pin(words[i])
 	}
 	native := make([]C.pg_admission, max(len(ids), 1))
+	var partial C.int32_t
+	if o.partial {
+		partial = 1
+	}
 	sentAt := time.Now()
 	err = one.store.call(func(e *C.pg_error) C.pg_code {
 		first, into := (**C.char)(unsafe.Pointer(&words[0])), (*C.pg_admission)(unsafe.Pointer(&native[0]))
-		return C.pg_admit_all(one.handle, first, C.size_t(len(ids)), onLimit, 0, into, e)
+		return C.pg_admit_all(one.handle, first, C.size_t(len(ids)), onLimit, partial, into, e)
 	})
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (l *Limiter) notificationNode() (string, error) {
 // openListener opens a listener at the node of a limiter, for a caller that keeps the store open.
 func (l *Limiter) openListener() (*listener, error) {
 	opened := new(listener)
-	err := runServer(func(e *C.pg_error) C.pg_code { return C.pg_listen(l.handle, &opened.handle, e) })
+	err := run(func(e *C.pg_error) C.pg_code { return C.pg_listen(l.handle, &opened.handle, e) })
 	runtime.KeepAlive(l)
 	if err != nil {
 		return nil, err

@@ -6,28 +6,11 @@ package paddlegate
 #cgo LDFLAGS: -lpthread -lm
 #cgo linux LDFLAGS: -lgcc_s -ldl
 #include "paddlegate.h"
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-
-// A signal makes the library end a call within 100 ms, for hosts that handle signals on the calling
-// thread. Go handles them elsewhere, so a call must not be cut short by them. Those of a fault stay.
-static void hold_signals(sigset_t *before) {
-    sigset_t held;
-    sigfillset(&held);
-    int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
-    pthread_sigmask(SIG_BLOCK, &held, before);
-}
-
-static void restore_signals(const sigset_t *before) {
-    pthread_sigmask(SIG_SETMASK, before, NULL);
-}
 */
 import "C"
 
 import (
-	"runtime"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -52,22 +35,17 @@ func GraphQLCost(query, variables, operation, rules string) (int64, error) {
 	return int64(units), err
 }
 
-// run makes a call that contacts no server.
+// Go handles signals on threads of its own, so that none may cut a call short.
+func init() {
+	if err := run(func(e *C.pg_error) C.pg_code { return C.pg_after_signal(C.PG_FOREVER, e) }); err != nil {
+		panic(err)
+	}
+}
+
+// run makes a call of the library.
 func run(call func(*C.pg_error) C.pg_code) error {
 	var e C.pg_error
 	return errorOf(call(&e), &e)
-}
-
-// runServer makes a call that may wait for a server.
-func runServer(call func(*C.pg_error) C.pg_code) error {
-	var e C.pg_error
-	var before C.sigset_t
-	runtime.LockOSThread()
-	C.hold_signals(&before)
-	code := call(&e)
-	C.restore_signals(&before)
-	runtime.UnlockOSThread()
-	return errorOf(code, &e)
 }
 
 // text returns a text that ends with a zero byte. C may read it during one call.

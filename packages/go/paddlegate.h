@@ -1417,6 +1417,16 @@ void pg_send_counts(void);
 int32_t pg_store_is_memory(const struct pg_store *store);
 
 /**
+ * Sets how long a call that waits for the server may go on after a signal has arrived on its thread,
+ * for all calls of this process: from 0 to an hour. The default is 100,000, for hosts that handle
+ * a signal only when the call has returned; the call is then PG_UNAVAILABLE. With PG_FOREVER
+ * a signal does not end a call, for hosts that handle signals on other threads: it ends within the
+ * time-out of its store as ever.
+ */
+pg_code pg_after_signal(int64_t time_us,
+                        struct pg_error *error);
+
+/**
  * Creates a clock at a time since 1970, from 0 to 2^52. The caller must close the handle with
  * pg_test_clock_close.
  */
@@ -1774,7 +1784,7 @@ const char *pg_settlement_name(int32_t settlement);
  * never be granted, and PG_UNAVAILABLE when the store cannot decide; the status is then
  * PG_STATUS_REFUSED. A cost above a limit that was lowered at run time is refused with
  * PG_REASON_TOO_LARGE. request may be NULL. When a signal arrives during the call, the call ends
- * within 100 ms.
+ * within 100 ms, see pg_after_signal.
  */
 pg_code pg_acquire(const struct pg_limiter *limiter,
                    const struct pg_request *request,

@@ -104,7 +104,7 @@ func (s *Store) Close() error {
 		hub.interrupt()
 	}
 	s.busy.Wait()
-	return runServer(func(e *C.pg_error) C.pg_code { return C.pg_store_close(s.handle, e) })
+	return run(func(e *C.pg_error) C.pg_code { return C.pg_store_close(s.handle, e) })
 }
 
 // InMemory tells whether the limiters of the store count in this process alone.
@@ -154,7 +154,7 @@ func (s *Store) callBusy(ctx context.Context, call func(*C.pg_error) C.pg_code) 
 		return ctx.Err()
 	}
 	defer func() { <-s.slots }()
-	return runServer(call)
+	return run(call)
 }
 
 // hubOf returns the hub of a node.

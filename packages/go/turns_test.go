@@ -46,6 +46,44 @@ func TestTurnsComeAsLeasesEnd(t *testing.T) {
 	})
 }
 
+func TestTurnsEndWhenNoneHasComeInTimeAndTakeAKey(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		workers, err := store.Concurrent(unique(), 1, Keyed(), LockTimeout(time.Hour))
+		must(t, err)
+		running, err := workers.Admit("a", Key("alice"))
+		must(t, err)
+		_, err = workers.Admit("b", Key("alice"), ClaimTimeout(time.Hour))
+		must(t, err)
+		turns := func(wait time.Duration) (seen []string) {
+			for job, err := range workers.Turns(context.Background(), 1, Key("alice"), WaitTimeout(wait)) {
+				must(t, err)
+				seen = append(seen, job)
+			}
+			return seen
+		}
+		if seen := turns(20 * time.Millisecond); seen != nil {
+			t.Errorf("seen=%v", seen)
+		}
+		_, err = running.Permit.Release()
+		must(t, err)
+		if seen := turns(0); !slices.Equal(seen, []string{"b"}) {
+			t.Errorf("seen=%v", seen)
+		}
+		for _, err := range workers.Turns(context.Background(), 1) {
+			var invalid *InvalidError
+			if !errors.As(err, &invalid) || invalid.Argument != "key" {
+				t.Errorf("error=%v", err)
+			}
+		}
+		for _, err := range workers.Turns(context.Background(), 1, Key("alice"), WaitTimeout(-1)) {
+			var invalid *InvalidError
+			if !errors.As(err, &invalid) || invalid.Argument != "WaitTimeout" {
+				t.Errorf("error=%v", err)
+			}
+		}
+	})
+}
+
 func TestTurnsEndWithTheContextTheStoreAndAnError(t *testing.T) {
 	store, err := Open(testURL(t), Timeout(10*time.Second))
 	must(t, err)

@@ -125,6 +125,11 @@ func TestJobsKeepTheirPlace(t *testing.T) {
 		if all, err := workers.AdmitAll([]string{"d", "e"}); err != nil || len(all) != 2 || all[0].Action != ActionWait || all[1].Decision.Allowed() {
 			t.Errorf("all=%+v error=%v", all, err)
 		}
+		// "b" runs already.
+		each, err := workers.AdmitAll([]string{"b", "f"}, Partial())
+		if err != nil || len(each) != 2 || each[0].Action != ActionRun || each[1].Action != ActionWait || each[1].Decision.Status != StatusQueued {
+			t.Errorf("each=%+v error=%v", each, err)
+		}
 	})
 }
 

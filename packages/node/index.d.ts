@@ -158,7 +158,7 @@ export interface Request extends KeyedCallOptions {
 }
 
 /** A request with an id. */
-export interface NamedRequest extends Request, QueueOptions {
+export interface NamedRequest extends Request {
   /**
    * The id of the call, 1 to 64 bytes. A repeated call with the same id takes no second lease while it holds one, and
    * keeps its queue position while it has a ticket. Default: a new id.
@@ -173,7 +173,7 @@ export interface LimitsOption {
 }
 
 /** A request that may wait. */
-export interface WaitingRequest extends NamedRequest, WaitOptions {}
+export interface WaitingRequest extends NamedRequest, QueueOptions, WaitOptions {}
 
 /** A request to admit a job. */
 export interface AdmissionRequest extends Request, QueueOptions {

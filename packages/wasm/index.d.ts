@@ -104,7 +104,7 @@ export interface Request extends KeyOptions {
 }
 
 /** A request with an id. */
-export interface NamedRequest extends Request, QueueOptions {
+export interface NamedRequest extends Request {
   /**
    * The id of the call, 1 to 64 bytes. A repeated call with the same id takes no second lease while it holds one, and
    * keeps its queue position while it has a ticket. Default: a new id.
@@ -119,7 +119,7 @@ export interface LimitsOption {
 }
 
 /** A request that may wait. */
-export interface WaitingRequest extends NamedRequest, WaitOptions {
+export interface WaitingRequest extends NamedRequest, QueueOptions, WaitOptions {
   /** Ends the wait on abort with the reason of the signal, and leaves neither ticket nor lease. */
   readonly signal?: AbortSignal;
 }

@@ -428,6 +428,10 @@ static void clocks(void)
     pg_test_clock *clock;
     pg_store *opened;
 
+    REFUSED("time_us", pg_after_signal(-2, &error_));
+    REFUSED("time_us", pg_after_signal(INT64_C(3600000001), &error_));
+    OK(pg_after_signal(PG_FOREVER, &error));
+    OK(pg_after_signal(100000, &error));
     REFUSED("clock", pg_test_clock_new(0, NULL, &error_));
     for (size_t i = 0; i < sizeof bad_times / sizeof *bad_times; i++) {
         clock = (pg_test_clock *)&store;

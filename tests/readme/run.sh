@@ -159,6 +159,9 @@ check install-go module
 check install-jvm project_jvm
 check install-go-installed module_installed
 
+# Programs of five languages, in fresh projects with the installed packages, share a limit.
+check installed-packages-share-a-limit python3 "$here/workers.py" "$dir"
+
 # Each package carries our licences, and those of the crates that it contains in compiled form.
 licensed() {
     local name

@@ -7,10 +7,10 @@ use std::slice;
 use paddlegate_core::{Error as CoreError, MultiStep, OnLimit, Result};
 
 use crate::admission::Admission;
-use crate::call::ON_SIGNAL;
 use crate::error::{Code, Error};
 use crate::guard::guard;
 use crate::limiter::{LIMITERS, LimiterHandle};
+use crate::signals::on_signal;
 use crate::text;
 
 /// The maximum number of admissions that memory can hold.
@@ -49,7 +49,7 @@ pub unsafe extern "C" fn pg_admit_all(
         // SAFETY: the caller passes NULL or a text that ends with a zero byte.
         let on_limit = OnLimit::from_name(unsafe { text::read_or("on_limit", on_limit, OnLimit::Wait.name()) }?)?;
         LIMITERS.with(limiter, |limiter| {
-            let admitted = limiter.batch(&ids, on_limit, partial != 0).run(ON_SIGNAL)?;
+            let admitted = limiter.batch(&ids, on_limit, partial != 0).run(on_signal())?;
             for (slot, admission) in buffer.iter_mut().zip(admitted) {
                 slot.write(Admission::of(limiter, admission));
             }

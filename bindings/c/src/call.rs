@@ -4,8 +4,7 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
 use paddlegate_core::{
-    Answer, Decision as CoreDecision, Error as CoreError, Extension, Limiter, Micros, Operation,
-    Request as CoreRequest, Result, SignalHandling,
+    Answer, Decision as CoreDecision, Error as CoreError, Extension, Limiter, Operation, Request as CoreRequest, Result,
 };
 
 use crate::cost::{self, Units};
@@ -14,12 +13,8 @@ use crate::error::{Code, Error};
 use crate::guard::{guard, guard_into};
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::{Costs, Request};
+use crate::signals::on_signal;
 use crate::text;
-
-/// The time that a signal leaves to a call in flight. A host such as Ruby handles a signal only
-/// after the call has returned, so a call to a server that does not reply must end soon after the
-/// signal.
-pub(crate) const ON_SIGNAL: SignalHandling<'static> = SignalHandling::FinishWithin(Micros(100_000));
 
 /// Takes the cost if every limit allows it and no ticket is ahead in the queue, otherwise nothing.
 ///
@@ -27,7 +22,7 @@ pub(crate) const ON_SIGNAL: SignalHandling<'static> = SignalHandling::FinishWith
 /// never be granted, and PG_UNAVAILABLE when the store cannot decide; the status is then
 /// PG_STATUS_REFUSED. A cost above a limit that was lowered at run time is refused with
 /// PG_REASON_TOO_LARGE. request may be NULL. When a signal arrives during the call, the call ends
-/// within 100 ms.
+/// within 100 ms, see pg_after_signal.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_acquire(
     limiter: *const LimiterHandle,
@@ -160,7 +155,7 @@ pub unsafe extern "C" fn pg_extend(
         // SAFETY: the caller passes NULL or an array of `units_count` elements.
         let units = unsafe { cost::read("units", units, units_by_label, units_count) }?;
         let operation = Operation::Extend { permit, units: units.core() };
-        LIMITERS.with(limiter, |limiter| match limiter.run(operation, ON_SIGNAL)? {
+        LIMITERS.with(limiter, |limiter| match limiter.run(operation, on_signal())? {
             Answer::Extension(extension) => Ok(match *extension {
                 Extension::Decided(decision) => Decision::of(limiter, decision),
                 Extension::Closed(settlement) => {
@@ -200,7 +195,7 @@ pub(crate) fn decide<R>(
     operation: Operation<'_>,
     convert: impl FnOnce(&Limiter, CoreDecision) -> R,
 ) -> Result<R> {
-    LIMITERS.with(limiter, |limiter| match limiter.run(operation, ON_SIGNAL)? {
+    LIMITERS.with(limiter, |limiter| match limiter.run(operation, on_signal())? {
         Answer::Decision(decision) => Ok(convert(limiter, decision)),
         other => Err(unexpected(&other)),
     })
@@ -237,7 +232,7 @@ pub(crate) fn settled(
 }
 
 pub(crate) fn run(limiter: *const LimiterHandle, operation: Operation<'_>) -> Result<Answer> {
-    LIMITERS.with(limiter, |limiter| limiter.run(operation, ON_SIGNAL))
+    LIMITERS.with(limiter, |limiter| limiter.run(operation, on_signal()))
 }
 
 pub(crate) fn unexpected(answer: &Answer) -> CoreError {

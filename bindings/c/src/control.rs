@@ -8,13 +8,14 @@ use paddlegate_core::{
     RuntimeState as CoreRuntimeState,
 };
 
-use crate::call::{ON_SIGNAL, unexpected};
+use crate::call::unexpected;
 use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limit::{LabelledLimit, Limit, read_limits};
 use crate::limiter::{LIMITERS, LimiterHandle};
 use crate::request::not_negative;
+use crate::signals::on_signal;
 use crate::text;
 
 /// The value of a number that is not given, in pg_pause, pg_block, pg_override, pg_override_mode,
@@ -292,5 +293,5 @@ pub(crate) fn numbers(amount: i64, interval_us: i64, rate: f64) -> Result<LimitN
 
 /// Runs a request on a limiter and waits for the answer.
 pub(crate) fn run_request(limiter: *const LimiterHandle, request: &AdminRequest) -> Result<Answer> {
-    LIMITERS.with(limiter, |limiter| request.operation(limiter, |operation| limiter.run(operation, ON_SIGNAL)))
+    LIMITERS.with(limiter, |limiter| request.operation(limiter, |operation| limiter.run(operation, on_signal())))
 }

@@ -9,7 +9,6 @@ use paddlegate_core::formats::invantive::{
 };
 use paddlegate_core::{Micros, MultiStep, Result};
 
-use crate::call::ON_SIGNAL;
 use crate::decision::number;
 use crate::document;
 use crate::error::{Code, Error};
@@ -17,6 +16,7 @@ use crate::guard::{guard, guard_into};
 use crate::handle::Table;
 use crate::names;
 use crate::reason::Reason;
+use crate::signals::on_signal;
 use crate::store::{STORES, StoreHandle};
 use crate::text;
 
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn pg_invantive_gate_admit(
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let facts = facts.map_or(Ok(CoreRequestAttributes::default()), |facts| unsafe { facts.core() })?;
-            GATES.with(gate, |gate| gate.start(&facts)?.run(ON_SIGNAL)).map(GateDecision::from)
+            GATES.with(gate, |gate| gate.start(&facts)?.run(on_signal())).map(GateDecision::from)
         },
     )
 }

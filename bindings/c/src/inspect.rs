@@ -9,12 +9,13 @@ use paddlegate_core::{
     MAX_PAGE, Micros, Operation, Page, Result, TicketInfo as CoreTicket,
 };
 
-use crate::call::{ON_SIGNAL, unexpected};
+use crate::call::unexpected;
 use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limit::Kind;
 use crate::limiter::{LIMITERS, LimiterHandle};
+use crate::signals::on_signal;
 use crate::text;
 
 /// One limit of a pg_inspection, by itself.
@@ -220,7 +221,7 @@ pub unsafe extern "C" fn pg_inspect(
         error,
         || {
             let read = Page { offset: offset as u64, count: count as u64 };
-            let run = |limiter: &paddlegate_core::Limiter| limiter.run(Operation::Inspect { page: read }, ON_SIGNAL);
+            let run = |limiter: &paddlegate_core::Limiter| limiter.run(Operation::Inspect { page: read }, on_signal());
             let found = match LIMITERS.with(limiter, run)? {
                 Answer::Inspection(found) => found,
                 other => return Err(unexpected(&other)),

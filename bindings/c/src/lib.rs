@@ -12,6 +12,8 @@
 
 pub mod store;
 
+pub mod signals;
+
 pub mod test_clock;
 
 pub mod limit;

@@ -5,11 +5,11 @@ use std::mem::MaybeUninit;
 
 use paddlegate_core::MultiStep;
 
-use crate::call::ON_SIGNAL;
 use crate::control::RuntimeState;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limiter::{LIMITERS, LimiterHandle};
+use crate::signals::on_signal;
 use crate::text;
 
 /// Pauses a limiter in all processes if the failure of an Open Job Spec job is a rate limit signal.
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn pg_apply_ojs_signal(
         || {
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let document = unsafe { text::read("document", document) }?;
-            LIMITERS.with(limiter, |limiter| limiter.pause_procedure(document)?.run(ON_SIGNAL)).map(i32::from)
+            LIMITERS.with(limiter, |limiter| limiter.pause_procedure(document)?.run(on_signal())).map(i32::from)
         },
     )
 }
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn pg_apply_ojs_override(
             // SAFETY: the caller passes NULL or a text that ends with a zero byte.
             let document = unsafe { text::read("document", document) }?;
             LIMITERS
-                .with(limiter, |limiter| limiter.override_procedure(document)?.run(ON_SIGNAL))
+                .with(limiter, |limiter| limiter.override_procedure(document)?.run(on_signal()))
                 .map(RuntimeState::from)
         },
     )

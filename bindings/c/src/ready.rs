@@ -6,11 +6,11 @@ use std::slice;
 
 use paddlegate_core::{Answer, Error as CoreError, MAX_READY, Operation, Result, TurnsHost};
 
-use crate::call::ON_SIGNAL;
 use crate::decision::number;
 use crate::error::{Code, Error};
 use crate::guard::guard_into;
 use crate::limiter::{LIMITERS, LimiterHandle};
+use crate::signals::on_signal;
 use crate::text;
 
 /// The id of a queued call.
@@ -127,7 +127,7 @@ fn list(
     ids: &mut [MaybeUninit<QueuedId>],
 ) -> Result<(usize, u64)> {
     let operation = Operation::Ready { count: count as u64, host };
-    match LIMITERS.with(limiter, |limiter| limiter.run(operation, ON_SIGNAL))? {
+    match LIMITERS.with(limiter, |limiter| limiter.run(operation, on_signal()))? {
         Answer::Ready(ready) => {
             for (slot, id) in ids.iter_mut().zip(&ready.ids) {
                 slot.write(QueuedId { id: text::write(id), length: id.len() });

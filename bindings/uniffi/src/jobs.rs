@@ -42,9 +42,9 @@ impl NativeLimiter {
         Ok(admitted?.into())
     }
 
-    pub fn admit_all(&self, ids: Vec<String>, on_limit: String) -> Result<Vec<NativeAdmission>> {
+    pub fn admit_all(&self, ids: Vec<String>, on_limit: String, partial: bool) -> Result<Vec<NativeAdmission>> {
         let jobs: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let batch = self.0.batch(&jobs, OnLimit::from_name(&on_limit)?, false);
+        let batch = self.0.batch(&jobs, OnLimit::from_name(&on_limit)?, partial);
         Ok(batch.run(SignalHandling::Ignore)?.into_iter().map(NativeAdmission::from).collect())
     }
 

@@ -93,6 +93,15 @@ impl NativeLimit {
     }
 }
 
+/// Returns what a limiter does while its store cannot decide, if anything is given.
+pub(crate) fn unavailable(mode: Option<&str>, local_share_percent: Option<i64>) -> Result<Option<OnUnavailable>> {
+    if mode.is_none() && local_share_percent.is_none() {
+        return Ok(None);
+    }
+    let share = some("local_share_percent", local_share_percent, whole)?;
+    Ok(Some(OnUnavailable::from_name(mode.unwrap_or(OnUnavailable::Raise.name()), share)?))
+}
+
 impl NativeOptions {
     /// Returns the policy of limits; `lock_timeout` is for one of concurrency.
     pub(crate) fn policy(&self, limits: &[NativeLimit]) -> Result<Policy> {
@@ -108,10 +117,8 @@ impl NativeOptions {
     /// Returns the limiter with the options that do not belong to its policy.
     pub(crate) fn applied(&self, limiter: Limiter) -> Result<Limiter> {
         let mut limiter = limiter;
-        if self.on_unavailable.is_some() || self.local_share_percent.is_some() {
-            let share = some("local_share_percent", self.local_share_percent, whole)?;
-            let mode = self.on_unavailable.as_deref().unwrap_or(OnUnavailable::Raise.name());
-            limiter = limiter.with_on_unavailable(OnUnavailable::from_name(mode, share)?);
+        if let Some(mode) = unavailable(self.on_unavailable.as_deref(), self.local_share_percent)? {
+            limiter = limiter.with_on_unavailable(mode);
         }
         if let Some(group) = &self.group {
             limiter = limiter.with_group(group)?;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use paddlegate_core::{LimiterInfo, LoadOptions, LoadedLimiter, Micros, Paddlegate};
+use paddlegate_core::{LimiterInfo, LoadOptions, LoadedLimiter, Micros, OnUnavailable, Paddlegate};
 
 use crate::clock::NativeClock;
 use crate::error::Result;
 use crate::gate::NativeGate;
-use crate::limit::{NativeLimit, NativeOptions};
+use crate::limit::{NativeLimit, NativeOptions, unavailable};
 use crate::limiter::NativeLimiter;
 use crate::number::{micros, some, some_us, us};
 
@@ -88,13 +88,17 @@ impl NativeStore {
         lock_timeout_us: Option<i64>,
         tenant: Option<String>,
         group: Option<String>,
+        on_unavailable: Option<String>,
+        local_share_percent: Option<i64>,
     ) -> Result<Vec<NativeLoaded>> {
         let options = LoadOptions {
             lock_timeout: some("lock_timeout", lock_timeout_us, micros)?,
             tenant: tenant.as_deref(),
             group: group.as_deref(),
         };
-        Ok(self.0.load_with(&document, &options)?.into_iter().map(NativeLoaded::from).collect())
+        let unavailable = unavailable(on_unavailable.as_deref(), local_share_percent)?;
+        let loaded = self.0.load_with(&document, &options)?;
+        Ok(loaded.into_iter().map(|it| NativeLoaded::of(it, unavailable)).collect())
     }
 
     pub fn conductor_limiter(
@@ -102,9 +106,12 @@ impl NativeStore {
         definition: String,
         run: String,
         lock_timeout_us: Option<i64>,
+        on_unavailable: Option<String>,
+        local_share_percent: Option<i64>,
     ) -> Result<NativeLoaded> {
         let lock_timeout = some("lock_timeout", lock_timeout_us, micros)?;
-        Ok(self.0.conductor_limiter(&definition, &run, lock_timeout)?.into())
+        let unavailable = unavailable(on_unavailable.as_deref(), local_share_percent)?;
+        Ok(NativeLoaded::of(self.0.conductor_limiter(&definition, &run, lock_timeout)?, unavailable))
     }
 
     pub fn invantive_gate(&self, document: String) -> Result<Arc<NativeGate>> {
@@ -121,10 +128,14 @@ impl NativeStore {
     }
 }
 
-impl From<LoadedLimiter> for NativeLoaded {
-    fn from(it: LoadedLimiter) -> Self {
+impl NativeLoaded {
+    fn of(it: LoadedLimiter, unavailable: Option<OnUnavailable>) -> Self {
+        let limiter = match unavailable {
+            Some(mode) => it.limiter.with_on_unavailable(mode),
+            None => it.limiter,
+        };
         Self {
-            limiter: Arc::new(NativeLimiter(it.limiter)),
+            limiter: Arc::new(NativeLimiter(limiter)),
             wait_timeout_us: some_us(it.wait_timeout),
             on_limit: it.on_limit.name().to_owned(),
         }

@@ -202,6 +202,18 @@ internal constructor(
     public fun override(limit: Long, expiresIn: java.time.Duration?): RuntimeState =
         override(limit = limit, expiresIn = expiresIn?.toKotlinDuration())
 
+    /** See [Limiter.override]. What is null stays as it is. */
+    public fun override(
+        limit: Long?,
+        interval: java.time.Duration?,
+        label: String?,
+        limits: List<Limit>?,
+        mode: String?,
+        expiresIn: java.time.Duration?,
+        expiresAt: Instant?,
+    ): RuntimeState =
+        override(limit, interval?.toKotlinDuration(), label, limits, mode, expiresIn?.toKotlinDuration(), expiresAt)
+
     /** See [Limiter.restore]. */
     @JvmOverloads public fun restore(label: String? = null): RuntimeState = state { restore(label) }
 

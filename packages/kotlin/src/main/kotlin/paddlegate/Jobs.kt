@@ -47,13 +47,18 @@ public fun BlockingLimiter.admit(
 
 /**
  * Decides on several jobs of one unit each, all or none: when one cannot run, none does, no job takes a ticket, and every admission
- * has the decision that refused.
+ * has the decision that refused. With [partial] each job is decided by itself, as by [admit].
  */
 @JvmSynthetic
-public fun BlockingLimiter.admitAll(ids: List<String>, onLimit: String? = null, key: String? = null): List<Admission> {
+public fun BlockingLimiter.admitAll(
+    ids: List<String>,
+    onLimit: String? = null,
+    partial: Boolean = false,
+    key: String? = null,
+): List<Admission> {
     val one = if (key == null) this else withKey(key)
     val sentAt = System.nanoTime()
-    val admissions = one.command { one.native.admitAll(ids, onLimit ?: settings.onLimit) }
+    val admissions = one.command { one.native.admitAll(ids, onLimit ?: settings.onLimit, partial) }
     return admissions.map { one.admission(it, sentAt, true) }
 }
 
@@ -102,8 +107,9 @@ public object Jobs {
         limiter: BlockingLimiter,
         ids: List<String>,
         onLimit: String? = null,
+        partial: Boolean = false,
         key: String? = null,
-    ): List<Admission> = limiter.admitAll(ids, onLimit, key)
+    ): List<Admission> = limiter.admitAll(ids, onLimit, partial, key)
 
     /** See [BlockingLimiter.enqueue]. */
     @JvmStatic

@@ -162,9 +162,13 @@ internal constructor(
         claimTimeout: Duration? = null,
     ): Admission = io { admit(id, call, onLimit, claimTimeout) }
 
-    /** Decides on several jobs, all or none: see [BlockingLimiter.admitAll]. */
-    public suspend fun admitAll(ids: List<String>, onLimit: String? = null, key: String? = null): List<Admission> =
-        io { admitAll(ids, onLimit, key) }
+    /** Decides on several jobs, all or none, or with [partial] each by itself: see [BlockingLimiter.admitAll]. */
+    public suspend fun admitAll(
+        ids: List<String>,
+        onLimit: String? = null,
+        partial: Boolean = false,
+        key: String? = null,
+    ): List<Admission> = io { admitAll(ids, onLimit, partial, key) }
 
     /** Takes the cost, or otherwise a ticket: see [BlockingLimiter.enqueue]. */
     public suspend fun enqueue(id: String, call: Call = Call.PLAIN, claimTimeout: Duration? = null): Decision =

@@ -104,6 +104,7 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
     /**
      * Creates the limiters that a document defines, by name. The document is JSON, in the native format or that of another
      * system. An [InvalidException] has the JSON path of the fault, or the name of an option that the format does not have.
+     * [onUnavailable] and [localSharePercent] are as in [LimiterOptions], for all of them.
      */
     @JvmSynthetic
     public fun load(
@@ -111,9 +112,13 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
         lockTimeout: Duration? = null,
         tenant: String? = null,
         group: String? = null,
+        onUnavailable: String? = null,
+        localSharePercent: Long? = null,
     ): Map<String, Limiter> {
         check(work)
-        return native { native.load(document, lockTimeout?.us, tenant, group) }.map(::loaded).associateBy(Limiter::name)
+        return native { native.load(document, lockTimeout?.us, tenant, group, onUnavailable, localSharePercent) }
+            .map(::loaded)
+            .associateBy(Limiter::name)
     }
 
     /**
@@ -121,9 +126,17 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
      * attributes of the run, both JSON. Runs with the same key share a limiter; a run without a key has an unlimited one.
      */
     @JvmSynthetic
-    public fun conductorLimiter(definition: String, run: String, lockTimeout: Duration? = null): Limiter {
+    public fun conductorLimiter(
+        definition: String,
+        run: String,
+        lockTimeout: Duration? = null,
+        onUnavailable: String? = null,
+        localSharePercent: Long? = null,
+    ): Limiter {
         check(work)
-        return loaded(native { native.conductorLimiter(definition, run, lockTimeout?.us) })
+        return loaded(
+            native { native.conductorLimiter(definition, run, lockTimeout?.us, onUnavailable, localSharePercent) }
+        )
     }
 
     /** Creates the limits of an Invantive RateLimitControl, which is JSON. It contacts no server. */
@@ -238,6 +251,16 @@ public class BlockingPaddlegate internal constructor(private val store: Paddlega
     public fun quota(name: String, limit: Long, per: String, options: Consumer<LimiterOptions> = NONE): BlockingLimiter =
         limiter(name, listOf(Limit.quota(limit, per)), options)
 
+    /** See [Paddlegate.unlimited]. */
+    @JvmOverloads
+    public fun unlimited(name: String, options: Consumer<LimiterOptions> = NONE): BlockingLimiter =
+        limiter(name, listOf(Limit("unlimited")), options)
+
+    /** See [Paddlegate.paused]. */
+    @JvmOverloads
+    public fun paused(name: String, options: Consumer<LimiterOptions> = NONE): BlockingLimiter =
+        limiter(name, listOf(Limit("paused")), options)
+
     /** See [Paddlegate.together]. */
     @JvmOverloads
     public fun together(limiters: List<BlockingLimiter>, waitTimeout: java.time.Duration? = null): BlockingLimiter =
@@ -250,13 +273,25 @@ public class BlockingPaddlegate internal constructor(private val store: Paddlega
         lockTimeout: java.time.Duration? = null,
         tenant: String? = null,
         group: String? = null,
+        onUnavailable: String? = null,
+        localSharePercent: Long? = null,
     ): Map<String, BlockingLimiter> =
-        store.load(document, lockTimeout?.toKotlinDuration(), tenant, group).mapValues { it.value.blocking }
+        store
+            .load(document, lockTimeout?.toKotlinDuration(), tenant, group, onUnavailable, localSharePercent)
+            .mapValues { it.value.blocking }
 
     /** See [Paddlegate.conductorLimiter]. */
     @JvmOverloads
-    public fun conductorLimiter(definition: String, run: String, lockTimeout: java.time.Duration? = null): BlockingLimiter =
-        store.conductorLimiter(definition, run, lockTimeout?.toKotlinDuration()).blocking
+    public fun conductorLimiter(
+        definition: String,
+        run: String,
+        lockTimeout: java.time.Duration? = null,
+        onUnavailable: String? = null,
+        localSharePercent: Long? = null,
+    ): BlockingLimiter =
+        store
+            .conductorLimiter(definition, run, lockTimeout?.toKotlinDuration(), onUnavailable, localSharePercent)
+            .blocking
 
     /** See [Paddlegate.limiters]. */
     @JvmOverloads

@@ -41,6 +41,29 @@ final class JavaTest {
     }
 
     @Test
+    void everyOverrideIsToBeHad() {
+        try (var pg = Paddlegate.open(URL, PATIENCE)) {
+            var window = pg.blocking().window(name, 1, Duration.ofHours(1));
+            var state = window.override(5L, Duration.ofHours(2), "window", null, null, Duration.ofDays(1), null);
+            var limit = state.getOverrides().get(0);
+            assertEquals(List.of(5L, Duration.ofHours(2)), List.of(limit.getAmount(), limit.getInterval()));
+            assertEquals("shadow", window.override(null, null, null, null, "shadow", null, null).getMode());
+            assertTrue(pg.blocking().unlimited(name + "u").allow());
+            assertFalse(pg.blocking().paused(name + "p").allow());
+        }
+    }
+
+    @Test
+    void limitersOfADocumentGrantWithoutTheirStore() {
+        try (var pg = Paddlegate.open("redis://127.0.0.1:1", PATIENCE)) {
+            var document = "{\"limiters\":{\"erp\":{\"bucket\":{\"limit\":1,\"per\":\"day\"}}}}";
+            var erp = pg.blocking().load(document, null, null, null, "fail_open").get("erp");
+            assertTrue(erp.tryAcquire().getDegraded());
+            assertThrows(InvalidException.class, () -> pg.blocking().load(document, null, null, null, "guess"));
+        }
+    }
+
+    @Test
     void leasesAreReleasedByTryWithResources() throws Exception {
         try (var pg = Paddlegate.open(URL, PATIENCE)) {
             var erp = pg.blocking().concurrent(name, 1, options -> options.setLockTimeout(Duration.ofHours(1)));

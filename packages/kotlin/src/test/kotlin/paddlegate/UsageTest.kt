@@ -92,6 +92,9 @@ internal class UsageTest {
             assertEquals("drop", workers.admit("d", onLimit = "drop").action)
             val refused = workers.admitAll(listOf("e", "f"))
             assertTrue(refused.size == 2 && refused.none { it.permit != null })
+            // "a" runs already.
+            val each = workers.admitAll(listOf("a", "g"), onLimit = "drop", partial = true)
+            assertEquals(listOf("run", "drop"), each.map { it.action })
             // After the loop has begun to sleep, or before: its turn comes either way.
             launch(Dispatchers.IO) { running.permit!!.release() }
             val seen = ArrayList<String>()
