@@ -20,6 +20,14 @@ if [[ ! bench/node_modules/.stamp -nt bench/package-lock.json ]]; then
     touch bench/node_modules/.stamp
 fi
 cargo build --release --quiet --package paddlegate-bench
+# Go does not see that the library is another one, so it is to link again.
+rm -f target/bench-go
+go build -C bench/go -o "$PWD/target/bench-go" .
+source scripts/versions.bash
+mvn -B -q -Dmaven.repo.local="$TOOLS/m2" -f bench/kotlin/pom.xml \
+    org.apache.maven.plugins:maven-dependency-plugin:3.9.0:build-classpath \
+    -Dmdep.outputFile="$PWD/target/kotlin/bench-classpath" >&2
+java=(java -cp "$(cat target/kotlin/bench-classpath)" bench/kotlin/Bench.java)
 
 read -r server_core client_core < <(
     "$python" -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2])'
@@ -50,6 +58,8 @@ measure_clients() {
     measure "$1" "$2" ruby -Ipackages/ruby/lib bench/ruby.rb redis
     measure "$1" "$2" node bench/node.mjs redis
     measure "$1" "$2" target/release/paddlegate-bench redis
+    measure "$1" "$2" target/bench-go redis
+    measure "$1" "$2" "${java[@]}" redis
 }
 
 : >"$results"
@@ -60,6 +70,8 @@ measure "in process" "$client_core" "$python" bench/python.py memory
 measure "in process" "$client_core" node bench/node.mjs memory
 measure "in process" "$client_core" ruby -Ipackages/ruby/lib bench/ruby.rb memory
 measure "in process" "$client_core" target/release/paddlegate-bench memory
+measure "in process" "$client_core" target/bench-go memory
+measure "in process" "$client_core" "${java[@]}" memory
 
 "$python" bench/table.py "$@" <"$results" || status=1
 

@@ -4,6 +4,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
+source scripts/versions.bash
+
 fix=${1:-}
 venv=.venv/bin
 biome=node_modules/.bin/biome
@@ -28,6 +30,10 @@ formatted() { local wrong; wrong=$("${gofmt[@]}" -l "$@") && [[ -z $wrong ]] || 
 shopt -s nullglob
 typescript=(packages/*/tsconfig.json)
 mapfile -t ruby < <(git ls-files --cached --others --exclude-standard '*.rb' '*.gemspec' '*Rakefile')
+mapfile -t kotlin < <(git ls-files --cached --others --exclude-standard '*.kt')
+mapfile -t java < <(git ls-files --cached --others --exclude-standard '*.java')
+ktfmt=(java -jar "$KTFMT_JAR" --kotlinlang-style --enable-editorconfig --quiet)
+java_format=(java -jar "$GOOGLE_JAVA_FORMAT_JAR" --aosp)
 wasm=wasm32-unknown-unknown
 [[ -d $(rustc --print sysroot)/lib/rustlib/$wasm ]] || wasm=
 
@@ -38,6 +44,8 @@ if [[ $fix == --fix ]]; then
     check biome "$biome" check --write .
     check rubocop rubocop --force-exclusion --autocorrect "${ruby[@]}"
     check gofmt "${gofmt[@]}" -w "${go[@]}"
+    check ktfmt "${ktfmt[@]}" "${kotlin[@]}"
+    check java-format "${java_format[@]}" --replace "${java[@]}"
 else
     check rustfmt cargo fmt --all --check
     check clippy cargo clippy --release --workspace --all-targets --features paddlegate/redis-rs -- -D warnings
@@ -56,6 +64,8 @@ else
     done
     check rubocop rubocop --force-exclusion "${ruby[@]}"
     check gofmt formatted "${go[@]}"
+    check ktfmt "${ktfmt[@]}" --dry-run --set-exit-if-changed "${kotlin[@]}"
+    check java-format "${java_format[@]}" --dry-run --set-exit-if-changed "${java[@]}"
     for module in "${go[@]}"; do
         check "vet-$module" go vet -C "$module" ./...
     done

@@ -178,4 +178,15 @@ if newer packages/kotlin/pom.xml "$TOOLS/m2/.stamp"; then
     touch "$TOOLS/m2/.stamp"
 fi
 
+# A formatter is one jar with all that it needs.
+formatter() {
+    [[ -e $1 ]] && return
+    say "downloading $2, which checks the format of $3"
+    mvn -B -q -Dmaven.repo.local="$TOOLS/m2" org.apache.maven.plugins:maven-dependency-plugin:3.9.0:get \
+        -Dartifact="$2" -Dtransitive=false >/dev/null
+}
+formatter "$KTFMT_JAR" "com.facebook:ktfmt:$KTFMT:jar:with-dependencies" Kotlin
+formatter "$GOOGLE_JAVA_FORMAT_JAR" \
+    "com.google.googlejavaformat:google-java-format:$GOOGLE_JAVA_FORMAT:jar:all-deps" Java
+
 say "all is there"

@@ -18,7 +18,8 @@ app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
 )
-log = redis.Redis.from_url(URL, decode_responses=True)
+# A log that fails on a machine that stalls would fail the task, which would run again.
+log = redis.Redis.from_url(URL, decode_responses=True, socket_timeout=60)
 pg = Paddlegate(URL, timeout=20)
 away = Paddlegate("redis://127.0.0.1:1", timeout=0.1)
 

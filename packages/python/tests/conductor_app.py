@@ -16,7 +16,8 @@ from paddlegate.conductor import gated, limited
 
 URL, NAME = os.environ["TASKS_URL"], os.environ["TASKS_NAME"]
 
-log = redis.Redis.from_url(URL, decode_responses=True)
+# A log that fails on a machine that stalls would fail the task, which would run again.
+log = redis.Redis.from_url(URL, decode_responses=True, socket_timeout=60)
 pg = Paddlegate(URL, timeout=20)
 away = Paddlegate(os.environ.get("AWAY_URL", "redis://127.0.0.1:1"), timeout=1)
 points = pg.points(f"{NAME}-points", 100, 1000)

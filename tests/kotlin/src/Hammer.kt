@@ -38,7 +38,14 @@ private suspend fun ask(dice: Random, asked: JsonNode, limiters: Map<String, Lim
     val at = microsOf(decision)
     if (!decision.allowed) {
         val retry = decision.retryAfter?.inWholeMicroseconds
-        records.add("limiter" to on, "is" to "refusal", "at" to at, "units" to units, "retry" to retry, "reason" to decision.reason)
+        records.add(
+            "limiter" to on,
+            "is" to "refusal",
+            "at" to at,
+            "units" to units,
+            "retry" to retry,
+            "reason" to decision.reason,
+        )
         return
     }
     val permit = decision.permit
@@ -74,5 +81,6 @@ private class Records {
             if (e is UnavailableException && e.mayHaveCounted) mayHaveCounted++
         }
 
-    fun write(file: File): Unit = file.bufferedWriter().use { out -> lines.forEach { out.appendLine(JSON.writeValueAsString(it)) } }
+    fun write(file: File): Unit =
+        file.bufferedWriter().use { out -> lines.forEach { out.appendLine(JSON.writeValueAsString(it)) } }
 }

@@ -32,16 +32,20 @@ internal constructor(
     public val suspending: Limiter = Limiter(this)
 
     /** The name. */
-    public val name: String get() = settings.name
+    public val name: String
+        get() = settings.name
 
     /** The key of the limiter of one key, otherwise null. */
-    public val key: String? get() = settings.key
+    public val key: String?
+        get() = settings.key
 
     /** Whether the limiter has a state for each key. */
-    public val isKeyed: Boolean get() = native.isKeyed()
+    public val isKeyed: Boolean
+        get() = native.isKeyed()
 
     /** Whether grants are leases. */
-    internal val grantsLeases: Boolean get() = leases
+    internal val grantsLeases: Boolean
+        get() = leases
 
     override fun toString(): String = if (key == null) "Limiter($name)" else "Limiter($name, key=$key)"
 
@@ -97,7 +101,9 @@ internal constructor(
 
     /** Acquires without blocking. Who cancels the future ends the wait. */
     @JvmOverloads
-    public fun acquireAsync(call: Call = Call.PLAIN): CompletableFuture<BlockingPermit> = future { suspending.acquire(call).blocking }
+    public fun acquireAsync(call: Call = Call.PLAIN): CompletableFuture<BlockingPermit> = future {
+        suspending.acquire(call).blocking
+    }
 
     /** Decides without blocking: see [tryAcquire]. */
     @JvmOverloads
@@ -111,8 +117,7 @@ internal constructor(
     ): CompletableFuture<T> = futureWithin(call, body)
 
     /** See [Limiter.peek]. */
-    @JvmOverloads
-    public fun peek(call: Call = Call.PLAIN): Decision = decision(call) { it.peek(call.request) }
+    @JvmOverloads public fun peek(call: Call = Call.PLAIN): Decision = decision(call) { it.peek(call.request) }
 
     /** See [Limiter.debit]. */
     public fun debit(charge: Charge): Decision = command("cost" to "charge") { Decision.of(native.debit(charge.native)) }
@@ -121,8 +126,9 @@ internal constructor(
     public fun debit(units: Long): Decision = debit(Charge.of(units))
 
     /** See [Limiter.correct]. */
-    public fun correct(permit: String, actual: Charge): Settlement =
-        command { Settlement.of(native.correct(permit, actual.native)) }
+    public fun correct(permit: String, actual: Charge): Settlement = command {
+        Settlement.of(native.correct(permit, actual.native))
+    }
 
     /** See [Limiter.correct]. */
     public fun correct(permit: String, actual: Long): Settlement = correct(permit, Charge.of(actual))
@@ -153,12 +159,12 @@ internal constructor(
 
     /** See [Limiter.inspect]. */
     @JvmOverloads
-    public fun inspect(offset: Long? = null, count: Long? = null): Inspection =
-        command { Inspection.of(native.inspect(offset, count)) }
+    public fun inspect(offset: Long? = null, count: Long? = null): Inspection = command {
+        Inspection.of(native.inspect(offset, count))
+    }
 
     /** See [Limiter.queue]. */
-    @JvmOverloads
-    public fun queue(offset: Long? = null, count: Long? = null): List<TicketInfo> = inspect(offset, count).tickets
+    @JvmOverloads public fun queue(offset: Long? = null, count: Long? = null): List<TicketInfo> = inspect(offset, count).tickets
 
     /** See [Limiter.runtimeState]. */
     public fun runtimeState(): RuntimeState = state { runtimeState() }
@@ -211,8 +217,7 @@ internal constructor(
         mode: String?,
         expiresIn: java.time.Duration?,
         expiresAt: Instant?,
-    ): RuntimeState =
-        override(limit, interval?.toKotlinDuration(), label, limits, mode, expiresIn?.toKotlinDuration(), expiresAt)
+    ): RuntimeState = override(limit, interval?.toKotlinDuration(), label, limits, mode, expiresIn?.toKotlinDuration(), expiresAt)
 
     /** See [Limiter.restore]. */
     @JvmOverloads public fun restore(label: String? = null): RuntimeState = state { restore(label) }
@@ -221,8 +226,7 @@ internal constructor(
     public fun restoreMode(): RuntimeState = state { restoreMode() }
 
     /** See [Limiter.learnFromResponse]. */
-    public fun learnFromResponse(response: Response): Learned =
-        command { Learned.of(native.learnFromResponse(response.native)) }
+    public fun learnFromResponse(response: Response): Learned = command { Learned.of(native.learnFromResponse(response.native)) }
 
     /** See [Limiter.reportBudget]. */
     public fun reportBudget(budget: Budget): Learned = command { Learned.of(native.reportBudget(budget.native)) }
@@ -251,6 +255,7 @@ internal constructor(
         if (key == null) call(native) else native.withKey(key).use(call)
     }
 
-    private inline fun state(call: NativeLimiter.() -> NativeRuntimeState): RuntimeState =
-        command { RuntimeState.of(native.call()) }
+    private inline fun state(call: NativeLimiter.() -> NativeRuntimeState): RuntimeState = command {
+        RuntimeState.of(native.call())
+    }
 }

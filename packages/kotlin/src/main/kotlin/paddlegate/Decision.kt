@@ -21,79 +21,109 @@ public sealed class Decision(private val native: NativeDecision) {
     public class NoTicket internal constructor(native: NativeDecision) : Decision(native)
 
     /** "granted", "refused", "queued" or "no_ticket". */
-    public val status: String get() = native.status
+    public val status: String
+        get() = native.status
 
     /** Whether the call was granted. */
-    public val allowed: Boolean get() = this is Granted
+    public val allowed: Boolean
+        get() = this is Granted
 
     /** The size of the described limit, 1 for a throttle; null when no limit applies. */
-    public val limit: Long? get() = native.limit
+    public val limit: Long?
+        get() = native.limit
 
     /** The units that are left of it; null when no limit applies. */
-    public val remaining: Long? get() = native.remaining
+    public val remaining: Long?
+        get() = native.remaining
 
-    /** How long to wait before the next attempt: refused one microsecond earlier, granted at that time. Null when no time is known. */
-    public val retryAfter: Duration? get() = native.retryAfterUs?.duration
+    /**
+     * How long to wait before the next attempt: refused one microsecond earlier, granted at that time. Null when no time is
+     * known.
+     */
+    public val retryAfter: Duration?
+        get() = native.retryAfterUs?.duration
 
     /** [retryAfter] for Java. */
-    @get:JvmName("getRetryAfter") public val retryAfterJava: java.time.Duration? get() = retryAfter?.toJavaDuration()
+    @get:JvmName("getRetryAfter")
+    public val retryAfterJava: java.time.Duration?
+        get() = retryAfter?.toJavaDuration()
 
     /** Time until all units are available again, without further calls; null when no time is known. */
-    public val resetAfter: Duration? get() = native.resetAfterUs?.duration
+    public val resetAfter: Duration?
+        get() = native.resetAfterUs?.duration
 
     /** [resetAfter] for Java. */
-    @get:JvmName("getResetAfter") public val resetAfterJava: java.time.Duration? get() = resetAfter?.toJavaDuration()
+    @get:JvmName("getResetAfter")
+    public val resetAfterJava: java.time.Duration?
+        get() = resetAfter?.toJavaDuration()
 
     /**
      * Why the call was refused or queued: the kind of the limit, "paused", "blocked", "too_large" or "unavailable". Null for a
      * grant.
      */
-    public val reason: String? get() = native.reason
+    public val reason: String?
+        get() = native.reason
 
     /** Of a grant that only the mode "shadow" made: the [reason] of the refusal. Otherwise null. */
-    public val wouldRefuse: String? get() = native.wouldRefuse
+    public val wouldRefuse: String?
+        get() = native.wouldRefuse
 
     /** The label of the described limit; null for a pause, and when no limit applies. */
-    public val label: String? get() = native.label
+    public val label: String?
+        get() = native.label
 
     /** Of limiters that decide together, the name of the one that the numbers are of; otherwise null. */
-    public val limiter: String? get() = native.limiter
+    public val limiter: String?
+        get() = native.limiter
 
     /** The time of the store; null when no store was called. */
-    public val at: Instant? get() = native.atUs.someInstant
+    public val at: Instant?
+        get() = native.atUs.someInstant
 
     /**
      * The id with which any process can correct or release the grant; null unless the call has an estimate or the limiter a limit
      * of concurrency.
      */
-    public val permit: String? get() = native.permit
+    public val permit: String?
+        get() = native.permit
 
     /** How long the lease lasts; null without one. */
-    public val lease: Duration? get() = native.leaseUs?.duration
+    public val lease: Duration?
+        get() = native.leaseUs?.duration
 
     /** [lease] for Java. */
-    @get:JvmName("getLease") public val leaseJava: java.time.Duration? get() = lease?.toJavaDuration()
+    @get:JvmName("getLease")
+    public val leaseJava: java.time.Duration?
+        get() = lease?.toJavaDuration()
 
     /** A number that rises with every lease, so that a resource can reject late holders; null without a lease. */
-    public val fencingToken: Long? get() = native.fencingToken
+    public val fencingToken: Long?
+        get() = native.fencingToken
 
     /** The number of the ticket; null without one. */
-    public val ticket: Long? get() = native.ticket
+    public val ticket: Long?
+        get() = native.ticket
 
     /** The number of tickets ahead; null without a ticket. */
-    public val position: Long? get() = native.position
+    public val position: Long?
+        get() = native.position
 
     /** Time until a queued call can be granted, if all tickets ahead are; null when unknown. */
-    public val readyAfter: Duration? get() = native.readyAfterUs?.duration
+    public val readyAfter: Duration?
+        get() = native.readyAfterUs?.duration
 
     /** [readyAfter] for Java. */
-    @get:JvmName("getReadyAfter") public val readyAfterJava: java.time.Duration? get() = readyAfter?.toJavaDuration()
+    @get:JvmName("getReadyAfter")
+    public val readyAfterJava: java.time.Duration?
+        get() = readyAfter?.toJavaDuration()
 
     /** Whether the limiter has decided without its store: see [LimiterOptions.onUnavailable]. */
-    public val degraded: Boolean get() = native.degraded
+    public val degraded: Boolean
+        get() = native.degraded
 
     /** Each limit in the order of the policy, for a call with [Call.limits]; otherwise empty. */
-    public val limits: List<DecisionLimit> get() = native.limits.map(::DecisionLimit)
+    public val limits: List<DecisionLimit>
+        get() = native.limits.map(::DecisionLimit)
 
     override fun toString(): String =
         "Decision(status=$status, limit=$limit, remaining=$remaining, retryAfter=$retryAfter, reason=$reason, label=$label)"
@@ -117,31 +147,40 @@ public sealed class Decision(private val native: NativeDecision) {
 /** One limit after a decision, by itself. */
 public class DecisionLimit internal constructor(private val native: NativeDecisionLimit) {
     /** Of limiters that decide together, the name of the one that has the limit; otherwise null. */
-    public val limiter: String? get() = native.limiter
+    public val limiter: String?
+        get() = native.limiter
 
     /** The label. */
-    public val label: String get() = native.label
+    public val label: String
+        get() = native.label
 
     /** The size of the limit, 1 for a throttle. */
-    public val limit: Long get() = native.limit
+    public val limit: Long
+        get() = native.limit
 
     /** The units that are left. */
-    public val remaining: Long get() = native.remaining
+    public val remaining: Long
+        get() = native.remaining
 
     /** How long this limit holds the call up; zero when it does not, null when no time is known. */
-    public val retryAfter: Duration? get() = native.retryAfterUs?.duration
+    public val retryAfter: Duration?
+        get() = native.retryAfterUs?.duration
 
     /** [retryAfter] for Java. */
-    @get:JvmName("getRetryAfter") public val retryAfterJava: java.time.Duration? get() = retryAfter?.toJavaDuration()
+    @get:JvmName("getRetryAfter")
+    public val retryAfterJava: java.time.Duration?
+        get() = retryAfter?.toJavaDuration()
 
     /** Time until all units are available again; null when no time is known. */
-    public val resetAfter: Duration? get() = native.resetAfterUs?.duration
+    public val resetAfter: Duration?
+        get() = native.resetAfterUs?.duration
 
     /** [resetAfter] for Java. */
-    @get:JvmName("getResetAfter") public val resetAfterJava: java.time.Duration? get() = resetAfter?.toJavaDuration()
+    @get:JvmName("getResetAfter")
+    public val resetAfterJava: java.time.Duration?
+        get() = resetAfter?.toJavaDuration()
 
-    override fun toString(): String =
-        "DecisionLimit(label=$label, limit=$limit, remaining=$remaining, retryAfter=$retryAfter)"
+    override fun toString(): String = "DecisionLimit(label=$label, limit=$limit, remaining=$remaining, retryAfter=$retryAfter)"
 }
 
 /** The settlement of a permit, a lease or a ticket. */
@@ -174,5 +213,6 @@ public enum class Settlement {
 /** The result of an extension: a [decision], or the [settlement] of a permit that is not open. */
 public class Extension internal constructor(public val decision: Decision?, public val settlement: Settlement?) {
     /** Whether the units are reserved. */
-    public val allowed: Boolean get() = decision?.allowed == true
+    public val allowed: Boolean
+        get() = decision?.allowed == true
 }

@@ -35,7 +35,9 @@ internal constructor(
         "over_limit",
     ) {
     /** [retryAfter] for Java. */
-    @get:JvmName("getRetryAfter") public val retryAfterJava: java.time.Duration? get() = retryAfter?.toJavaDuration()
+    @get:JvmName("getRetryAfter")
+    public val retryAfterJava: java.time.Duration?
+        get() = retryAfter?.toJavaDuration()
 }
 
 /**

@@ -40,10 +40,14 @@ internal constructor(
     val slot: String?,
 ) {
     /** [delay] for Java. */
-    @get:JvmName("getDelay") public val delayJava: java.time.Duration get() = delay.toJavaDuration()
+    @get:JvmName("getDelay")
+    public val delayJava: java.time.Duration
+        get() = delay.toJavaDuration()
 
     /** [retryAfter] for Java. */
-    @get:JvmName("getRetryAfter") public val retryAfterJava: java.time.Duration? get() = retryAfter?.toJavaDuration()
+    @get:JvmName("getRetryAfter")
+    public val retryAfterJava: java.time.Duration?
+        get() = retryAfter?.toJavaDuration()
 }
 
 /** The limits of an Invantive RateLimitControl in a store. All threads may use it. */
@@ -61,8 +65,7 @@ public class Gate internal constructor(private val store: Paddlegate, private va
     }
 
     /** See [admitBlocking]. */
-    @JvmSynthetic
-    public suspend fun admit(attributes: RequestAttributes): GateDecision = store.io { admitBlocking(attributes) }
+    @JvmSynthetic public suspend fun admit(attributes: RequestAttributes): GateDecision = store.io { admitBlocking(attributes) }
 
     /**
      * Admits a request, sleeps for its delay, and calls [body]. Over the limit it fails as [OverLimitException], after the delay

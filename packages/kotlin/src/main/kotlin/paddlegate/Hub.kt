@@ -24,28 +24,25 @@ internal class Hub(private val store: Paddlegate) {
         private set
 
     /** Registers a sleeper. With [open] it starts the thread, which wakes all when the channel is open. */
-    fun add(sleeper: Sleeper, open: Boolean): Unit =
-        lock.withLock {
-            sleepers.getOrPut(sleeper.id, ::LinkedHashSet).add(sleeper)
-            if (open && !isRunning && !store.work.isClosed) {
-                isRunning = true
-                thread(isDaemon = true, name = "paddlegate-wakeups", block = ::run)
-            }
+    fun add(sleeper: Sleeper, open: Boolean): Unit = lock.withLock {
+        sleepers.getOrPut(sleeper.id, ::LinkedHashSet).add(sleeper)
+        if (open && !isRunning && !store.work.isClosed) {
+            isRunning = true
+            thread(isDaemon = true, name = "paddlegate-wakeups", block = ::run)
         }
+    }
 
-    fun remove(sleeper: Sleeper): Unit =
-        lock.withLock {
-            val others = sleepers[sleeper.id] ?: return
-            others.remove(sleeper)
-            if (others.isEmpty()) sleepers.remove(sleeper.id)
-        }
+    fun remove(sleeper: Sleeper): Unit = lock.withLock {
+        val others = sleepers[sleeper.id] ?: return
+        others.remove(sleeper)
+        if (others.isEmpty()) sleepers.remove(sleeper.id)
+    }
 
     /** Ends the thread of a store that is closed. */
-    fun interrupt(): Unit =
-        lock.withLock {
-            listener?.interrupt()
-            changed.signalAll()
-        }
+    fun interrupt(): Unit = lock.withLock {
+        listener?.interrupt()
+        changed.signalAll()
+    }
 
     private fun run() {
         var failures = 0
@@ -63,12 +60,14 @@ internal class Hub(private val store: Paddlegate) {
     }
 
     /** Returns a limiter that has waiters. Without any the thread ends, and the next waiter starts another one. */
-    private fun limiterWithWaiters(): BlockingLimiter? =
-        lock.withLock {
-            if (!store.work.isClosed) sleepers.values.firstOrNull()?.let { return it.first().limiter }
-            isRunning = false
-            null
-        }
+    private fun limiterWithWaiters(): BlockingLimiter? = lock.withLock {
+        if (!store.work.isClosed)
+            sleepers.values.firstOrNull()?.let {
+                return it.first().limiter
+            }
+        isRunning = false
+        null
+    }
 
     /** Receives wake-ups until there are no waiters, or an error ends the connection. Returns whether there was one. */
     private fun receiveFor(limiter: BlockingLimiter): Boolean {
@@ -97,13 +96,12 @@ internal class Hub(private val store: Paddlegate) {
         }
     }
 
-    private fun open(opened: NativeWakeups): List<Sleeper> =
-        lock.withLock {
-            listener = opened
-            channel = opened.channel()
-            if (store.work.isClosed) opened.interrupt()
-            sleepers.values.flatten()
-        }
+    private fun open(opened: NativeWakeups): List<Sleeper> = lock.withLock {
+        listener = opened
+        channel = opened.channel()
+        if (store.work.isClosed) opened.interrupt()
+        sleepers.values.flatten()
+    }
 
     private fun of(id: String): List<Sleeper> = lock.withLock { sleepers[id]?.toList().orEmpty() }
 

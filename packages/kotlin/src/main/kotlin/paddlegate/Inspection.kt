@@ -128,10 +128,14 @@ internal constructor(
     val learned: List<Limit>,
 ) {
     /** [pausedFor] for Java. */
-    @get:JvmName("getPausedFor") public val pausedForJava: java.time.Duration? get() = pausedFor?.toJavaDuration()
+    @get:JvmName("getPausedFor")
+    public val pausedForJava: java.time.Duration?
+        get() = pausedFor?.toJavaDuration()
 
     /** [blockedFor] for Java. */
-    @get:JvmName("getBlockedFor") public val blockedForJava: java.time.Duration? get() = blockedFor?.toJavaDuration()
+    @get:JvmName("getBlockedFor")
+    public val blockedForJava: java.time.Duration?
+        get() = blockedFor?.toJavaDuration()
 
     internal companion object {
         fun of(it: NativeRuntimeState): RuntimeState =
@@ -166,7 +170,15 @@ internal constructor(
 ) {
     internal companion object {
         fun of(it: NativeListed): LimiterInfo =
-            LimiterInfo(it.name, it.group, it.keyed, it.mode, it.limits.map(Limit::of), it.lastUsedUs.someInstant, it.ttlUs.duration)
+            LimiterInfo(
+                it.name,
+                it.group,
+                it.keyed,
+                it.mode,
+                it.limits.map(Limit::of),
+                it.lastUsedUs.someInstant,
+                it.ttlUs.duration,
+            )
     }
 }
 

@@ -22,7 +22,9 @@ internal constructor(
     public val permit: BlockingPermit?,
 ) {
     /** [after] for Java. */
-    @get:JvmName("getAfter") public val afterJava: java.time.Duration? get() = after?.toJavaDuration()
+    @get:JvmName("getAfter")
+    public val afterJava: java.time.Duration?
+        get() = after?.toJavaDuration()
 }
 
 /**
@@ -46,8 +48,8 @@ public fun BlockingLimiter.admit(
 }
 
 /**
- * Decides on several jobs of one unit each, all or none: when one cannot run, none does, no job takes a ticket, and every admission
- * has the decision that refused. With [partial] each job is decided by itself, as by [admit].
+ * Decides on several jobs of one unit each, all or none: when one cannot run, none does, no job takes a ticket, and every
+ * admission has the decision that refused. With [partial] each job is decided by itself, as by [admit].
  */
 @JvmSynthetic
 public fun BlockingLimiter.admitAll(

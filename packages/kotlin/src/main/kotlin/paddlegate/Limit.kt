@@ -30,7 +30,9 @@ public data class Limit(
     val starts: String? = null,
 ) {
     /** [interval] for Java. */
-    @get:JvmName("getInterval") public val intervalJava: java.time.Duration? get() = interval?.toJavaDuration()
+    @get:JvmName("getInterval")
+    public val intervalJava: java.time.Duration?
+        get() = interval?.toJavaDuration()
 
     /** Returns the limit with a label: 1 to 32 characters, a to z first, then also digits, _ and -. */
     public fun labeled(label: String): Limit = copy(label = label)
@@ -63,8 +65,7 @@ public data class Limit(
         public fun window(limit: Long, interval: java.time.Duration): Limit = window(limit, interval.toKotlinDuration())
 
         /** See the form with a duration of Kotlin. */
-        @JvmStatic
-        public fun leaky(capacity: Long, drain: java.time.Duration): Limit = leaky(capacity, drain.toKotlinDuration())
+        @JvmStatic public fun leaky(capacity: Long, drain: java.time.Duration): Limit = leaky(capacity, drain.toKotlinDuration())
 
         /** See the form with a duration of Kotlin. */
         @JvmStatic
@@ -80,6 +81,16 @@ public data class Limit(
         @JvmStatic public fun quota(limit: Long, per: String): Limit = Limit("quota", limit, per = per)
 
         internal fun of(it: NativeLimit): Limit =
-            Limit(it.kind, it.amount, it.intervalUs?.duration, it.label, it.offsetUs?.duration, it.refund, it.per, it.timezone, it.starts)
+            Limit(
+                it.kind,
+                it.amount,
+                it.intervalUs?.duration,
+                it.label,
+                it.offsetUs?.duration,
+                it.refund,
+                it.per,
+                it.timezone,
+                it.starts,
+            )
     }
 }

@@ -17,13 +17,16 @@ internal constructor(
     public val blocking: BlockingLimiter
 ) {
     /** The name. */
-    public val name: String get() = blocking.name
+    public val name: String
+        get() = blocking.name
 
     /** The key of the limiter of one key, otherwise null. */
-    public val key: String? get() = blocking.key
+    public val key: String?
+        get() = blocking.key
 
     /** Whether the limiter has a state for each key. */
-    public val isKeyed: Boolean get() = blocking.isKeyed
+    public val isKeyed: Boolean
+        get() = blocking.isKeyed
 
     override fun toString(): String = blocking.toString()
 
@@ -171,12 +174,14 @@ internal constructor(
     ): List<Admission> = io { admitAll(ids, onLimit, partial, key) }
 
     /** Takes the cost, or otherwise a ticket: see [BlockingLimiter.enqueue]. */
-    public suspend fun enqueue(id: String, call: Call = Call.PLAIN, claimTimeout: Duration? = null): Decision =
-        io { enqueue(id, call, claimTimeout) }
+    public suspend fun enqueue(id: String, call: Call = Call.PLAIN, claimTimeout: Duration? = null): Decision = io {
+        enqueue(id, call, claimTimeout)
+    }
 
     /** Repeats the call of a ticket: see [BlockingLimiter.claim]. */
-    public suspend fun claim(id: String, call: Call = Call.PLAIN, claimTimeout: Duration? = null): Decision =
-        io { claim(id, call, claimTimeout) }
+    public suspend fun claim(id: String, call: Call = Call.PLAIN, claimTimeout: Duration? = null): Decision = io {
+        claim(id, call, claimTimeout)
+    }
 
     /** Returns queued jobs whose turn has come: see [BlockingLimiter.ready]. */
     public suspend fun ready(count: Long = MAX_READY): List<String> = io { ready(count) }

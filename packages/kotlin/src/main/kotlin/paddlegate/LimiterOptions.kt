@@ -78,9 +78,21 @@ public class LimiterOptions internal constructor() {
 
     internal val native: NativeOptions
         get() =
-            NativeOptions(lockTimeout?.us, ttl?.us, group, keyed, statistics, mode, blockAfter, aging?.us, onUnavailable, localSharePercent)
+            NativeOptions(
+                lockTimeout?.us,
+                ttl?.us,
+                group,
+                keyed,
+                statistics,
+                mode,
+                blockAfter,
+                aging?.us,
+                onUnavailable,
+                localSharePercent,
+            )
 
-    internal val wait: Duration get() = checkedWait(waitTimeout) ?: defaultWaitTimeoutUs().duration
+    internal val wait: Duration
+        get() = checkedWait(waitTimeout) ?: defaultWaitTimeoutUs().duration
 }
 
 /** Returns a wait that the library accepts later. */

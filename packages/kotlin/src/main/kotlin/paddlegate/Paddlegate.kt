@@ -134,9 +134,7 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
         localSharePercent: Long? = null,
     ): Limiter {
         check(work)
-        return loaded(
-            native { native.conductorLimiter(definition, run, lockTimeout?.us, onUnavailable, localSharePercent) }
-        )
+        return loaded(native { native.conductorLimiter(definition, run, lockTimeout?.us, onUnavailable, localSharePercent) })
     }
 
     /** Creates the limits of an Invantive RateLimitControl, which is JSON. It contacts no server. */
@@ -146,16 +144,16 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
     }
 
     /** Returns the limiters whose names begin with the prefix, sorted by name, whatever language made them. */
-    @JvmSynthetic
-    public suspend fun limiters(prefix: String = ""): List<LimiterInfo> = io { blocking.limiters(prefix) }
+    @JvmSynthetic public suspend fun limiters(prefix: String = ""): List<LimiterInfo> = io { blocking.limiters(prefix) }
 
     /**
      * Returns a page of these limiters. The [cursor] of the first page is null. Only the names of one page are sorted, and a name
      * may be on two pages.
      */
     @JvmSynthetic
-    public suspend fun limiterPage(prefix: String = "", cursor: String? = null): LimiterPage =
-        io { blocking.limiterPage(prefix, cursor) }
+    public suspend fun limiterPage(prefix: String = "", cursor: String? = null): LimiterPage = io {
+        blocking.limiterPage(prefix, cursor)
+    }
 
     /**
      * Closes the store and its connections. Calls that wait give their tickets back and fail, as does every later call of its
@@ -176,7 +174,9 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
 
     public companion object {
         /** The version of the library inside. */
-        @JvmStatic public val version: String get() = nativeVersion()
+        @JvmStatic
+        public val version: String
+            get() = nativeVersion()
 
         /** Opens a store: see the constructor. */
         @JvmStatic
@@ -218,23 +218,39 @@ public class BlockingPaddlegate internal constructor(private val store: Paddlega
 
     /** See [Paddlegate.window]. */
     @JvmOverloads
-    public fun window(name: String, limit: Long, interval: java.time.Duration, options: Consumer<LimiterOptions> = NONE): BlockingLimiter =
-        limiter(name, listOf(Limit.window(limit, interval)), options)
+    public fun window(
+        name: String,
+        limit: Long,
+        interval: java.time.Duration,
+        options: Consumer<LimiterOptions> = NONE,
+    ): BlockingLimiter = limiter(name, listOf(Limit.window(limit, interval)), options)
 
     /** See [Paddlegate.bucket]. */
     @JvmOverloads
-    public fun bucket(name: String, limit: Long, interval: java.time.Duration, options: Consumer<LimiterOptions> = NONE): BlockingLimiter =
-        limiter(name, listOf(Limit.bucket(limit, interval)), options)
+    public fun bucket(
+        name: String,
+        limit: Long,
+        interval: java.time.Duration,
+        options: Consumer<LimiterOptions> = NONE,
+    ): BlockingLimiter = limiter(name, listOf(Limit.bucket(limit, interval)), options)
 
     /** See [Paddlegate.leaky]. */
     @JvmOverloads
-    public fun leaky(name: String, capacity: Long, drain: java.time.Duration, options: Consumer<LimiterOptions> = NONE): BlockingLimiter =
-        limiter(name, listOf(Limit.leaky(capacity, drain)), options)
+    public fun leaky(
+        name: String,
+        capacity: Long,
+        drain: java.time.Duration,
+        options: Consumer<LimiterOptions> = NONE,
+    ): BlockingLimiter = limiter(name, listOf(Limit.leaky(capacity, drain)), options)
 
     /** See [Paddlegate.points]. */
     @JvmOverloads
-    public fun points(name: String, capacity: Long, refill: java.time.Duration, options: Consumer<LimiterOptions> = NONE): BlockingLimiter =
-        limiter(name, listOf(Limit.points(capacity, refill)), options)
+    public fun points(
+        name: String,
+        capacity: Long,
+        refill: java.time.Duration,
+        options: Consumer<LimiterOptions> = NONE,
+    ): BlockingLimiter = limiter(name, listOf(Limit.points(capacity, refill)), options)
 
     /** See [Paddlegate.throttle]. */
     @JvmOverloads
@@ -276,9 +292,9 @@ public class BlockingPaddlegate internal constructor(private val store: Paddlega
         onUnavailable: String? = null,
         localSharePercent: Long? = null,
     ): Map<String, BlockingLimiter> =
-        store
-            .load(document, lockTimeout?.toKotlinDuration(), tenant, group, onUnavailable, localSharePercent)
-            .mapValues { it.value.blocking }
+        store.load(document, lockTimeout?.toKotlinDuration(), tenant, group, onUnavailable, localSharePercent).mapValues {
+            it.value.blocking
+        }
 
     /** See [Paddlegate.conductorLimiter]. */
     @JvmOverloads
@@ -289,9 +305,7 @@ public class BlockingPaddlegate internal constructor(private val store: Paddlega
         onUnavailable: String? = null,
         localSharePercent: Long? = null,
     ): BlockingLimiter =
-        store
-            .conductorLimiter(definition, run, lockTimeout?.toKotlinDuration(), onUnavailable, localSharePercent)
-            .blocking
+        store.conductorLimiter(definition, run, lockTimeout?.toKotlinDuration(), onUnavailable, localSharePercent).blocking
 
     /** See [Paddlegate.limiters]. */
     @JvmOverloads

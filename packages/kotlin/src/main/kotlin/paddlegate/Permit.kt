@@ -11,22 +11,27 @@ internal constructor(
     public val blocking: BlockingPermit
 ) {
     /** The decision that granted the permit. */
-    public val decision: Decision get() = blocking.decision
+    public val decision: Decision
+        get() = blocking.decision
 
     /**
      * The id with which any process can correct, extend, release and renew; null without an estimate or a concurrency limit. It
      * changes when an extension is granted.
      */
-    public val id: String? get() = blocking.id
+    public val id: String?
+        get() = blocking.id
 
     /** A number that rises with every lease, so that a resource can reject late holders; null without a lease. */
-    public val fencingToken: Long? get() = blocking.fencingToken
+    public val fencingToken: Long?
+        get() = blocking.fencingToken
 
     /** For how long the lease lasts at least; null without a concurrency limit. */
-    public val expiresIn: Duration? get() = blocking.expiresIn
+    public val expiresIn: Duration?
+        get() = blocking.expiresIn
 
     /** Whether the lease has ended while it was held, by what this process knows. It makes no call. */
-    public val isLost: Boolean get() = blocking.isLost
+    public val isLost: Boolean
+        get() = blocking.isLost
 
     /** See [BlockingPermit.release]. */
     public suspend fun release(): Settlement = io { release() }
@@ -46,8 +51,7 @@ internal constructor(
     /** See [BlockingPermit.learnFromResponse]. */
     public suspend fun learnFromResponse(response: Response): Learned = io { learnFromResponse(response) }
 
-    private suspend inline fun <T> io(crossinline call: BlockingPermit.() -> T): T =
-        blocking.limiter.store.io { blocking.call() }
+    private suspend inline fun <T> io(crossinline call: BlockingPermit.() -> T): T = blocking.limiter.store.io { blocking.call() }
 }
 
 /** The permit of a grant, whose calls block their thread. All threads may use it. */
@@ -71,14 +75,17 @@ internal constructor(
         private set
 
     /** See [Permit.fencingToken]. */
-    public val fencingToken: Long? get() = decision.fencingToken
+    public val fencingToken: Long?
+        get() = decision.fencingToken
 
     /** See [Permit.expiresIn]. */
     public val expiresIn: Duration?
         get() = synchronized(lock) { endsAt?.let { maxOf((it - System.nanoTime()).nanoseconds, Duration.ZERO) } }
 
     /** [expiresIn] for Java. */
-    @get:JvmName("getExpiresIn") public val expiresInJava: java.time.Duration? get() = expiresIn?.toJavaDuration()
+    @get:JvmName("getExpiresIn")
+    public val expiresInJava: java.time.Duration?
+        get() = expiresIn?.toJavaDuration()
 
     /** See [Permit.isLost]. */
     public val isLost: Boolean
@@ -96,7 +103,9 @@ internal constructor(
         synchronized(lock) {
             val held = id
             if (endsAt == null || held == null) return Settlement.UNKNOWN
-            released?.let { return it }
+            released?.let {
+                return it
+            }
             val late = isLost
             val settlement = limiter.release(held)
             released = settlement
@@ -126,8 +135,8 @@ internal constructor(
     public fun correct(actual: Charge): Settlement = limiter.correct(estimated("corrected"), actual)
 
     /**
-     * Reserves more units for this call, such as a stream that grows: all of them or nothing. After a grant [correct] compares with
-     * the sum.
+     * Reserves more units for this call, such as a stream that grows: all of them or nothing. After a grant [correct] compares
+     * with the sum.
      */
     public fun extend(units: Charge): Extension =
         synchronized(lock) {

@@ -11,10 +11,12 @@ internal class Sleeper(val limiter: BlockingLimiter, val id: String) {
     private var hub: Hub? = null
 
     /** When the earliest wake-up since the last attempt is due; null for none. */
-    val wokenAt: Long? get() = wakeAt.get().takeIf { it != NEVER }
+    val wokenAt: Long?
+        get() = wakeAt.get().takeIf { it != NEVER }
 
     /** The channel that tickets name now; empty without one. */
-    val channel: String get() = hub?.channel.orEmpty()
+    val channel: String
+        get() = hub?.channel.orEmpty()
 
     /** Ends the sleep after a delay. */
     fun wake(delayUs: Long) {

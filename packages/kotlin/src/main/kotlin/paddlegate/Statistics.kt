@@ -45,13 +45,18 @@ internal constructor(
     val waits: List<Long>,
 ) {
     /** The grants that did not wait. */
-    public val immediate: Long get() = granted - waited
+    public val immediate: Long
+        get() = granted - waited
 
     /** [waitTime] for Java. */
-    @get:JvmName("getWaitTime") public val waitTimeJava: java.time.Duration get() = waitTime.toJavaDuration()
+    @get:JvmName("getWaitTime")
+    public val waitTimeJava: java.time.Duration
+        get() = waitTime.toJavaDuration()
 
     /** [heldTime] for Java. */
-    @get:JvmName("getHeldTime") public val heldTimeJava: java.time.Duration get() = heldTime.toJavaDuration()
+    @get:JvmName("getHeldTime")
+    public val heldTimeJava: java.time.Duration
+        get() = heldTime.toJavaDuration()
 
     internal companion object {
         fun of(it: NativeStatistics): Statistics =
@@ -84,7 +89,6 @@ public data class History internal constructor(val minutes: List<HistoryEntry>, 
     internal companion object {
         fun of(it: NativeHistory): History = History(it.minutes.map(::entry), it.hours.map(::entry))
 
-        private fun entry(it: NativeHistoryEntry) =
-            HistoryEntry(it.startUs.instant, it.granted, it.refused, it.waited, it.units)
+        private fun entry(it: NativeHistoryEntry) = HistoryEntry(it.startUs.instant, it.granted, it.refused, it.waited, it.units)
     }
 }

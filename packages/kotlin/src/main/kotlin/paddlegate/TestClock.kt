@@ -8,8 +8,8 @@ import paddlegate.internal.NativeClock
 /**
  * A clock for tests of code that uses limiters. It moves only when the test moves it, and several stores may share one.
  *
- * A call that waits still sleeps in real time and reads the clock at each attempt. The time is from 1970 to 2112; another is
- * an [InvalidException].
+ * A call that waits still sleeps in real time and reads the clock at each attempt. The time is from 1970 to 2112; another is an
+ * [InvalidException].
  */
 public class TestClock @JvmOverloads constructor(now: Instant = Instant.EPOCH) {
     internal val native: NativeClock = native("now" to "now") { NativeClock(now.us) }

@@ -13,17 +13,24 @@ internal fun monotonic(): Long = 1 + (System.nanoTime() - EPOCH) / 1000
 
 /** Microseconds, rounded. */
 internal val Duration.us: Long
-    get() = if (isInfinite()) inWholeMicroseconds else (this + if (isNegative()) (-500).nanoseconds else 500.nanoseconds).inWholeMicroseconds
+    get() =
+        if (isInfinite()) inWholeMicroseconds
+        else (this + if (isNegative()) (-500).nanoseconds else 500.nanoseconds).inWholeMicroseconds
 
 /** Microseconds of a wait, of which an infinite one is the longest that there is. */
-internal val Duration.waitUs: Long get() = if (this == Duration.INFINITE) maxSpanUs() else us
+internal val Duration.waitUs: Long
+    get() = if (this == Duration.INFINITE) maxSpanUs() else us
 
-internal val Long.duration: Duration get() = microseconds
+internal val Long.duration: Duration
+    get() = microseconds
 
 /** Microseconds since 1970. */
-internal val Instant.us: Long get() = Math.addExact(Math.multiplyExact(epochSecond, 1_000_000), nano / 1000L)
+internal val Instant.us: Long
+    get() = Math.addExact(Math.multiplyExact(epochSecond, 1_000_000), nano / 1000L)
 
-internal val Long.instant: Instant get() = Instant.ofEpochSecond(Math.floorDiv(this, 1_000_000L), Math.floorMod(this, 1_000_000L) * 1000)
+internal val Long.instant: Instant
+    get() = Instant.ofEpochSecond(Math.floorDiv(this, 1_000_000L), Math.floorMod(this, 1_000_000L) * 1000)
 
 /** A time of the store; null for 0, when no store was called. */
-internal val Long.someInstant: Instant? get() = if (this == 0L) null else instant
+internal val Long.someInstant: Instant?
+    get() = if (this == 0L) null else instant

@@ -12,17 +12,16 @@ import paddlegate.internal.newId
  * Emits the ids of queued jobs, each when its turn comes: [Limiter.ready] for a process that starts jobs and has nothing else to
  * do. It sleeps until the next turn comes, over the connection of the wake-ups, and asks by itself after at most 5 seconds.
  *
- * [count], from 1 to [MAX_READY], is how many turns one question returns at most: a loop that runs each job itself asks for 1, since
- * the others would wait for it. The flow ends when no turn has come for [waitTimeout]; without it, it does not end.
+ * [count], from 1 to [MAX_READY], is how many turns one question returns at most: a loop that runs each job itself asks for 1,
+ * since the others would wait for it. The flow ends when no turn has come for [waitTimeout]; without it, it does not end.
  */
 @JvmSynthetic
-public fun Limiter.turns(count: Long = MAX_READY, waitTimeout: Duration? = null): Flow<String> =
-    flow {
-            blocking.turns(count, waitTimeout).use { turns ->
-                while (true) for (id in turns.ask() ?: return@flow) emit(id)
-            }
-        }
-        .flowOn(Dispatchers.IO)
+public fun Limiter.turns(count: Long = MAX_READY, waitTimeout: Duration? = null): Flow<String> = flow {
+    blocking.turns(count, waitTimeout).use { turns ->
+        while (true) for (id in turns.ask() ?: return@flow) emit(id)
+    }
+}
+    .flowOn(Dispatchers.IO)
 
 /** Returns these ids for a thread, which closes the iterator: see [Limiter.turns]. */
 @JvmSynthetic

@@ -81,10 +81,20 @@ internal constructor(
     val bucket: String?,
 ) {
     /** [pause] for Java. */
-    @get:JvmName("getPause") public val pauseJava: java.time.Duration? get() = pause?.toJavaDuration()
+    @get:JvmName("getPause")
+    public val pauseJava: java.time.Duration?
+        get() = pause?.toJavaDuration()
 
     internal companion object {
         fun of(it: NativeLearned): Learned =
-            Learned(it.settlement?.let(Settlement::of), it.learned, it.ignored, it.cost, it.pauseUs?.duration, it.scope, it.bucket)
+            Learned(
+                it.settlement?.let(Settlement::of),
+                it.learned,
+                it.ignored,
+                it.cost,
+                it.pauseUs?.duration,
+                it.scope,
+                it.bucket,
+            )
     }
 }

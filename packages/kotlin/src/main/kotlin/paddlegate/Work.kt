@@ -23,20 +23,18 @@ internal class Work {
         private set
 
     /** Keeps the store open until [end]; false when it is closed. */
-    fun begin(sleeper: Sleeper? = null): Boolean =
-        lock.withLock {
-            if (closing && sleeper != null) return false
-            underWay++
-            sleeper?.let(sleepers::add)
-            true
-        }
+    fun begin(sleeper: Sleeper? = null): Boolean = lock.withLock {
+        if (closing && sleeper != null) return false
+        underWay++
+        sleeper?.let(sleepers::add)
+        true
+    }
 
-    fun end(sleeper: Sleeper? = null): Unit =
-        lock.withLock {
-            underWay--
-            sleeper?.let(sleepers::remove)
-            ended.signalAll()
-        }
+    fun end(sleeper: Sleeper? = null): Unit = lock.withLock {
+        underWay--
+        sleeper?.let(sleepers::remove)
+        ended.signalAll()
+    }
 
     /** Ends the calls that wait. */
     fun close(interrupt: () -> Unit) {
@@ -57,5 +55,4 @@ internal fun check(work: Work) {
 }
 
 /** Makes a call that may wait for a server, off the threads of coroutines. */
-internal suspend fun <T> Paddlegate.io(call: () -> T): T =
-    if (inMemory) call() else withContext(Dispatchers.IO) { call() }
+internal suspend fun <T> Paddlegate.io(call: () -> T): T = if (inMemory) call() else withContext(Dispatchers.IO) { call() }

@@ -5,12 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Test;
+
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.Test;
 
 /** The package as a program in Java writes it. */
 final class JavaTest {
@@ -22,18 +23,32 @@ final class JavaTest {
     @Test
     void callsBlock() throws Exception {
         try (var pg = Paddlegate.open(URL, PATIENCE)) {
-            var shop = pg.blocking().points(name, 1000, Duration.ofHours(20), options -> {
-                options.setWaitTimeout(Duration.ofSeconds(1));
-                options.setTtl(Duration.ofDays(7));
-            });
-            String answer = shop.withinLimit(new Call().estimate(200), permit -> {
-                assertEquals(Settlement.SETTLED, permit.pointsUsed(50));
-                return "done";
-            });
+            var shop =
+                    pg.blocking()
+                            .points(
+                                    name,
+                                    1000,
+                                    Duration.ofHours(20),
+                                    options -> {
+                                        options.setWaitTimeout(Duration.ofSeconds(1));
+                                        options.setTtl(Duration.ofDays(7));
+                                    });
+            String answer =
+                    shop.withinLimit(
+                            new Call().estimate(200),
+                            permit -> {
+                                assertEquals(Settlement.SETTLED, permit.pointsUsed(50));
+                                return "done";
+                            });
             assertEquals("done", answer);
             assertEquals(950, shop.peek(new Call().cost(0)).getRemaining());
 
-            var over = assertThrows(OverLimitException.class, () -> shop.acquire(new Call().estimate(1000).waitTimeout(Duration.ZERO)));
+            var over =
+                    assertThrows(
+                            OverLimitException.class,
+                            () ->
+                                    shop.acquire(
+                                            new Call().estimate(1000).waitTimeout(Duration.ZERO)));
             assertTrue(over.getRetryAfter().compareTo(Duration.ofMinutes(1)) > 0);
             assertEquals(name, over.getLimiter());
             assertThrows(InvalidException.class, () -> shop.acquire(new Call().cost(-1)));
@@ -44,10 +59,22 @@ final class JavaTest {
     void everyOverrideIsToBeHad() {
         try (var pg = Paddlegate.open(URL, PATIENCE)) {
             var window = pg.blocking().window(name, 1, Duration.ofHours(1));
-            var state = window.override(5L, Duration.ofHours(2), "window", null, null, Duration.ofDays(1), null);
+            var state =
+                    window.override(
+                            5L,
+                            Duration.ofHours(2),
+                            "window",
+                            null,
+                            null,
+                            Duration.ofDays(1),
+                            null);
             var limit = state.getOverrides().get(0);
-            assertEquals(List.of(5L, Duration.ofHours(2)), List.of(limit.getAmount(), limit.getInterval()));
-            assertEquals("shadow", window.override(null, null, null, null, "shadow", null, null).getMode());
+            assertEquals(
+                    List.of(5L, Duration.ofHours(2)),
+                    List.of(limit.getAmount(), limit.getInterval()));
+            assertEquals(
+                    "shadow",
+                    window.override(null, null, null, null, "shadow", null, null).getMode());
             assertTrue(pg.blocking().unlimited(name + "u").allow());
             assertFalse(pg.blocking().paused(name + "p").allow());
         }
@@ -59,14 +86,21 @@ final class JavaTest {
             var document = "{\"limiters\":{\"erp\":{\"bucket\":{\"limit\":1,\"per\":\"day\"}}}}";
             var erp = pg.blocking().load(document, null, null, null, "fail_open").get("erp");
             assertTrue(erp.tryAcquire().getDegraded());
-            assertThrows(InvalidException.class, () -> pg.blocking().load(document, null, null, null, "guess"));
+            assertThrows(
+                    InvalidException.class,
+                    () -> pg.blocking().load(document, null, null, null, "guess"));
         }
     }
 
     @Test
     void leasesAreReleasedByTryWithResources() throws Exception {
         try (var pg = Paddlegate.open(URL, PATIENCE)) {
-            var erp = pg.blocking().concurrent(name, 1, options -> options.setLockTimeout(Duration.ofHours(1)));
+            var erp =
+                    pg.blocking()
+                            .concurrent(
+                                    name,
+                                    1,
+                                    options -> options.setLockTimeout(Duration.ofHours(1)));
             try (var permit = erp.acquire()) {
                 assertTrue(permit.getExpiresIn().compareTo(Duration.ofMinutes(59)) > 0);
                 assertFalse(erp.tryAcquire().getAllowed());
@@ -88,7 +122,9 @@ final class JavaTest {
             body.complete(7);
             assertEquals(7, within.get(1, TimeUnit.MINUTES));
             erp.acquireAsync().get(1, TimeUnit.MINUTES).close();
-            erp.acquireAsync(new Call().waitTimeout(Duration.ofSeconds(1))).get(1, TimeUnit.MINUTES).close();
+            erp.acquireAsync(new Call().waitTimeout(Duration.ofSeconds(1)))
+                    .get(1, TimeUnit.MINUTES)
+                    .close();
         }
     }
 
@@ -96,13 +132,30 @@ final class JavaTest {
     void policiesJobsAndKeys() throws Exception {
         var clock = new TestClock();
         try (var pg = Paddlegate.open("memory://", null, clock)) {
-            var model = pg.blocking().limiter("model", List.of(
-                Limit.window(500, Duration.ofMinutes(1)).labeled("rpm"), Limit.points(1000, Duration.ofMinutes(1)).labeled("tpm")));
-            var decision = model.tryAcquire(new Call().cost(Charge.byLabel(Map.of("tpm", 900L))).limits(true));
-            assertEquals(List.of(499L, 100L), decision.getLimits().stream().map(DecisionLimit::getRemaining).toList());
-            assertEquals(Duration.ofMinutes(1), Limit.window(1, Duration.ofMinutes(1)).getInterval());
+            var model =
+                    pg.blocking()
+                            .limiter(
+                                    "model",
+                                    List.of(
+                                            Limit.window(500, Duration.ofMinutes(1)).labeled("rpm"),
+                                            Limit.points(1000, Duration.ofMinutes(1))
+                                                    .labeled("tpm")));
+            var decision =
+                    model.tryAcquire(
+                            new Call().cost(Charge.byLabel(Map.of("tpm", 900L))).limits(true));
+            assertEquals(
+                    List.of(499L, 100L),
+                    decision.getLimits().stream().map(DecisionLimit::getRemaining).toList());
+            assertEquals(
+                    Duration.ofMinutes(1), Limit.window(1, Duration.ofMinutes(1)).getInterval());
 
-            var perUser = pg.blocking().window("api", 1, Duration.ofMinutes(1), options -> options.setKeyed(true));
+            var perUser =
+                    pg.blocking()
+                            .window(
+                                    "api",
+                                    1,
+                                    Duration.ofMinutes(1),
+                                    options -> options.setKeyed(true));
             assertTrue(perUser.allow(new Call().key("ann")));
             assertFalse(perUser.withKey("ann").allow());
             clock.advance(Duration.ofMinutes(1));
@@ -111,8 +164,11 @@ final class JavaTest {
             var workers = pg.blocking().concurrent("workers", 1);
             assertEquals("run", Jobs.admit(workers, "a").getAction());
             assertEquals("wait", Jobs.admit(workers, "b").getAction());
-            assertTrue(Jobs.enqueue(workers, "c", new Call(), Duration.ofMinutes(1)) instanceof Decision.Queued);
-            assertEquals(Duration.ofMinutes(1), workers.pause(Duration.ofMinutes(1)).getPausedFor());
+            assertTrue(
+                    Jobs.enqueue(workers, "c", new Call(), Duration.ofMinutes(1))
+                            instanceof Decision.Queued);
+            assertEquals(
+                    Duration.ofMinutes(1), workers.pause(Duration.ofMinutes(1)).getPausedFor());
         }
     }
 }

@@ -41,10 +41,11 @@ internal class AcquireTest {
     fun `many coroutines share one slot`() = onBoth { store ->
         val (inside, done) = AtomicInteger() to AtomicInteger()
         runBlocking(Dispatchers.Default) {
-            val slots = store.concurrent(unique(), 1) {
-                waitTimeout = 5.minutes
-                lockTimeout = 5.minutes
-            }
+            val slots =
+                store.concurrent(unique(), 1) {
+                    waitTimeout = 5.minutes
+                    lockTimeout = 5.minutes
+                }
             coroutineScope {
                 repeat(500) {
                     launch {
@@ -64,20 +65,22 @@ internal class AcquireTest {
     @Test
     fun `many threads share two slots`() = onBoth { store ->
         val (inside, done) = AtomicInteger() to AtomicInteger()
-        val slots = store.concurrent(unique(), 2) {
-            waitTimeout = 5.minutes
-            lockTimeout = 5.minutes
-        }
+        val slots =
+            store.concurrent(unique(), 2) {
+                waitTimeout = 5.minutes
+                lockTimeout = 5.minutes
+            }
         val threads = Executors.newFixedThreadPool(50)
-        val calls = List(200) {
-            threads.submit {
-                slots.blocking.withinLimit {
-                    assertTrue(inside.incrementAndGet() <= 2)
-                    inside.decrementAndGet()
-                    done.incrementAndGet()
+        val calls =
+            List(200) {
+                threads.submit {
+                    slots.blocking.withinLimit {
+                        assertTrue(inside.incrementAndGet() <= 2)
+                        inside.decrementAndGet()
+                        done.incrementAndGet()
+                    }
                 }
             }
-        }
         calls.forEach { it.get() }
         threads.shutdown()
         assertEquals(200, done.get())
@@ -98,10 +101,11 @@ internal class AcquireTest {
     @Test
     fun `cancelling a coroutine gives its ticket back`() = onBothAtOneTime { store ->
         runBlocking {
-            val slots = store.concurrent(unique(), 1) {
-                waitTimeout = Duration.INFINITE
-                lockTimeout = 1.hours
-            }
+            val slots =
+                store.concurrent(unique(), 1) {
+                    waitTimeout = Duration.INFINITE
+                    lockTimeout = 1.hours
+                }
             slots.acquire()
             val waiting = launch(Dispatchers.Default) { slots.acquire() }
             tickets(slots, 1)
@@ -115,10 +119,11 @@ internal class AcquireTest {
     @Test
     fun `a time-out of coroutines ends the wait`() = onBothAtOneTime { store ->
         runBlocking {
-            val slots = store.concurrent(unique(), 1) {
-                waitTimeout = 1.hours
-                lockTimeout = 24.hours
-            }
+            val slots =
+                store.concurrent(unique(), 1) {
+                    waitTimeout = 1.hours
+                    lockTimeout = 24.hours
+                }
             slots.acquire()
             val ended = runCatching { withTimeout(100.milliseconds) { slots.acquire() } }
             assertTrue(ended.exceptionOrNull() is TimeoutCancellationException, "$ended")
@@ -128,10 +133,11 @@ internal class AcquireTest {
 
     @Test
     fun `an interrupt of a thread gives its ticket back`() = onBothAtOneTime { store ->
-        val slots = store.concurrent(unique(), 1) {
-            waitTimeout = Duration.INFINITE
-            lockTimeout = 1.hours
-        }
+        val slots =
+            store.concurrent(unique(), 1) {
+                waitTimeout = Duration.INFINITE
+                lockTimeout = 1.hours
+            }
         slots.blocking.acquire()
         var ended: Throwable? = null
         val waiting = thread { ended = runCatching { slots.blocking.acquire() }.exceptionOrNull() }
@@ -144,10 +150,11 @@ internal class AcquireTest {
 
     @Test
     fun `cancelling a future gives its ticket back`() = onBothAtOneTime { store ->
-        val slots = store.concurrent(unique(), 1) {
-            waitTimeout = Duration.INFINITE
-            lockTimeout = 1.hours
-        }
+        val slots =
+            store.concurrent(unique(), 1) {
+                waitTimeout = Duration.INFINITE
+                lockTimeout = 1.hours
+            }
         val held = slots.blocking.acquireAsync().get(1, TimeUnit.MINUTES)
         val waiting = slots.blocking.acquireAsync()
         tickets(slots, 1)
@@ -195,10 +202,11 @@ internal class AcquireTest {
     @Test
     fun `a keyed limiter waits for each key`() = onBoth { store ->
         runBlocking {
-            val perUser = store.concurrent(unique(), 1) {
-                keyed = true
-                waitTimeout = 1.minutes
-            }
+            val perUser =
+                store.concurrent(unique(), 1) {
+                    keyed = true
+                    waitTimeout = 1.minutes
+                }
             assertTrue(perUser.isKeyed && perUser.key == null)
             val ann = perUser.acquire(key = "ann")
             perUser.acquire(key = "bob", waitTimeout = Duration.ZERO)

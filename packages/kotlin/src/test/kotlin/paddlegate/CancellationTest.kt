@@ -34,10 +34,11 @@ internal class CancellationTest {
         println("PADDLEGATE_SEED=$seed")
         val dice = Random(seed)
         runBlocking(Dispatchers.Default) {
-            val slots = store.concurrent(unique(), 3) {
-                waitTimeout = 1.hours
-                lockTimeout = 24.hours
-            }
+            val slots =
+                store.concurrent(unique(), 3) {
+                    waitTimeout = 1.hours
+                    lockTimeout = 24.hours
+                }
             repeat(if (System.getenv("PADDLEGATE_SOAK") == null) 20 else 500) {
                 coroutineScope {
                     repeat(20) {

@@ -22,10 +22,11 @@ internal class CloseTest {
         for (url in listOf("memory://", TEST_URL)) {
             val clock = TestClock(1_700_000_000_000_000.instant)
             val store = Paddlegate(url, PATIENCE, clock)
-            val slots = store.concurrent(unique(), 1) {
-                waitTimeout = Duration.INFINITE
-                lockTimeout = 1.hours
-            }
+            val slots =
+                store.concurrent(unique(), 1) {
+                    waitTimeout = Duration.INFINITE
+                    lockTimeout = 1.hours
+                }
             slots.blocking.acquire()
             val errors = ConcurrentLinkedQueue<Throwable>()
             runBlocking {

@@ -2,13 +2,13 @@ package paddlegate
 
 import com.fasterxml.jackson.databind.JsonNode
 import java.util.stream.Stream
+import kotlin.time.Duration.Companion.seconds
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.DynamicTest
 import org.junit.jupiter.api.DynamicTest.dynamicTest
 import org.junit.jupiter.api.TestFactory
-import kotlin.time.Duration.Companion.seconds
 
 /** Replays the shared cases of misuse that Kotlin's types can express. */
 internal class ErrorVectorsTest {
@@ -66,16 +66,25 @@ internal class ErrorVectorsTest {
 
     private fun isExpressible(it: JsonNode): Boolean {
         fun whole(value: JsonNode?) = value == null || value.isNull || value.isIntegralNumber && value.canConvertToLong()
-        fun units(value: JsonNode?) =
-            whole(value) || value!!.isObject && value.all { units -> !units.isNull && whole(units) }
+        fun units(value: JsonNode?) = whole(value) || value!!.isObject && value.all { units -> !units.isNull && whole(units) }
         val limits = it["limits"].orEmpty()
         val areLimits = limits.all { limit ->
-            limit.path("kind").isTextual && whole(limit["amount"]) && whole(limit["interval_us"]) && whole(limit["offset_us"]) &&
-                (limit["interval"]?.isNumber ?: true) && (limit["label"]?.isTextual ?: true)
+            limit.path("kind").isTextual &&
+                whole(limit["amount"]) &&
+                whole(limit["interval_us"]) &&
+                whole(limit["offset_us"]) &&
+                (limit["interval"]?.isNumber ?: true) &&
+                (limit["label"]?.isTextual ?: true)
         }
         val needsCharge = mapOf("debit" to "cost", "correct" to "actual")[it["do"].asText()]
-        return areLimits && (it["name"]?.isTextual ?: true) && units(it["cost"]) && units(it["estimate"]) && units(it["actual"]) &&
-            (it["permit"]?.isTextual ?: true) && whole(it["now_us"]) && (needsCharge == null || it.given(needsCharge) != null)
+        return areLimits &&
+            (it["name"]?.isTextual ?: true) &&
+            units(it["cost"]) &&
+            units(it["estimate"]) &&
+            units(it["actual"]) &&
+            (it["permit"]?.isTextual ?: true) &&
+            whole(it["now_us"]) &&
+            (needsCharge == null || it.given(needsCharge) != null)
     }
 }
 

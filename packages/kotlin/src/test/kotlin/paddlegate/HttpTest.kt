@@ -38,13 +38,15 @@ internal class HttpTest {
     private class Shop : AutoCloseable {
         val statuses = ConcurrentLinkedQueue<Int>()
         private val server = HttpServer.create(InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0)
-        val url: String get() = "http://127.0.0.1:${server.address.port}/"
+        val url: String
+            get() = "http://127.0.0.1:${server.address.port}/"
 
         init {
             val count = AtomicInteger()
             server.createContext("/") { exchange ->
                 val refuses = count.incrementAndGet() == 2
-                val body = """{"extensions":{"cost":{"requestedQueryCost":100,"actualQueryCost":30,
+                val body =
+                    """{"extensions":{"cost":{"requestedQueryCost":100,"actualQueryCost":30,
                     "throttleStatus":{"maximumAvailable":1000.0,"currentlyAvailable":900,"restoreRate":50.0}}}}"""
                 exchange.responseHeaders.add("Content-Type", "application/json")
                 if (refuses) exchange.responseHeaders.add("Retry-After", "1")

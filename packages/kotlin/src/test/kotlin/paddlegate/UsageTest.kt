@@ -182,7 +182,10 @@ internal class UsageTest {
     @Test
     fun `estimates of GraphQL`() {
         assertTrue(Paddlegate.graphqlCost("{ shop { name } }") >= 1)
-        assertEquals("rules", assertThrows(InvalidException::class.java) { Paddlegate.graphqlCost("{ a }", rules = "none") }.argument)
+        assertEquals(
+            "rules",
+            assertThrows(InvalidException::class.java) { Paddlegate.graphqlCost("{ a }", rules = "none") }.argument,
+        )
         assertTrue(Paddlegate.version.isNotEmpty())
     }
 }

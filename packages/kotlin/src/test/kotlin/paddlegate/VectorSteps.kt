@@ -122,7 +122,8 @@ private fun Replay.enter(step: JsonNode): Any? {
         }
     keep(step, decided)
     val status = if (decided is Decision.NoTicket) "gone" else decided.status
-    return mapOf("status" to status) + shown(decided).minus("allowed") +
+    return mapOf("status" to status) +
+        shown(decided).minus("allowed") +
         mapOf(
             "lease_us" to decided.lease?.us,
             "fence" to decided.fencingToken,
@@ -154,10 +155,9 @@ private fun Replay.shown(it: Decision): Map<String, Any?> = buildMap {
 }
 
 private fun state(it: RuntimeState): Map<String, Any?> = buildMap {
-    fun numbers(limits: List<Limit>) =
-        limits.map { one ->
-            mapOf("label" to one.label, "kind" to one.kind, "amount" to one.amount, "interval_us" to one.interval?.us)
-        }
+    fun numbers(limits: List<Limit>) = limits.map { one ->
+        mapOf("label" to one.label, "kind" to one.kind, "amount" to one.amount, "interval_us" to one.interval?.us)
+    }
     put("version", it.version)
     put("paused_for_us", it.pausedFor?.us)
     put("overrides", numbers(it.overrides))
@@ -244,4 +244,3 @@ private fun inspection(it: Inspection) =
     )
 
 private fun JsonNode?.orEmpty(): List<JsonNode> = this?.toList().orEmpty()
-

@@ -15,8 +15,7 @@ import org.junit.jupiter.api.TestInstance
 internal class VectorsTest {
     private val clock = TestClock(1_700_000_000_000_000.instant)
     // Shared by all cases, so that names which collide show.
-    private val stores =
-        mapOf("memory" to "memory://", "redis" to TEST_URL).mapValues { Paddlegate(it.value, PATIENCE, clock) }
+    private val stores = mapOf("memory" to "memory://", "redis" to TEST_URL).mapValues { Paddlegate(it.value, PATIENCE, clock) }
     private val prefix = unique()
 
     @AfterAll fun close(): Unit = stores.values.forEach(Paddlegate::close)
@@ -113,17 +112,16 @@ internal class Replay(private val store: Paddlegate, val name: String, private v
     fun permit(step: JsonNode): String = step.text("permit").let { permits[it] ?: it ?: "" }
 }
 
-internal fun limitsOf(limits: JsonNode): List<Limit> =
-    limits.map {
-        Limit(
-            it["kind"].asText(),
-            it.long("amount"),
-            it.time("interval_us"),
-            it.text("label"),
-            it.time("offset_us"),
-            it.text("refund"),
-            it.text("per"),
-            it.text("timezone"),
-            it.text("starts"),
-        )
-    }
+internal fun limitsOf(limits: JsonNode): List<Limit> = limits.map {
+    Limit(
+        it["kind"].asText(),
+        it.long("amount"),
+        it.time("interval_us"),
+        it.text("label"),
+        it.time("offset_us"),
+        it.text("refund"),
+        it.text("per"),
+        it.text("timezone"),
+        it.text("starts"),
+    )
+}

@@ -30,45 +30,123 @@ internal class WordsTest {
                 "url" to listOf({ Paddlegate("http://a") }),
                 "timeout" to listOf({ Paddlegate("memory://", Duration.ZERO) }, { Paddlegate("memory://", negative) }),
                 "name" to listOf({ store.window("", 1, 1.minutes) }),
-                "interval" to listOf({ store.window("a", 1, negative) }, { store.window("a", 1, Duration.INFINITE) }, { store.throttle("a", Duration.ZERO) }),
-                "limit" to listOf({ store.window("a", -1, 1.minutes) }, { store.concurrent("a", Long.MAX_VALUE) }, { points.override(limit = -1) }),
+                "interval" to
+                    listOf(
+                        { store.window("a", 1, negative) },
+                        { store.window("a", 1, Duration.INFINITE) },
+                        { store.throttle("a", Duration.ZERO) },
+                    ),
+                "limit" to
+                    listOf(
+                        { store.window("a", -1, 1.minutes) },
+                        { store.concurrent("a", Long.MAX_VALUE) },
+                        { points.override(limit = -1) },
+                    ),
                 "capacity" to listOf({ store.leaky("a", 0, 1.minutes) }, limit(Limit("points", interval = 1.minutes))),
                 "drain" to listOf({ store.leaky("a", 1, Duration.ZERO) }),
                 "refill" to listOf({ store.points("a", 1, Duration.ZERO) }),
                 "per" to listOf({ store.quota("a", 1, "fortnight") }),
                 "timezone" to listOf(limit(Limit("quota", 1, per = "day", timezone = "Mars"))),
                 "starts" to listOf(limit(Limit("quota", 1, per = "day", starts = "noon"))),
-                "offset" to listOf(limit(Limit("bucket", 1, 1.hours, offset = 1.hours)), limit(Limit("bucket", 1, 1.hours, offset = negative))),
+                "offset" to
+                    listOf(
+                        limit(Limit("bucket", 1, 1.hours, offset = 1.hours)),
+                        limit(Limit("bucket", 1, 1.hours, offset = negative)),
+                    ),
                 "refund" to listOf(limit(Limit("leaky", 1, 1.hours, refund = "half"))),
                 "kind" to listOf(limit(Limit("windows", 1, 1.hours))),
-                "label" to listOf(limit(Limit.window(1, 1.hours).labeled("RPM")), { points.override(limit = 1, label = "window") }),
-                "limits" to listOf({ store.limiter("a", listOf()) }, { points.override(limits = listOf()) }, { points.override(limit = 1, limits = listOf(Limit.window(1, 1.hours))) }),
-                "lockTimeout" to listOf(made { lockTimeout = 1.hours }, { store.concurrent("a", 1) { lockTimeout = Duration.ZERO } }),
+                "label" to
+                    listOf(limit(Limit.window(1, 1.hours).labeled("RPM")), { points.override(limit = 1, label = "window") }),
+                "limits" to
+                    listOf(
+                        { store.limiter("a", listOf()) },
+                        { points.override(limits = listOf()) },
+                        { points.override(limit = 1, limits = listOf(Limit.window(1, 1.hours))) },
+                    ),
+                "lockTimeout" to
+                    listOf(made { lockTimeout = 1.hours }, { store.concurrent("a", 1) { lockTimeout = Duration.ZERO } }),
                 "ttl" to listOf(made { ttl = Duration.ZERO }, made { ttl = negative }),
                 "group" to listOf(made { group = "" }),
-                "mode" to listOf(made { mode = "off" }, { points.override(mode = "off") }, { points.override(limit = 1, mode = "shadow") }),
+                "mode" to
+                    listOf(
+                        made { mode = "off" },
+                        { points.override(mode = "off") },
+                        { points.override(limit = 1, mode = "shadow") },
+                    ),
                 "blockAfter" to listOf(made { blockAfter(0, 1.minutes, 1.minutes) }, made { blockAfter(1, negative, 1.minutes) }),
                 "aging" to listOf(made { aging = Duration.ZERO }, made { aging = negative }),
                 "onUnavailable" to listOf(made { onUnavailable = "panic" }),
-                "localSharePercent" to listOf(made { onUnavailable = "local"; localSharePercent = -1 }, made { localSharePercent = 50 }),
-                "waitTimeout" to listOf(made { waitTimeout = negative }, acquired(Call(waitTimeout = negative)), acquired(Call(waitTimeout = 4000.days)), { slots.enqueue("a", Call(waitTimeout = negative)) }),
-                "cost" to listOf(acquired(Call().cost(1001)), acquired(Call().cost(-1)), acquired(Call(cost = Charge.byLabel("a" to 1)))),
-                "estimate" to listOf(acquired(Call()), acquired(Call().estimate(0)), acquired(Call().estimate(-1)), { points.acquire(Call().cost(1)).pointsUsed(1) }),
-                "settleWithin" to listOf(acquired(Call(settleWithin = Duration.ZERO).estimate(1)), acquired(Call(settleWithin = negative).estimate(1))),
+                "localSharePercent" to
+                    listOf(
+                        made {
+                            onUnavailable = "local"
+                            localSharePercent = -1
+                        },
+                        made { localSharePercent = 50 },
+                    ),
+                "waitTimeout" to
+                    listOf(
+                        made { waitTimeout = negative },
+                        acquired(Call(waitTimeout = negative)),
+                        acquired(Call(waitTimeout = 4000.days)),
+                        { slots.enqueue("a", Call(waitTimeout = negative)) },
+                    ),
+                "cost" to
+                    listOf(
+                        acquired(Call().cost(1001)),
+                        acquired(Call().cost(-1)),
+                        acquired(Call(cost = Charge.byLabel("a" to 1))),
+                    ),
+                "estimate" to
+                    listOf(
+                        acquired(Call()),
+                        acquired(Call().estimate(0)),
+                        acquired(Call().estimate(-1)),
+                        { points.acquire(Call().cost(1)).pointsUsed(1) },
+                    ),
+                "settleWithin" to
+                    listOf(
+                        acquired(Call(settleWithin = Duration.ZERO).estimate(1)),
+                        acquired(Call(settleWithin = negative).estimate(1)),
+                    ),
                 "priority" to listOf(acquired(Call(priority = 10).cost(1)), acquired(Call(priority = -1).cost(1))),
                 "share" to listOf(acquired(Call(share = "").cost(1))),
-                "weight" to listOf(acquired(Call().cost(1).share("a", 0)), acquired(Call().cost(1).share("a", 1001)), acquired(Call(weight = 2).cost(1)), acquired(Call(share = "a", weight = -1).cost(1))),
-                "id" to listOf(acquired(Call(id = "a".repeat(65)).cost(1)), { points.tryAcquire(Call(id = "").cost(1)) }, { slots.admit("") }, { slots.cancel("") }),
-                "claimTimeout" to listOf({ slots.enqueue("a", claimTimeout = Duration.ZERO) }, { slots.admit("a", claimTimeout = negative) }),
+                "weight" to
+                    listOf(
+                        acquired(Call().cost(1).share("a", 0)),
+                        acquired(Call().cost(1).share("a", 1001)),
+                        acquired(Call(weight = 2).cost(1)),
+                        acquired(Call(share = "a", weight = -1).cost(1)),
+                    ),
+                "id" to
+                    listOf(
+                        acquired(Call(id = "a".repeat(65)).cost(1)),
+                        { points.tryAcquire(Call(id = "").cost(1)) },
+                        { slots.admit("") },
+                        { slots.cancel("") },
+                    ),
+                "claimTimeout" to
+                    listOf({ slots.enqueue("a", claimTimeout = Duration.ZERO) }, { slots.admit("a", claimTimeout = negative) }),
                 "onLimit" to listOf({ slots.admit("a", onLimit = "explode") }),
                 "key" to listOf(acquired(Call(key = "a")), { slots.tryAcquire(Call(key = "a")) }),
                 "actual" to listOf({ points.correct("a", -1) }),
                 "units" to listOf({ points.extend("a", Charge.of(-1)) }),
                 "charge" to listOf({ points.debit(-1) }, { points.debit(Charge.byLabel("points" to -1)) }),
-                "count" to listOf({ slots.ready(0) }, { slots.ready(101) }, { slots.ready(-1) }, { slots.inspect(0, -1) }, { slots.inspect(0, 1001) }),
+                "count" to
+                    listOf(
+                        { slots.ready(0) },
+                        { slots.ready(101) },
+                        { slots.ready(-1) },
+                        { slots.inspect(0, -1) },
+                        { slots.inspect(0, 1001) },
+                    ),
                 "offset" to listOf({ slots.inspect(-1, 1) }),
                 "duration" to listOf({ points.pause(negative) }, { points.block(Duration.ZERO) }),
-                "until" to listOf({ points.pauseUntil(Instant.parse("2120-01-01T00:00:00Z")) }, { points.pauseUntil(Instant.ofEpochSecond(-1)) }),
+                "until" to
+                    listOf(
+                        { points.pauseUntil(Instant.parse("2120-01-01T00:00:00Z")) },
+                        { points.pauseUntil(Instant.ofEpochSecond(-1)) },
+                    ),
                 "expiresIn" to listOf({ points.override(limit = 1, expiresIn = negative) }),
                 "expiresAt" to listOf({ points.override(limit = 1, expiresIn = 1.hours, expiresAt = Instant.now()) }),
                 "remaining" to listOf({ points.reportBudget(Budget(remaining = -1)) }),
@@ -81,15 +159,17 @@ internal class WordsTest {
                 "cursor" to listOf({ store.blocking.limiterPage("", "page 2") }),
                 "now" to listOf({ TestClock(Instant.ofEpochSecond(-1)) }),
             )
-        val wrong =
-            calls.flatMap { (argument, each) ->
-                each.mapIndexedNotNull { number, call ->
-                    val error = runCatching { call() }.exceptionOrNull()
-                    if ((error as? InvalidException)?.argument == argument) null else "argument=$argument call=$number error=$error"
-                }
+        val wrong = calls.flatMap { (argument, each) ->
+            each.mapIndexedNotNull { number, call ->
+                val error = runCatching { call() }.exceptionOrNull()
+                if ((error as? InvalidException)?.argument == argument) null else "argument=$argument call=$number error=$error"
             }
+        }
         assertEquals(emptyList<String>(), wrong)
-        assertTrue(runCatching { slots.allow() }.exceptionOrNull() is InvalidException, "a lease cannot be released without its permit")
+        assertTrue(
+            runCatching { slots.allow() }.exceptionOrNull() is InvalidException,
+            "a lease cannot be released without its permit",
+        )
     }
 
     @Test

@@ -21,8 +21,8 @@ import paddlegate.URGENT
 import paddlegate.isJson
 
 /**
- * Keeps the requests of an OkHttpClient within a limiter: it acquires, sends, and learns from the response. It blocks the thread of
- * the request while it waits.
+ * Keeps the requests of an OkHttpClient within a limiter: it acquires, sends, and learns from the response. It blocks the thread
+ * of the request while it waits.
  *
  * A response with the status 429 that says when to come back pauses the limiter in all processes. Its request is sent once more
  * after the pause, before others that wait, if the wait is not too long and its body can be sent again; otherwise the caller gets

@@ -16,8 +16,8 @@ import paddlegate.UnavailableException
 import paddlegate.retryAfterHeader
 
 /**
- * Keeps requests to a servlet within a limiter, without waiting: in Spring Boot a bean of this class is enough. A request over the
- * limit is answered with 429 and Retry-After, in whole seconds rounded up. A lease is released when the request has ended.
+ * Keeps requests to a servlet within a limiter, without waiting: in Spring Boot a bean of this class is enough. A request over
+ * the limit is answered with 429 and Retry-After, in whole seconds rounded up. A lease is released when the request has ended.
  *
  * [call] has the options of the call for a request, such as its key. While the store cannot decide the answer is 503, unless
  * [paddlegate.LimiterOptions.onUnavailable] says otherwise.
