@@ -185,7 +185,7 @@ test-simulator: build ## Test the page of the simulator in Chromium
 test-shared: build-python build-node build-ruby build-go build-kotlin ## Test all languages against one Redis
 	$(TALLY) shared $(SERVERS) tests/shared/run.sh
 
-test-server: build-cli build-python build-node build-ruby ## Test the server and its pages, on both stores
+test-server: build-cli build-python ## Test the server and its pages, on both stores
 	$(TALLY) server scripts/with-redis.sh tests/server/run.sh
 
 test-ojs: build-cli build-python ## Test the job server of Open Job Spec
