@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Time {
         let seconds = f64::deserialize(deserializer)?;
         let micros = (seconds * 1e6).round();
         #[allow(clippy::cast_precision_loss, reason = "2^52")]
-        if !(0.0..MAX_TIME.0 as f64).contains(&micros) {
+        if seconds < 0.0 || !(0.0..MAX_TIME.0 as f64).contains(&micros) {
             return Err(de::Error::custom("must be seconds since 1970, below 2^52 microseconds"));
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in this range")]
