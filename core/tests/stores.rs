@@ -270,6 +270,7 @@ fn a_name_that_was_only_read_is_not_listed(store: &Paddlegate) {
     read(&limiter);
     limiter.statistics().expect("statistics");
     read(&users.with_key("ada").expect("a limiter"));
+    users.statistics().expect("statistics");
     let listed = || store.limiters_with_prefix(&name).expect("a list").len();
     assert_eq!(listed(), 0);
     assert!(take(&limiter).allowed());

@@ -1792,6 +1792,17 @@ pg_code pg_acquire(const struct pg_limiter *limiter,
                    struct pg_error *error);
 
 /**
+ * Takes so many units as pg_acquire does, if no server and nothing but a yes or no is needed, and
+ * returns 1 when they were granted and 0 when they were refused.
+ *
+ * Returns -1 when nothing was decided and nothing has changed: the caller then uses pg_acquire,
+ * which returns an error if the call has one. That is so for a store in Redis, for a limiter that
+ * grants leases, and while calls wait. With a key it decides for that key of a keyed limiter; key
+ * may be NULL. For a store in memory it takes a fraction of the time of pg_acquire.
+ */
+int32_t pg_allow_at_once(const struct pg_limiter *limiter, const char *key, int64_t units);
+
+/**
  * Writes the decision that pg_acquire would make now, and changes nothing. remaining does not
  * subtract the cost.
  */

@@ -128,6 +128,11 @@ impl Memory {
         all
     }
 
+    /// Returns the keyed limiter of a name if anybody has used it.
+    pub(crate) fn known_keys(&self, name: &StateName) -> Option<Arc<OfAllKeys>> {
+        self.entries.lock(Entries::default).of_all_keys.get(name).cloned()
+    }
+
     /// Returns an error if the store has no room for another state.
     pub(crate) fn check_room(&self, now: u64) -> Result<()> {
         self.entries.lock(Entries::default).check_room(now, &self.states)

@@ -181,6 +181,14 @@ impl Limiter {
         self.keys_in_memory().map(|keys| &*keys.all)
     }
 
+    /// Returns the same if anybody has used the limiter, so that a call that only reads does not make its name known.
+    pub(super) fn known_keys_in_memory(&self) -> Option<Arc<OfAllKeys>> {
+        match self.inner.keys.as_ref()?.in_memory.get() {
+            Some(keys) => Some(keys.all.clone()),
+            None => self.inner.store.in_memory()?.known_keys(&self.inner.state_name()),
+        }
+    }
+
     #[inline]
     fn keys_in_memory(&self) -> Option<&KeysInMemory> {
         let keys = self.inner.keys.as_ref()?;

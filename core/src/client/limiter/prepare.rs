@@ -43,7 +43,7 @@ use crate::model::request::{Request, Wait, check_id};
 use crate::model::turns::{ReadyCalls, TurnsHost};
 #[cfg(feature = "redis")]
 use crate::store::company;
-use crate::store::memory::{Cell, OfAllKeys};
+use crate::store::memory::Cell;
 #[cfg(feature = "redis")]
 use crate::store::redis::{Call, Keys, StatisticsOfKeys};
 
@@ -525,7 +525,7 @@ impl Limiter {
                 let read = if is_history { statistics.history_at(Micros(now)) } else { statistics };
                 return Ok(Prepared::Call(Call::statistics_of_keys(read)));
             }
-            return Ok(Prepared::Answered(match self.all_keys_in_memory() {
+            return Ok(Prepared::Answered(match self.known_keys_in_memory() {
                 Some(all) if is_history => Answer::History(all.history(now).into()),
                 Some(all) => Answer::Statistics(all.statistics().into()),
                 None => nothing(),
@@ -613,8 +613,8 @@ impl Limiter {
     /// Returns whether nobody has used the state in memory, so that a call that only reads must not make the name known.
     fn is_unused(&self) -> bool {
         let StateLocation::Memory { store, name, cell } = &self.inner.location else { return false };
-        let is_known = || match self.key_in_memory() {
-            Some((all, key)) => all.has(key),
+        let is_known = || match self.key() {
+            Some(key) => self.known_keys_in_memory().is_some_and(|all| all.has(key)),
             None => store.find(name).is_some(),
         };
         cell.get().is_none() && !is_known()
@@ -623,16 +623,11 @@ impl Limiter {
     /// Returns the state in memory if anybody has used it.
     pub(super) fn known_cell(&self) -> Option<Cell> {
         let StateLocation::Memory { store, name, cell } = &self.inner.location else { return None };
-        let find = || match self.key_in_memory() {
-            Some((all, key)) => all.find(key),
+        let find = || match self.key() {
+            Some(key) => self.known_keys_in_memory()?.find(key),
             None => store.find(name),
         };
         cell.get().cloned().or_else(find)
-    }
-
-    /// Returns the keyed limiter in memory and the key.
-    fn key_in_memory(&self) -> Option<(&OfAllKeys, &str)> {
-        self.all_keys_in_memory().zip(self.key())
     }
 
     /// Returns the state in memory.
@@ -645,7 +640,7 @@ impl Limiter {
             return Ok(cell);
         }
         let policy = &self.inner.policy;
-        let created = if let Some((all, key)) = self.key_in_memory() {
+        let created = if let Some((all, key)) = self.all_keys_in_memory().zip(self.key()) {
             all.cell(key, now, || store.check_room(now))?
         } else {
             let is_listed = self.has_statistics() && !policy.limits().is_empty();

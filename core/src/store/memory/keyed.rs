@@ -19,7 +19,7 @@ use crate::model::policy::Policy;
 use crate::model::statistics::Statistics;
 use crate::store::fork_safe::ForkSafe;
 
-/// The parts into which the keys are divided by their hashes, so that threads rarely wait for each other.
+/// The parts into which the keys are divided by their hashes, so that threads rarely wait for each other; a power of two.
 const PARTS: usize = if cfg!(target_family = "wasm") { 1 } else { 16 };
 
 /// All limiters of this process with one name share it.
@@ -220,7 +220,7 @@ impl OfAllKeys {
     #[inline]
     fn part(&self, hash: u64) -> &ForkSafe<Part> {
         // The table uses the highest and the lowest bits.
-        &self.parts[(hash >> 32) as usize % PARTS]
+        &self.parts[(hash >> 32) as usize & (PARTS - 1)]
     }
 
     /// Adds what the whole engine has counted.
