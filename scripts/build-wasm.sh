@@ -45,9 +45,9 @@ bind() {
 
 rm -rf "$dist"
 compile
-bind "$dist" 164500
+bind "$dist" 166500
 compile --features full
-bind "$dist/full" 540000
+bind "$dist/full" 542500
 
 # The same code for `require`, side by side.
 common='s/^export default /module.exports = /; s/^export {/module.exports = {/'

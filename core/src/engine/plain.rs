@@ -27,8 +27,8 @@ impl State {
     /// Takes units as `acquire` does; `None` when the whole engine must decide, and then nothing has changed.
     ///
     /// `limit` is the only limit of a policy with these tags, and a [`plain`](crate::model::policy::Policy::plain) one.
-    #[allow(clippy::inline_always)] // See `Record::check_inlined`.
-    #[inline(always)]
+    #[allow(clippy::inline_always)] // See `Record::check_inlined`. The module for browsers is to be small.
+    #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(crate) fn acquire_plain(
         &mut self,
         limit: &Limit,

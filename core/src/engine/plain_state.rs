@@ -27,8 +27,7 @@ impl PlainState {
     /// Takes units as `State::acquire_plain` does; `None` when the whole engine must decide, and then nothing has changed.
     ///
     /// `limit` is always the same.
-    #[allow(clippy::inline_always)] // See `Record::check_inlined`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn acquire(&mut self, limit: &Limit, server: u64, units: u64) -> Option<Plain> {
         if units == 0 || is_exceeded(limit, units) {
             return None;
@@ -60,8 +59,7 @@ impl PlainState {
         state
     }
 
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
+    #[inline]
     fn check(&self, limit: &Limit, at: u64, cost: Option<u64>, change: i64) -> Option<LimitCheck> {
         match limit.rule {
             Rule::Bucket(bucket) => Some(bucket.decide(self.level, bucket.limit, self.last, at, cost, change)),

@@ -1,19 +1,19 @@
 //! `OfAllKeys`: a keyed limiter in memory, with the states of its keys.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, MutexGuard};
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use once_cell::race::OnceBox;
 
-use super::{Cell, Listed, hashing, list_policy};
+use super::hashing::{self, Hasher};
+use super::{Cell, Listed, list_policy};
 use crate::base::error::Result;
 use crate::engine::counters::Counters;
 use crate::engine::plain::Plain;
 use crate::engine::plain_state::PlainState;
 use crate::engine::state::State;
-use crate::model::history::{History, RecentSums};
+use crate::model::history::History;
 use crate::model::limit::Limit;
 use crate::model::policy::Policy;
 use crate::model::statistics::Statistics;
@@ -29,24 +29,18 @@ pub(crate) struct OfAllKeys {
     common: ForkSafe<CommonPart>,
     /// The policy of all plain states: the first that any limiter of the name had.
     plain_policy: OnceBox<Arc<Policy>>,
-    hasher: hashing::Hasher,
+    hasher: Hasher,
     /// The number of keys of all keyed limiters of the store.
     keys: Arc<AtomicUsize>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Part {
-    states: HashTable<KeyState>,
+    states: HashMap<Box<str>, Form, Hasher>,
     /// What the plain calls have counted.
     counters: Counters,
     sweep_at: usize,
     swept_at: u64,
-}
-
-#[derive(Debug)]
-struct KeyState {
-    key: Box<str>,
-    form: Form,
 }
 
 /// A state is plain until a call needs the whole engine.
@@ -77,13 +71,21 @@ pub(crate) struct PlainCall<'a> {
     pub(crate) has_plain_states: bool,
 }
 
+impl Part {
+    fn new(hasher: &Hasher) -> Self {
+        let states = HashMap::with_hasher(hasher.clone());
+        Self { states, counters: Counters::default(), sweep_at: 0, swept_at: 0 }
+    }
+}
+
 impl OfAllKeys {
     pub(super) fn new(keys: &Arc<AtomicUsize>) -> Self {
+        let hasher = hashing::new();
         Self {
-            parts: std::array::from_fn(|_| ForkSafe::new(Part::default())),
+            parts: std::array::from_fn(|_| ForkSafe::new(Part::new(&hasher))),
             common: ForkSafe::new(CommonPart::default()),
             plain_policy: OnceBox::new(),
-            hasher: hashing::new(),
+            hasher,
             keys: keys.clone(),
         }
     }
@@ -107,31 +109,26 @@ impl OfAllKeys {
     #[inline]
     pub(crate) fn acquire(&self, key: &str, call: &PlainCall<'_>) -> Option<Plain> {
         let PlainCall { policy, limit, now, units, has_statistics, .. } = *call;
-        let hash = hashing::hash(&self.hasher, key);
-        let mut part = self.part(hash).lock(Part::default);
+        let mut part = self.part(key);
         let Part { states, counters, .. } = &mut *part;
-        let decided = match states.find_mut(hash, |state| *state.key == *key) {
-            Some(KeyState { form: Form::Plain(state), .. }) if call.has_plain_states => {
-                state.acquire(limit, now, units)?
-            }
-            Some(KeyState { form: Form::Plain(_), .. }) => return None,
-            Some(KeyState { form: Form::Whole(state), .. }) => {
-                state.try_lock()?.acquire_plain(limit, policy.tag_list(), now, units, false)?
-            }
-            None => return self.acquire_first(key, hash, &mut part, call),
+        let decided = match states.get_mut(key) {
+            Some(Form::Plain(state)) if call.has_plain_states => state.acquire(limit, now, units)?,
+            Some(Form::Plain(_)) => return None,
+            Some(Form::Whole(state)) => state.try_lock()?.acquire_plain(limit, policy.tag_list(), now, units, false)?,
+            None => return self.acquire_first(key, &mut part, call),
         };
         count(counters, has_statistics, &decided, limit, units);
         Some(decided)
     }
 
     #[cold]
-    fn acquire_first(&self, key: &str, hash: u64, part: &mut Part, call: &PlainCall<'_>) -> Option<Plain> {
+    fn acquire_first(&self, key: &str, part: &mut Part, call: &PlainCall<'_>) -> Option<Plain> {
         if !call.has_plain_states || self.is_store_full() {
             return None;
         }
         let mut state = PlainState::default();
         let decided = state.acquire(call.limit, call.now, call.units)?;
-        self.insert(part, hash, key, Form::Plain(state), call.now);
+        self.insert(part, key, Form::Plain(state), call.now);
         count(&mut part.counters, call.has_statistics, &decided, call.limit, call.units);
         Some(decided)
     }
@@ -144,29 +141,26 @@ impl OfAllKeys {
         }
         // Not under the lock: it may sweep.
         may_create()?;
-        let hash = hashing::hash(&self.hasher, key);
-        let mut part = self.part(hash).lock(Part::default);
-        if let Some(cell) = self.whole(&mut part, hash, key) {
+        let mut part = self.part(key);
+        if let Some(cell) = self.whole(&mut part, key) {
             return Ok(cell);
         }
         let cell = Cell::new(ForkSafe::new(State::default()));
-        self.insert(&mut part, hash, key, Form::Whole(cell.clone()), now);
+        self.insert(&mut part, key, Form::Whole(cell.clone()), now);
         Ok(cell)
     }
 
     /// Returns the state of a key for the whole engine.
     pub(crate) fn find(&self, key: &str) -> Option<Cell> {
-        let hash = hashing::hash(&self.hasher, key);
-        self.whole(&mut self.part(hash).lock(Part::default), hash, key)
+        self.whole(&mut self.part(key), key)
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
-        let hash = hashing::hash(&self.hasher, key);
-        self.part(hash).lock(Part::default).states.find(hash, |state| *state.key == *key).is_some()
+        self.part(key).states.contains_key(key)
     }
 
-    fn whole(&self, part: &mut Part, hash: u64, key: &str) -> Option<Cell> {
-        let form = &mut part.states.find_mut(hash, |state| *state.key == *key)?.form;
+    fn whole(&self, part: &mut Part, key: &str) -> Option<Cell> {
+        let form = part.states.get_mut(key)?;
         match form {
             Form::Whole(cell) => Some(cell.clone()),
             Form::Plain(state) => {
@@ -177,25 +171,22 @@ impl OfAllKeys {
         }
     }
 
-    fn insert(&self, part: &mut Part, hash: u64, key: &str, form: Form, now: u64) {
+    /// Adds a state for a key that has none.
+    fn insert(&self, part: &mut Part, key: &str, form: Form, now: u64) {
         if part.states.len() >= part.sweep_at {
             self.sweep(part, now);
         }
-        let rehash = |state: &KeyState| hashing::hash(&self.hasher, &state.key);
-        if let Entry::Vacant(entry) = part.states.entry(hash, |state| *state.key == *key, rehash) {
-            entry.insert(KeyState { key: key.into(), form });
-            self.keys.fetch_add(1, Ordering::Relaxed);
-        }
+        part.states.insert(key.into(), form);
+        self.keys.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Forgets the idle states and returns whether any state is left.
     pub(super) fn forget_idle(&self, now: u64) -> bool {
-        let left = |part: &ForkSafe<Part>| {
-            let part = &mut *part.lock(Part::default);
-            self.sweep(part, now);
+        let left = |mut part: MutexGuard<'_, Part>| {
+            self.sweep(&mut part, now);
             part.states.len()
         };
-        self.parts.iter().map(left).sum::<usize>() > 0
+        self.each_part().map(left).sum::<usize>() > 0
     }
 
     fn sweep(&self, part: &mut Part, now: u64) {
@@ -205,7 +196,7 @@ impl OfAllKeys {
         part.swept_at = now;
         let limit = self.plain_policy.get().and_then(|policy| PlainState::limit(policy));
         let before = part.states.len();
-        part.states.retain(|state| match &state.form {
+        part.states.retain(|_, state| match state {
             Form::Plain(state) => limit.is_some_and(|limit| !state.is_idle(limit, now)),
             Form::Whole(cell) => Arc::strong_count(cell) > 1 || !cell.lock(State::default).is_idle(now),
         });
@@ -218,9 +209,14 @@ impl OfAllKeys {
     }
 
     #[inline]
-    fn part(&self, hash: u64) -> &ForkSafe<Part> {
-        // The table uses the highest and the lowest bits.
-        &self.parts[(hash >> 32) as usize & (PARTS - 1)]
+    fn part(&self, key: &str) -> MutexGuard<'_, Part> {
+        // The table of the part uses the highest and the lowest bits.
+        let at = if PARTS == 1 { 0 } else { (hashing::hash(&self.hasher, key) >> 32) as usize & (PARTS - 1) };
+        self.parts[at].lock(|| Part::new(&self.hasher))
+    }
+
+    fn each_part(&self) -> impl Iterator<Item = MutexGuard<'_, Part>> {
+        self.parts.iter().map(|part| part.lock(|| Part::new(&self.hasher)))
     }
 
     /// Adds what the whole engine has counted.
@@ -231,15 +227,14 @@ impl OfAllKeys {
     /// Returns the counters of all keys; their leases and tickets are not counted.
     pub(crate) fn statistics(&self) -> Statistics {
         let mut sum = self.common.lock(CommonPart::default).counters.clone();
-        self.parts.iter().for_each(|part| sum.add(&part.lock(Part::default).counters));
+        self.each_part().for_each(|part| sum.add(&part.counters));
         sum.statistics()
     }
 
     /// Returns the history of all keys.
     pub(crate) fn history(&self, now: u64) -> History {
         let mut sum = self.common.lock(CommonPart::default).counters.recent();
-        let mut add = |recent: &RecentSums| sum.add(recent);
-        self.parts.iter().for_each(|part| add(&part.lock(Part::default).counters.recent()));
+        self.each_part().for_each(|part| sum.add(&part.counters.recent()));
         sum.shown(now)
     }
 }
