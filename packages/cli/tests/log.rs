@@ -101,6 +101,8 @@ fn the_last_changes_are_shown_and_counted() {
     let said = operate_on(&url, &["log", "--count", "2"]);
     let lines: Vec<&str> = said.text().lines().collect();
     assert_eq!((lines.len(), lines[3]), (4, "2 of 3 changes"), "{}", said.out);
+    let age = lines[1].split_whitespace().next().unwrap_or_default();
+    assert!(age == "now" || age.ends_with(['s', 'm']), "a test ends within an hour: {}", said.out);
     assert!(lines[0].starts_with("WHEN") && lines[1].contains(" bob ") && lines[2].contains("eve\u{fffd}[31m"));
     assert_eq!(operate_on(&url, &["log", "--count", "0"]).text(), "0 of 3 changes\n");
     assert!(operate(&["log", "--count", "1001"]).error(2).starts_with("invalid value '1001' for '--count <N>'"));

@@ -1,9 +1,8 @@
 //! `log`: who changed what, and why.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
-use paddlegate::Micros;
 use paddlegate_server::AuditEntry;
 use serde_json::json;
 
@@ -54,7 +53,7 @@ fn table(last: &[AuditEntry], of: usize) -> String {
 #[allow(clippy::disallowed_methods)]
 fn ago(at: f64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let at = Micros::from_seconds("at", at.max(0.0)).map_or(0, |time| time.0 / 1_000_000);
+    let at = Duration::try_from_secs_f64(at).map_or(0, |time| time.as_secs());
     match now.saturating_sub(at) {
         0 => "now".to_owned(),
         seconds => format!("{} ago", span(seconds * 1_000_000)),
