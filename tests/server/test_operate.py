@@ -61,6 +61,8 @@ def test_servers_tell_of_changes_from_the_terminal_and_the_terminal_of_theirs(
         pg.window(name, 5, 60).try_acquire()
     with urllib.request.urlopen(f"{server.url}/v1/events", timeout=150) as events:
         operate(redis_url, "pause", name, "--expires-in", "1h", "--by", "ann", "--reason", why)
+        # Without an entry there is no event to wait for.
+        assert name in [it["limiter"] for it in client.audit()["entries"]]
         told: dict[str, Any] = {}
         while told.get("limiter") != name:
             line = events.readline().decode()
