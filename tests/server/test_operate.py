@@ -6,10 +6,12 @@ import json
 import subprocess
 import threading
 import time
+import urllib.request
 from typing import Any
 
 import paddlegate
-from conftest import COMMAND
+from client import Client
+from conftest import COMMAND, Served
 
 
 def operate(redis_url: str, *words: str) -> Any:
@@ -45,3 +47,37 @@ def test_a_waiting_call_of_a_python_process_is_shown_and_let_go(
         assert operate(redis_url, "reset", name, "--yes")["overrides"] == {}
         assert workers.runtime_state().overrides == {}
         assert workers.try_acquire().allowed
+
+
+def test_servers_tell_of_changes_from_the_terminal_and_the_terminal_of_theirs(
+    redis_url: str, prefix: str
+) -> None:
+    """One log has the changes of all, with who and why, and an open stream of events tells them."""
+    name = f"{prefix}partner"
+    why = "the partner asked"
+    server = Served("--redis", redis_url)
+    client = Client(server.url)
+    with paddlegate.Paddlegate(redis_url, timeout=30) as pg:
+        pg.window(name, 5, 60).try_acquire()
+    with urllib.request.urlopen(f"{server.url}/v1/events", timeout=150) as events:
+        operate(redis_url, "pause", name, "--expires-in", "1h", "--by", "ann", "--reason", why)
+        # Without an entry there is no event to wait for.
+        assert name in [it["limiter"] for it in client.audit()["entries"]]
+        told: dict[str, Any] = {}
+        while told.get("limiter") != name:
+            line = events.readline().decode()
+            assert line, "the stream has ended"
+            if line.startswith("data:"):
+                told = json.loads(line.removeprefix("data:"))
+    client.resume(name, query={"reason": "it is back"})
+    entries = [it for it in client.audit()["entries"] if it["limiter"] == name]
+    assert [(it["who"], it["what"], it["reason"]) for it in entries] == [
+        ("ann", "pause expires_in=3600", why),
+        ("anonymous", "resume", "it is back"),
+    ]
+    assert told == entries[0]
+    with urllib.request.urlopen(f"{server.url}/ui/changes", timeout=60) as page:
+        assert why in page.read().decode()
+    log = operate(redis_url, "log", "--count", "1000")
+    assert [it for it in log if it["limiter"] == name] == entries
+    assert server.stop() == 0

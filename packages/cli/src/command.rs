@@ -26,7 +26,7 @@ Exit codes:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     #[command(flatten)]
-    Operate(Verb),
+    Operate(Box<Verb>),
     /// Run policies against arrivals on a virtual clock and compare the results
     Simulate(Box<Simulate>),
     /// Serve limits over HTTP

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Command::Serve(order) => serve::serve(*order),
         Command::Completions { shell } => pages::completions(shell),
         Command::Man { folder } => pages::man(folder.as_deref()),
-        Command::Operate(verb) => operate::run(verb),
+        Command::Operate(verb) => operate::run(*verb),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,10 +1,17 @@
 //! The operator's verbs, which talk to Redis: `Verb` and `run`.
 
+#[cfg(feature = "serve")]
+mod author;
+#[cfg(not(feature = "serve"))]
+#[path = "operate/unrecorded.rs"]
+mod author;
 mod change;
 mod doctor;
 mod inspect;
 mod json;
 mod list;
+#[cfg(feature = "serve")]
+mod log;
 mod plan;
 mod record;
 mod shown;
@@ -37,6 +44,9 @@ pub(crate) enum Verb {
     Restore(change::Restore),
     /// Forget what was taken: units, leases, tickets, statistics, overrides and a pause
     Reset(change::Reset),
+    /// Show who changed what, and why: of the servers and of this command
+    #[cfg(feature = "serve")]
+    Log(log::Log),
     /// Record what a limiter counts, for plan and simulate
     Record(record::Record),
     /// Compare what another policy would have done with a record; a gate for changes of limits
@@ -56,6 +66,8 @@ pub(crate) fn run(verb: Verb) -> Result<(), Failure> {
         Verb::Override(order) => change::set_override(&order),
         Verb::Restore(order) => change::restore(&order),
         Verb::Reset(order) => change::reset(&order),
+        #[cfg(feature = "serve")]
+        Verb::Log(order) => log::run(&order),
         Verb::Record(order) => record::run(&order),
         Verb::Plan(order) => plan::run(&order),
         Verb::Doctor(order) => doctor::run(&order),

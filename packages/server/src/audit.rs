@@ -1,8 +1,10 @@
 //! `Audit`: who changed what, and why: about the last thousand changes, of all servers on one Redis.
 
+mod change_log;
 mod entry;
 mod local;
 mod news;
+mod what;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +13,12 @@ use paddlegate::{Paddlegate, Result};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::entry::{AuditEntry, AuditId, Text};
+pub(crate) use self::change_log::check_reason;
+pub use self::change_log::{Author, ChangeLog, Made};
+pub use self::entry::{AuditEntry, AuditId, Text};
 use self::local::Local;
 use self::news::News;
+pub(crate) use self::what::{RESET, what};
 
 /// The number of changes that are remembered; a little more in Redis.
 const MAX_CHANGES: u64 = 1_000;

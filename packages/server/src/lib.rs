@@ -26,6 +26,7 @@ mod tls;
 mod waits;
 
 pub use app::App;
+pub use audit::{AuditEntry, AuditId, Author, ChangeLog, Made, Text as AuditText};
 pub use failure::Failure;
 pub use options::Options;
 pub use problem::Problem;

@@ -3,8 +3,11 @@
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
-use paddlegate::{AdminCommand, Deadline, Label, LimitOverride, Limiter, Micros, Mode, RuntimeState};
+use paddlegate::{
+    AdminCommand, AdminRequest, Deadline, Label, LimitNumbers, LimitOverride, Limiter, Micros, Mode, RuntimeState,
+};
 
+use super::author::{ByWhom, Made, record};
 use super::store::{Store, failure};
 use super::target::Target;
 use super::{json, pretty, shown, span};
@@ -22,6 +25,8 @@ pub(crate) struct Pause {
     #[arg(long, value_name = "SPAN", value_parser = span)]
     expires_in: Micros,
     #[command(flatten)]
+    by: ByWhom,
+    #[command(flatten)]
     store: Store,
 }
 
@@ -30,6 +35,8 @@ pub(crate) struct Pause {
 pub(crate) struct Resume {
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    by: ByWhom,
     #[command(flatten)]
     store: Store,
 }
@@ -55,6 +62,8 @@ pub(crate) struct Override {
     #[arg(long, value_name = "SPAN", value_parser = span)]
     expires_in: Option<Micros>,
     #[command(flatten)]
+    by: ByWhom,
+    #[command(flatten)]
     store: Store,
 }
 
@@ -70,6 +79,8 @@ pub(crate) struct Restore {
     #[arg(long)]
     mode: bool,
     #[command(flatten)]
+    by: ByWhom,
+    #[command(flatten)]
     store: Store,
 }
 
@@ -81,6 +92,8 @@ pub(crate) struct Reset {
     /// Yes, forget it all: leases and tickets are lost, and calls pass as if none had been before
     #[arg(long, required = true)]
     yes: bool,
+    #[command(flatten)]
+    by: ByWhom,
     #[command(flatten)]
     store: Store,
 }
@@ -95,17 +108,22 @@ enum ModeName {
 
 /// Refuses every call until the span is over.
 pub(crate) fn pause(order: &Pause) -> Result<(), Failure> {
-    change(&order.target, &order.store, |limiter| {
-        limiter.admin(AdminCommand::Pause(Deadline::After(order.expires_in))).map_err(|error| failure(&error))
+    let until = Deadline::After(order.expires_in);
+    let entries = [Made::Admin(AdminRequest::Pause(until))];
+    change(&order.target, &order.by, &order.store, &entries, |limiter| {
+        limiter.admin(AdminCommand::Pause(until)).map_err(|error| failure(&error))
     })
 }
 
 /// Ends the pause and the block.
 pub(crate) fn resume(order: &Resume) -> Result<(), Failure> {
-    change(&order.target, &order.store, |limiter| limiter.admin(AdminCommand::Resume).map_err(|error| failure(&error)))
+    let entries = [Made::Admin(AdminRequest::Resume)];
+    change(&order.target, &order.by, &order.store, &entries, |limiter| {
+        limiter.admin(AdminCommand::Resume).map_err(|error| failure(&error))
+    })
 }
 
-/// Overrides a limit, the mode, or both in one step.
+/// Overrides a limit, the mode, or both in one step, which the log has as two changes.
 pub(crate) fn set_override(order: &Override) -> Result<(), Failure> {
     let Override { label, limit, interval, mode, expires_in, .. } = order;
     let numbers = limit.is_some() || interval.is_some();
@@ -115,19 +133,24 @@ pub(crate) fn set_override(order: &Override) -> Result<(), Failure> {
     if !numbers && label.is_some() {
         return Err(Failure::Input("--label: is that of a limit; give --limit or --interval too".to_owned()));
     }
-    change(&order.target, &order.store, |limiter| {
+    let expires = expires_in.map(Deadline::After);
+    let mode = mode.map(|mode| match mode {
+        ModeName::Enforce => Mode::Enforce,
+        ModeName::Shadow => Mode::Shadow,
+    });
+    let mut entries = Vec::new();
+    if numbers {
+        let numbers = LimitNumbers { amount: *limit, interval: *interval, rate: None };
+        entries.push(Made::Admin(AdminRequest::Override { label: label.clone(), numbers, expires }));
+    }
+    entries.extend(mode.map(|mode| Made::Admin(AdminRequest::OverrideMode { mode, expires })));
+    change(&order.target, &order.by, &order.store, &entries, |limiter| {
         let mut changes = Vec::new();
         if numbers {
             let limits = limiter.override_changes(label.as_deref(), *limit, *interval);
             changes.extend(limits.map_err(|error| failure(&error))?);
         }
-        changes.extend(mode.map(|mode| {
-            LimitOverride::Mode(match mode {
-                ModeName::Enforce => Mode::Enforce,
-                ModeName::Shadow => Mode::Shadow,
-            })
-        }));
-        let expires = expires_in.map(Deadline::After);
+        changes.extend(mode.map(LimitOverride::Mode));
         limiter.admin(AdminCommand::Override { changes: &changes, expires }).map_err(|error| failure(&error))
     })
 }
@@ -135,12 +158,12 @@ pub(crate) fn set_override(order: &Override) -> Result<(), Failure> {
 /// Ends the overrides of a label, of the mode, or all.
 pub(crate) fn restore(order: &Restore) -> Result<(), Failure> {
     let label = order.label.as_deref().map(Label::new).transpose().map_err(|error| failure(&error))?;
-    let removed = match label {
-        Some(label) => LimitOverride::Remove(label),
-        None if order.mode => LimitOverride::RemoveMode,
-        None => LimitOverride::RemoveAll,
+    let (removed, request) = match label {
+        Some(label) => (LimitOverride::Remove(label), AdminRequest::Restore(order.label.clone())),
+        None if order.mode => (LimitOverride::RemoveMode, AdminRequest::RestoreMode),
+        None => (LimitOverride::RemoveAll, AdminRequest::Restore(None)),
     };
-    change(&order.target, &order.store, |limiter| {
+    change(&order.target, &order.by, &order.store, &[Made::Admin(request)], |limiter| {
         let command = AdminCommand::Override { changes: std::slice::from_ref(&removed), expires: None };
         limiter.admin(command).map_err(|error| failure(&error))
     })
@@ -148,21 +171,26 @@ pub(crate) fn restore(order: &Restore) -> Result<(), Failure> {
 
 /// Forgets all that was taken.
 pub(crate) fn reset(order: &Reset) -> Result<(), Failure> {
-    change(&order.target, &order.store, |limiter| {
+    change(&order.target, &order.by, &order.store, &[Made::Reset], |limiter| {
         let state = limiter.admin(AdminCommand::Get).map_err(|error| failure(&error))?;
         limiter.reset().map_err(|error| failure(&error))?;
         Ok(RuntimeState { in_use: state.in_use, ..RuntimeState::default() })
     })
 }
 
-/// Finds the limiter, makes a change and prints what is in force then.
+/// Finds the limiter, makes a change, records it and prints what is in force then.
 fn change(
     target: &Target,
+    by: &ByWhom,
     store: &Store,
-    made: impl FnOnce(&Limiter) -> Result<RuntimeState, Failure>,
+    entries: &[Made],
+    make: impl FnOnce(&Limiter) -> Result<RuntimeState, Failure>,
 ) -> Result<(), Failure> {
-    let limiter = target.find(&store.open()?)?;
-    let state = made(&limiter)?;
+    let author = by.author()?;
+    let paddlegate = store.open()?;
+    let limiter = target.find(&paddlegate)?;
+    let state = make(&limiter)?;
+    record(paddlegate, &author, &limiter, entries);
     if !state.in_use {
         let name = hush(&title(&limiter));
         // As with a mistyped key. Standard error may be closed.

@@ -47,6 +47,8 @@ pub(crate) fn failure(error: &Error) -> Failure {
         Some("interval" | "per" | "drain" | "refill" | "lock_timeout" | "every") => "--interval: ",
         Some("offset") => "--offset: ",
         Some("count") => "--count: ",
+        Some("reason") => "--reason: ",
+        Some("by") => "--by: ",
         _ => "",
     };
     let charged = if error.may_have_counted() { "; it may have been done nevertheless" } else { "" };

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "every test program is compiled with its own copy")]
 
+pub(crate) mod redis_server;
+
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;

@@ -9,33 +9,34 @@ use utoipa::ToSchema;
 
 /// One change.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct AuditEntry {
+pub struct AuditEntry {
     /// The id of the change, for `after` and `Last-Event-ID`: two numbers with `-` between, or one. Ids rise.
     #[schema(value_type = String, examples("1700000000000-0"))]
-    pub(crate) id: AuditId,
+    pub id: AuditId,
+    /// What it was.
     #[serde(flatten)]
-    pub(crate) text: Text,
+    pub text: Text,
 }
 
 /// What a change was.
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
-pub(crate) struct Text {
-    /// When, in seconds since 1970 by the clock of the server that made it.
-    pub(crate) at: f64,
-    /// The name of the token, or `anonymous`.
-    pub(crate) who: String,
+pub struct Text {
+    /// When, in seconds since 1970 by the clock of the program that made it.
+    pub at: f64,
+    /// The name of the token, or `anonymous`; of a change from a terminal the `--by`.
+    pub who: String,
     /// The limiter.
-    pub(crate) limiter: String,
+    pub limiter: String,
     /// The key; null without one.
     #[schema(required)]
-    pub(crate) key: Option<String>,
+    pub key: Option<String>,
     /// What was done, with its values.
-    pub(crate) what: String,
+    pub what: String,
     /// Why; null when nothing was said.
     #[schema(required)]
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
     /// A word that no other change has.
-    pub(crate) uid: String,
+    pub uid: String,
 }
 
 impl Text {
@@ -58,7 +59,7 @@ impl Text {
 
 /// The place of a change: that of an entry of a Redis stream, or a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct AuditId(pub(crate) u64, pub(crate) u64);
+pub struct AuditId(pub(crate) u64, pub(crate) u64);
 
 impl FromStr for AuditId {
     type Err = ();

@@ -12,7 +12,7 @@ use super::{detail, show};
 use crate::access::Access;
 use crate::app::App;
 use crate::problem::Problem;
-use crate::routes::changes::{Change, numbers_shown, renamed, shown};
+use crate::routes::changes::{Change, renamed};
 
 /// The fields of all forms.
 #[derive(Debug, Default, Deserialize)]
@@ -82,16 +82,8 @@ async fn apply(
         "reset" => return Err(Problem::invalid("sure", "is missing; tick the box to forget all that was taken")),
         _ => return Err(Problem::not_found("no such change")),
     };
-    let what = match &request {
-        Some(AdminRequest::Pause(deadline)) => format!("pause {}", shown(Some(*deadline))),
-        Some(request @ AdminRequest::Override { expires, .. }) => {
-            format!("override {} {}", numbers_shown(request), shown(*expires))
-        }
-        Some(AdminRequest::OverrideMode { expires, .. }) => format!("mode shadow {}", shown(*expires)),
-        _ => change.to_owned(),
-    };
     let (headers, reason) = (HeaderMap::new(), Some(fields.reason.trim()));
-    let made = Change { app, access, name, key, headers: &headers, what, reason };
+    let made = Change { app, access, name, key, headers: &headers, reason };
     let done = match request {
         Some(request) => made.run(request).await,
         None => made.reset().await,

@@ -13,7 +13,7 @@ use super::acquire::unexpected;
 use super::limiters::{etag, runtime_state};
 use crate::access::{Access, Scope};
 use crate::app::App;
-use crate::audit::Text;
+use crate::audit::{RESET, Text, check_reason, what};
 use crate::body::{Body, Name, Query};
 use crate::json::{ModeBody, ModeName, Override, Pause, Reset, RuntimeStateBody, Span, Time, deadline};
 use crate::problem::Problem;
@@ -66,8 +66,6 @@ pub(crate) struct Change<'a> {
     pub(crate) key: Option<&'a str>,
     /// The headers of the request, for `If-Match`.
     pub(crate) headers: &'a HeaderMap,
-    /// What was done, with its values, for the audit log.
-    pub(crate) what: String,
     pub(crate) reason: Option<&'a str>,
 }
 
@@ -75,9 +73,7 @@ impl Change<'_> {
     /// Returns the limiter, if the caller may change it.
     async fn limiter(&self) -> Result<Limiter, Problem> {
         self.access.check(Scope::Operate, self.name)?;
-        if self.reason.is_some_and(|reason| reason.len() > 500) {
-            return Err(Problem::invalid("reason", "must have at most 500 bytes"));
-        }
+        check_reason(self.reason)?;
         self.app.known(self.name, self.key).await
     }
 
@@ -93,7 +89,7 @@ impl Change<'_> {
     pub(crate) async fn run(self, request: AdminRequest) -> Changed {
         let limiter = self.limiter().await?;
         match change(&limiter, &Changing::Admin(&request), self.versions().as_deref()).await? {
-            Some(Answer::RuntimeState(state)) => Ok(self.done(&state).await),
+            Some(Answer::RuntimeState(state)) => Ok(self.done(&state, &what(&request)).await),
             Some(other) => Err(unexpected(&other)),
             None => Err(changed(&limiter).await?),
         }
@@ -103,14 +99,14 @@ impl Change<'_> {
     pub(crate) async fn reset(self) -> Changed {
         let limiter = self.limiter().await?;
         match change(&limiter, &Changing::Reset, self.versions().as_deref()).await? {
-            Some(_) => Ok(self.done(&RuntimeState::default()).await),
+            Some(_) => Ok(self.done(&RuntimeState::default(), RESET).await),
             None => Err(changed(&limiter).await?),
         }
     }
 
-    async fn done(self, state: &RuntimeState) -> (HeaderMap, Json<RuntimeStateBody>) {
-        let Self { app, access, name, key, what, reason, .. } = self;
-        app.audit().record(Text::now(access.who(), name, key, &what, reason)).await;
+    async fn done(self, state: &RuntimeState, what: &str) -> (HeaderMap, Json<RuntimeStateBody>) {
+        let Self { app, access, name, key, reason, .. } = self;
+        app.audit().record(Text::now(access.who(), name, key, what, reason)).await;
         (etag(state), Json(RuntimeStateBody::from(state)))
     }
 }
@@ -135,8 +131,8 @@ async fn pause(
     let span = ("expires_in", body.expires_in.map(|Span(span)| span));
     let time = ("expires_at", body.expires_at.map(|Time(time)| time));
     let until = Deadline::one_of(span, time)?;
-    let (key, reason, what) = (body.key.as_deref(), body.reason.as_deref(), format!("pause {}", shown(Some(until))));
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
     change.run(AdminRequest::Pause(until)).await.map_err(|problem| renamed(problem, "for", "expires_in"))
 }
 
@@ -151,8 +147,8 @@ async fn resume(
     headers: HeaderMap,
     Query(query): Query<Removal>,
 ) -> Changed {
-    let (key, reason, what) = (query.key.as_deref(), query.reason.as_deref(), "resume".to_owned());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    let (key, reason) = (query.key.as_deref(), query.reason.as_deref());
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
     change.run(AdminRequest::Resume).await
 }
 
@@ -176,9 +172,8 @@ async fn set_override(
         Some(limits) => AdminRequest::OverrideLimits { limits: limits.limits()?, expires },
         None => AdminRequest::Override { label: body.label.clone(), numbers, expires },
     };
-    let what = format!("override {} {}", numbers_shown(&request), shown(expires));
     let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
     change.run(request).await
 }
 
@@ -193,9 +188,8 @@ async fn restore(
     headers: HeaderMap,
     Query(query): Query<Restore>,
 ) -> Changed {
-    let what = query.label.as_ref().map_or_else(|| "restore".to_owned(), |label| format!("restore label={label:?}"));
     let (key, reason) = (query.key.as_deref(), query.reason.as_deref());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
     change.run(AdminRequest::Restore(query.label.clone())).await
 }
 
@@ -215,9 +209,8 @@ async fn set_mode(
         ModeName::Enforce => Mode::Enforce,
         ModeName::Shadow => Mode::Shadow,
     };
-    let what = format!("mode {} {}", mode.name(), shown(expires));
     let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
     change.run(AdminRequest::OverrideMode { mode, expires }).await
 }
 
@@ -232,8 +225,8 @@ async fn restore_mode(
     headers: HeaderMap,
     Query(query): Query<Removal>,
 ) -> Changed {
-    let (key, reason, what) = (query.key.as_deref(), query.reason.as_deref(), "restore mode".to_owned());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    let (key, reason) = (query.key.as_deref(), query.reason.as_deref());
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
     change.run(AdminRequest::RestoreMode).await
 }
 
@@ -248,33 +241,9 @@ async fn reset(
     headers: HeaderMap,
     Body(body): Body<Reset>,
 ) -> Changed {
-    let (key, reason, what) = (body.key.as_deref(), body.reason.as_deref(), "reset".to_owned());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, what, reason };
+    let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
+    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
     change.reset().await
-}
-
-pub(crate) fn shown(deadline: Option<Deadline>) -> String {
-    match deadline {
-        Some(Deadline::After(span)) => format!("expires_in={}", crate::json::seconds(span)),
-        Some(Deadline::At(time)) => format!("expires_at={}", crate::json::seconds(time)),
-        None => "without an end".to_owned(),
-    }
-}
-
-pub(crate) fn numbers_shown(request: &AdminRequest) -> String {
-    match request {
-        AdminRequest::Override { label, numbers, .. } => {
-            let label = label.as_ref().map(|label| format!("label={label:?}"));
-            let amount = numbers.amount.map(|amount| format!("limit={amount}"));
-            let interval = numbers.interval.map(|interval| format!("interval={}", crate::json::seconds(interval)));
-            [label, amount, interval].into_iter().flatten().collect::<Vec<_>>().join(" ")
-        }
-        AdminRequest::OverrideLimits { limits, .. } => {
-            let shown = |limit: &paddlegate::Limit| format!("{}={}", limit.label(), limit.amount());
-            limits.iter().map(shown).collect::<Vec<_>>().join(" ")
-        }
-        _ => String::new(),
-    }
 }
 
 /// Returns a problem whose argument has the name that it has in the body.

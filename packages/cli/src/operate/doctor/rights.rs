@@ -5,7 +5,7 @@ use super::node::Node;
 use crate::human::{count, plain};
 
 /// The commands of the page on ACL, with arguments as a limiter sends them.
-const COMMANDS: [&str; 36] = [
+const COMMANDS: [&str; 39] = [
     "EVALSHA 0 1 KEY",
     "EVAL 0 1 KEY",
     "GET KEY",
@@ -41,6 +41,9 @@ const COMMANDS: [&str; 36] = [
     "PUBLISH CHANNEL 0",
     "SUBSCRIBE CHANNEL",
     "UNLINK KEY",
+    "XADD KEY * t 0",
+    "XRANGE KEY - +",
+    "XREVRANGE KEY + -",
     // Connections are checked by it.
     "PING",
 ];
@@ -85,13 +88,15 @@ pub(super) fn check(node: &mut Node, user: Option<&str>, at: &str, checks: &mut 
     }
     let advice = format!("ACL SETUSER {user} {}", missing.join(" "));
     let detail = format!("{at}user {} lacks {} rights", plain(&user), count(missing.len() as u64));
-    // Without these every decision is made: waiting calls are woken late, and a reset fails.
-    if missing.iter().all(|right| matches!(&**right, "&pg2:hints:*" | "+publish" | "+subscribe" | "+unlink")) {
+    if missing.iter().all(|right| SPARED.contains(&&**right)) {
         checks.warn("rights", detail, advice);
     } else {
         checks.fault("rights", detail, advice);
     }
 }
+
+/// Without these every decision is made: waiting calls are woken late, a reset fails, and changes are missing from their log.
+const SPARED: [&str; 7] = ["&pg2:hints:*", "+publish", "+subscribe", "+unlink", "+xadd", "+xrange", "+xrevrange"];
 
 const ASK: &str = "needs Redis 7 and +acl|whoami +acl|dryrun; the doctor tries decisions below";
 

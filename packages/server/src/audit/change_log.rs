@@ -1,0 +1,79 @@
+//! `ChangeLog`: the log of changes for a program that is no server, such as the command.
+
+use paddlegate::{AdminRequest, Error, Limiter, Paddlegate, Result};
+
+use super::entry::{AuditEntry, AuditId, Text};
+use super::what::{RESET, what};
+use super::{after, append};
+
+/// The maximum length of a name in bytes.
+const MAX_WHO: usize = 100;
+
+/// The maximum length of a reason in bytes.
+const MAX_REASON: usize = 500;
+
+/// Who makes a change, and why.
+#[derive(Clone, Debug)]
+pub struct Author {
+    who: String,
+    reason: Option<String>,
+}
+
+/// A change that was made.
+#[derive(Clone, Debug)]
+pub enum Made {
+    /// A pause, an override, or the end of one.
+    Admin(AdminRequest),
+    /// All that was taken is forgotten.
+    Reset,
+}
+
+/// The log of changes that all servers on one Redis share.
+#[derive(Clone)]
+pub struct ChangeLog(Paddlegate);
+
+impl Author {
+    /// Creates an author.
+    ///
+    /// `Invalid` for the argument `by` unless the name has 1 to 100 bytes, and for `reason` above 500 bytes.
+    pub fn new(who: impl Into<String>, reason: Option<String>) -> Result<Self> {
+        let who = who.into();
+        if !(1..=MAX_WHO).contains(&who.len()) {
+            return Err(Error::invalid("by", format!("must have 1 to {MAX_WHO} bytes")));
+        }
+        check_reason(reason.as_deref())?;
+        Ok(Self { who, reason })
+    }
+}
+
+impl ChangeLog {
+    /// Creates the log of this Redis. A store in memory has none: its errors are `Invalid`.
+    pub fn new(paddlegate: Paddlegate) -> Self {
+        Self(paddlegate)
+    }
+
+    /// Appends a change that was made. After an error the entry may be missing; the change itself is in force.
+    pub async fn record(&self, author: &Author, limiter: &Limiter, made: &Made) -> Result<()> {
+        let what = match made {
+            Made::Admin(request) => what(request),
+            Made::Reset => RESET.to_owned(),
+        };
+        let Author { who, reason } = author;
+        append(&self.0, &Text::now(who, limiter.name(), limiter.key(), &what, reason.as_deref())).await
+    }
+
+    /// Returns about the last thousand changes, the newest last.
+    pub async fn entries(&self) -> Result<Vec<AuditEntry>> {
+        after(&self.0, AuditId::default()).await
+    }
+}
+
+/// Fails when a reason is too long.
+pub(crate) fn check_reason(reason: Option<&str>) -> Result<()> {
+    match reason {
+        Some(reason) if reason.len() > MAX_REASON => {
+            Err(Error::invalid("reason", format!("must have at most {MAX_REASON} bytes")))
+        }
+        _ => Ok(()),
+    }
+}
