@@ -64,7 +64,8 @@ fn each_change_is_in_the_log_with_who_and_why() {
     );
     for entry in &entries {
         assert_eq!((&entry["who"], &entry["reason"]), (&json!("ann"), &json!(why[3])), "{entry}");
-        let members: Vec<&String> = entry.as_object().unwrap().keys().collect();
+        let mut members: Vec<&String> = entry.as_object().unwrap().keys().collect();
+        members.sort_unstable();
         assert_eq!(members, ["at", "id", "key", "limiter", "reason", "uid", "what", "who"]);
     }
     let shown = operate(&["log", "--count", "1000"]);
