@@ -5,8 +5,8 @@ import { createInterface } from "node:readline";
 // Why the shop throttles nobody, however late a request is: the rates are the same, so what the limiters have charged
 // less what the shop has charged is the requests on their way there and the corrections on their way back, and neither
 // is below zero. Only while the shop's budget is full does the shop fall behind, for then nothing is restored to it. So
-// both begin in use, and the workers together. What is left to chance are two clocks, and a pause of all workers that
-// fills the budget; this much of it is kept back for them:
+// both begin in use, and the workers together. Two clocks may still differ, and a pause of all workers may fill the
+// budget. So the limiters use this much less of it:
 const SPARE_SECONDS = 0.2;
 export const under = ({ size, restorePerSecond }) => {
   const capacity = size - Math.ceil(SPARE_SECONDS * restorePerSecond);

@@ -30,8 +30,8 @@ pub(crate) struct OfAllKeys {
     /// The policy of all plain states: the first that any limiter of the name had.
     plain_policy: OnceBox<Arc<Policy>>,
     hasher: Hasher,
-    /// The number of keys of all keyed limiters of the store.
-    keys: Arc<AtomicUsize>,
+    /// The number of all states of the store, those of names without keys too.
+    states: Arc<AtomicUsize>,
 }
 
 #[derive(Debug)]
@@ -79,14 +79,14 @@ impl Part {
 }
 
 impl OfAllKeys {
-    pub(super) fn new(keys: &Arc<AtomicUsize>) -> Self {
+    pub(super) fn new(states: &Arc<AtomicUsize>) -> Self {
         let hasher = hashing::new();
         Self {
             parts: std::array::from_fn(|_| ForkSafe::new(Part::new(&hasher))),
             common: ForkSafe::new(CommonPart::default()),
             plain_policy: OnceBox::new(),
             hasher,
-            keys: keys.clone(),
+            states: states.clone(),
         }
     }
 
@@ -177,7 +177,7 @@ impl OfAllKeys {
             self.sweep(part, now);
         }
         part.states.insert(key.into(), form);
-        self.keys.fetch_add(1, Ordering::Relaxed);
+        self.states.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Forgets the idle states and returns whether any state is left.
@@ -200,12 +200,12 @@ impl OfAllKeys {
             Form::Plain(state) => limit.is_some_and(|limit| !state.is_idle(limit, now)),
             Form::Whole(cell) => Arc::strong_count(cell) > 1 || !cell.lock(State::default).is_idle(now),
         });
-        self.keys.fetch_sub(before - part.states.len(), Ordering::Relaxed);
+        self.states.fetch_sub(before - part.states.len(), Ordering::Relaxed);
         part.sweep_at = (2 * part.states.len()).max(1_024 / PARTS);
     }
 
     fn is_store_full(&self) -> bool {
-        self.keys.load(Ordering::Relaxed) >= super::MAX_KEYS
+        self.states.load(Ordering::Relaxed) >= super::MAX_KEYS
     }
 
     #[inline]
