@@ -16,6 +16,7 @@ pub(crate) mod micros;
 pub(crate) mod per_process;
 #[cfg(feature = "documents")]
 pub mod period;
+pub(crate) mod process_id;
 pub(crate) mod ranked;
 pub(crate) mod short_list;
 pub(crate) mod test_clock;

@@ -80,6 +80,7 @@ pub use base::error::{Error, ErrorKind, Result};
 pub use base::micros::{MAX_SPAN, MAX_TIME, Micros};
 #[cfg(feature = "documents")]
 pub use base::period;
+pub use base::process_id::process_id;
 pub use base::test_clock::TestClock;
 #[cfg(feature = "providers")]
 pub use client::admin_request::LearnOptions;

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
-use std::{process, ptr};
+use std::ptr;
 
-use paddlegate_core::{Error as CoreError, MAX_ID, Result, Wakeup as CoreWakeup, WakeupListener};
+use paddlegate_core::{Error as CoreError, MAX_ID, Result, Wakeup as CoreWakeup, WakeupListener, process_id};
 
 use crate::decision::number;
 use crate::error::{Code, Error};
@@ -78,7 +78,7 @@ pub extern "C" fn pg_listen(
             fd: listener.fd(),
             listener,
             pending: Mutex::default(),
-            process_id: process::id(),
+            process_id: process_id(),
         })
     })
 }
@@ -166,7 +166,7 @@ pub extern "C" fn pg_wakeups_close(hints: *mut WakeupsHandle, error: Option<&mut
 /// the wake-ups of the parent, and its locks may be held for ever.
 fn with<R>(hints: *const WakeupsHandle, body: impl FnOnce(&OpenListener) -> Result<R>) -> Result<R> {
     LISTENERS.with(hints, |open| {
-        if open.process_id == process::id() {
+        if open.process_id == process_id() {
             body(open)
         } else {
             Err(CoreError::invalid("hints", "belongs to the process that opened it; open another one after a fork"))

@@ -430,9 +430,15 @@ impl Store {
         let calls = Rc::clone(&self.calls);
         let run = env.create_function_from_closure("run", move |context| {
             let given = context.length();
-            let id = if given > 0 { Some(context.get::<String>(0)?) } else { None };
-            let channel = if given > 1 { Some(context.get::<String>(1)?) } else { None };
-            let key = if given > 2 { context.get::<Option<String>>(2)? } else { None };
+            let (mut id, mut channel, mut key) = (None, None, None);
+            if given == 1 {
+                key = Some(context.get::<String>(0)?);
+            } else if given > 1 {
+                (id, channel) = (Some(context.get::<String>(0)?), Some(context.get::<String>(1)?));
+            }
+            if given > 2 {
+                key = context.get(2)?;
+            }
             // With a share the request must be checked.
             if given < 7
                 && let Some(key) = &key

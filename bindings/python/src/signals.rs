@@ -1,9 +1,8 @@
 //! Signals: Python runs their handlers on its main thread only.
 
 use std::cell::{Cell, RefCell};
-use std::process;
 
-use paddlegate::SignalHandling;
+use paddlegate::{SignalHandling, process_id};
 use pyo3::prelude::*;
 
 use crate::error::Result;
@@ -36,7 +35,7 @@ pub(crate) fn interruptible<T: Send>(
 }
 
 fn is_main(py: Python<'_>) -> PyResult<bool> {
-    let pid = process::id();
+    let pid = process_id();
     let (known, is_main) = MAIN.get();
     if known == pid {
         return Ok(is_main);

@@ -1,9 +1,11 @@
 //! `PerProcess`: a value that a forked process creates anew and never inherits.
 
 use std::sync::Arc;
-use std::{mem, process};
+use std::mem;
 
 use arc_swap::ArcSwapOption;
+
+use super::process_id::process_id;
 
 /// A value per process id, created at first use and read without a lock.
 ///
@@ -26,7 +28,7 @@ impl<T> Default for PerProcess<T> {
 
 impl<T: Default> PerProcess<T> {
     pub(crate) fn get(&self) -> Arc<T> {
-        let pid = process::id();
+        let pid = process_id();
         let current = self.current.load();
         if let Some(owned) = current.as_ref().filter(|owned| owned.pid == pid) {
             return owned.value.clone();
@@ -47,7 +49,7 @@ impl<T: Default> PerProcess<T> {
 impl<T> Drop for PerProcess<T> {
     fn drop(&mut self) {
         let current = self.current.swap(None);
-        if current.as_ref().is_some_and(|owned| owned.pid != process::id()) {
+        if current.as_ref().is_some_and(|owned| owned.pid != process_id()) {
             mem::forget(current);
         }
     }

@@ -2,11 +2,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
-use std::{process, thread};
+use std::thread;
 
 use once_cell::race::OnceBox;
 
 use crate::base::clock;
+use crate::base::process_id::process_id;
 
 /// Time a child process waits for an inherited lock. The process's own threads hold the lock for less than a
 /// microsecond.
@@ -25,7 +26,7 @@ pub(crate) struct ForkSafe<T> {
 
 impl<T> ForkSafe<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self { mutex: Mutex::new(value), made_by: pid(), heir: OnceBox::new() }
+        Self { mutex: Mutex::new(value), made_by: process_id(), heir: OnceBox::new() }
     }
 
     /// Locks the value. A child process that cannot lock the inherited value locks one created by `fresh`.
@@ -50,7 +51,7 @@ impl<T> ForkSafe<T> {
 
     #[cold]
     fn wait(&self, fresh: impl Fn() -> T) -> MutexGuard<'_, T> {
-        if self.made_by == pid() {
+        if self.made_by == process_id() {
             return self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
         }
         let started = clock::monotonic();
@@ -63,11 +64,6 @@ impl<T> ForkSafe<T> {
         let heir = self.heir.get_or_init(|| Box::new(Self::new(fresh())));
         heir.mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Returns the process id; 0 in the browser, which has one process and one thread.
-pub(crate) fn pid() -> u32 {
-    if cfg!(target_family = "wasm") { 0 } else { process::id() }
 }
 
 #[cfg(test)]

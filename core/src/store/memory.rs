@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use super::fork_safe::{ForkSafe, pid};
+use super::fork_safe::ForkSafe;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
+use crate::base::process_id::process_id;
 use crate::engine::state::State;
 use crate::engine::transaction::Publish;
 use crate::model::limit::Limit;
@@ -47,7 +48,7 @@ impl Publish for Memory {
     fn publish(&self, channel: &str, delay: u64, id: &str) -> bool {
         let inbox = self.channels.lock(HashMap::new).get(channel).and_then(Weak::upgrade);
         // An inbox inherited across a fork has no reader in this process.
-        let Some(inbox) = inbox.filter(|inbox| inbox.made_by == pid()) else { return false };
+        let Some(inbox) = inbox.filter(|inbox| inbox.made_by == process_id()) else { return false };
         inbox.put(Wakeup { id: id.to_owned(), delay: Micros(delay) });
         true
     }

@@ -145,15 +145,17 @@ class Limiter {
   }
 
   allow(options) {
-    if (options !== undefined) return this.#start(ALLOW, options, allowed);
+    const key = options === undefined ? null : onlyKey(options);
+    if (key === undefined) return this.#start(ALLOW, options, allowed);
     try {
       this.#hub.checkOpen();
+      if (key !== null) text("key", key);
     } catch (error) {
       return Promise.reject(error);
     }
     slots[OPERATION] = ALLOW;
     slots[FLAGS] = 0;
-    const ticket = this.#run();
+    const ticket = key === null ? this.#run() : this.#run(key);
     if (ticket !== 0) return this.#finish(ticket, allowed);
     const answer = allowed(ROWS) ? TRUE : FALSE;
     this.#hub.deliver();
@@ -522,13 +524,23 @@ class Limiter {
 }
 
 // Calls of the addon's function of a limiter, which takes a name, a channel, a key, units by label with their limiters, a
-// command, and a share.
+// command, and a share; or only a key.
 
 /** Returns the function of a keyed limiter with this key in place of another one. */
 const ofKey =
   (run, own) =>
-  (name = "", channel = "", key = null, ...more) =>
-    run(name, channel, key ?? own, ...more);
+  (...given) => {
+    if (given.length < 2) return run(given[0] ?? own);
+    const [name, channel, key, ...more] = given;
+    return run(name, channel, key ?? own, ...more);
+  };
+
+/** Returns the key of options that have nothing else; undefined for others. */
+function onlyKey(options) {
+  if (typeof options !== "object" || options === null) return undefined;
+  for (const name in options) if (name !== "key") return undefined;
+  return typeof options.key === "string" ? options.key : undefined;
+}
 
 const runPlain = (run) =>
   besides.units === null && besides.share === null ? run() : runBesides(run, "", "");
@@ -560,7 +572,7 @@ function runWith(run, more) {
     slots[WAITER] = more.waiter ?? 0;
   }
   if (besides.units !== null || besides.share !== null) return runBesides(run, name, channel ?? "");
-  return channel === undefined ? run(name) : run(name, channel);
+  return run(name, channel ?? "");
 }
 
 /** Additional options of calls that may wait, for an error message. */

@@ -7,6 +7,12 @@ const { connect } = require("./socket.js");
 /** The size of each of the two buffers in bytes. A command has about 250 bytes, an answer 50. */
 const BUFFER = 32 * 1024;
 
+/**
+ * The most calls in one write. The server decides on some while the program makes others; with all in one write, each
+ * would wait for the other.
+ */
+const BATCH = 32;
+
 /** The idle time after which a connection is checked before use; a server does not restart faster than this. */
 const TRUSTED_MS = 100;
 
@@ -47,6 +53,11 @@ class Link {
     const flush = () => this.flush();
     if (isTrusted) nextTick(flush);
     else setImmediate(setImmediate, flush);
+  }
+
+  /** Sends the unsent calls if they are enough for a write. Not for use while rows are processed. */
+  flushBatch() {
+    if (this.#unsent.length >= BATCH && this.#hasSent) this.flush();
   }
 
   /**

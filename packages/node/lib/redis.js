@@ -30,6 +30,7 @@ class Redis {
       if (this.#timer === null) this.#watch(this.#timeoutMs);
       else if (this.#calls.size === 1) this.#timer.ref();
       this.#submit(call, slots[LINK]);
+      call.link.flushBatch();
     });
   }
 

@@ -146,7 +146,7 @@ const span = (value) => (typeof value === "string" ? value : numeric(value));
 
 /** Checks that a string has no lone surrogates: in UTF-8 different lone surrogates would become the same text. */
 function text(argument, value) {
-  if (typeof value !== "string" || LONE_SURROGATE.test(value)) {
+  if (typeof value !== "string" || !isWhole(value)) {
     const found = typeof value;
     throw new InvalidError(argument, `must be a string of whole characters: ${argument}=${found}`);
   }
@@ -154,6 +154,11 @@ function text(argument, value) {
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
+// Node 18 lacks `isWellFormed`.
+const isWhole =
+  typeof "".isWellFormed === "function"
+    ? (value) => value.isWellFormed()
+    : (value) => !LONE_SURROGATE.test(value);
 
 /** Checks an option that is true or false; undefined without one. */
 function flag(argument, value) {

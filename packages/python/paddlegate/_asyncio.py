@@ -29,6 +29,11 @@ else:
     LinksByKey = WeakValueDictionary
 
 
+BATCH = 32
+"""The most calls in one write. The server decides on some while the loop makes others; with all in
+one write, each would wait for the other."""
+
+
 class Links(LinksByKey):
     """The links of a store, by process id, event loop and node."""
 
@@ -205,8 +210,9 @@ class Link:
         call_in_thread(loop, self.connect).add_done_callback(self.on_connected)
 
     def send(self, call: Call) -> asyncio.Future[Any]:
-        """Queue a call; the calls of one iteration of the loop are written together."""
+        """Write a call at once if no other is pending, else with others of this loop iteration."""
         future = self.loop.create_future()
+        is_alone = not self.pending
         self.pending[self.native.submit(call)] = (call, future)
         self.unwritten.append(call)
         deadline = call.deadline
@@ -215,9 +221,15 @@ class Link:
         if deadline < self.next_expiry:
             self.next_expiry = deadline
             self.loop.call_at(deadline, self.expire)
-        if not self.flush_scheduled:
+        if self.flush_scheduled:
+            if len(self.unwritten) >= BATCH and self.writable_since < inf:
+                self.flush()
+            return future
+        self.writable_since = time.monotonic()
+        if is_alone:
+            self.flush()
+        else:
             self.flush_scheduled = True
-            self.writable_since = time.monotonic()
             self.loop.call_soon(self.flush)
         return future
 

@@ -196,8 +196,8 @@ impl Limiter {
             StateLocation::Redis { keys, store } => {
                 let (at, listed) = (self.test_time(), self.due_list_entry());
                 let may_be_plain = listed.is_none() && !store.is_whole() && !has_limits;
-                let process = self.counts_here(keys).filter(|_| may_be_plain);
-                let plain = process.and_then(|process| Call::plain(policy, keys, &charge, at, process));
+                let is_counted = self.is_counted_here(keys);
+                let plain = (is_counted && may_be_plain).then(|| Call::plain(policy, keys, &charge, at)).flatten();
                 let call = plain.unwrap_or_else(|| Call::acquire(policy, keys, (charge, has_limits), at, listed));
                 Ok(Prepared::Call(call))
             }
@@ -249,8 +249,8 @@ impl Limiter {
             StateLocation::Redis { keys, store } => {
                 let (at, listed) = (self.test_time(), self.due_list_entry());
                 let may_be_plain = listed.is_none() && !store.is_whole() && !entry.describes;
-                let process = self.counts_here(keys).filter(|_| may_be_plain);
-                let plain = process.and_then(|process| Call::plain_enter(policy, keys, entry, at, process));
+                let is_counted = self.is_counted_here(keys);
+                let plain = (is_counted && may_be_plain).then(|| Call::plain_enter(policy, keys, entry, at)).flatten();
                 Ok(Prepared::Call(plain.unwrap_or_else(|| Call::enter(policy, keys, entry, at, listed))))
             }
         }
@@ -389,7 +389,7 @@ impl Limiter {
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
-                let (at, may_be_plain) = (self.test_time(), self.counts_here(keys).is_some() && !store.is_whole());
+                let (at, may_be_plain) = (self.test_time(), self.is_counted_here(keys) && !store.is_whole());
                 let plain = may_be_plain.then(|| Call::plain_release(keys, &permit, at)).flatten();
                 Ok(Prepared::Call(plain.unwrap_or_else(|| Call::release(keys, &permit, at))))
             }
@@ -670,10 +670,10 @@ impl Limiter {
         ))
     }
 
-    /// Returns the id of this process if no script needs to count the next call when that is plain, or 0 if nobody counts.
+    /// Returns whether no script needs to count the next call when that is plain.
     #[cfg(feature = "redis")]
-    fn counts_here(&self, keys: &Keys) -> Option<u32> {
-        if self.has_statistics() { keys.counts_here() } else { Some(0) }
+    fn is_counted_here(&self, keys: &Keys) -> bool {
+        !self.has_statistics() || keys.is_counted_here()
     }
 
     /// Returns the decision of a policy that needs no state.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::model::wakeup::Wakeup;
-use crate::store::fork_safe::pid;
+use crate::base::process_id::process_id;
 
 /// The wake-ups for the waiters of one channel.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl Inbox {
     pub(super) fn new() -> std::io::Result<Self> {
         Ok(Self {
             hints: Mutex::default(),
-            made_by: pid(),
+            made_by: process_id(),
             #[cfg(unix)]
             wake: {
                 let pair = std::os::unix::net::UnixStream::pair()?;

@@ -26,8 +26,9 @@ use crate::base::error::{Cause, Error, Result};
 use crate::base::locked;
 use crate::model::operation::Answer;
 
-/// The maximum number of pending calls sent in one write.
-const BATCH: usize = 64;
+/// The maximum number of pending calls sent in one write. The server decides on some calls while the client makes others: with
+/// all in one write, each would wait for the other.
+const BATCH: usize = 32;
 
 /// Pause before a connection attempt is repeated on a Unix socket whose backlog is full.
 const RETRY: Duration = Duration::from_millis(5);

@@ -160,16 +160,15 @@ impl Keys {
         Arc::new(Tally::new(self.slot, self.statistics.clone(), tallies))
     }
 
-    /// Returns the id of this process if it counts the next call when that is plain.
-    pub(crate) fn counts_here(&self) -> Option<u32> {
-        self.roles.plain.as_ref().and(self.tally.as_ref())?.counts_here()
+    /// Returns whether this process counts the next call when that is plain.
+    pub(crate) fn is_counted_here(&self) -> bool {
+        self.roles.plain.as_ref().and(self.tally.as_ref()).is_some_and(|tally| tally.counts_here())
     }
 
-    /// Counts the decision on a plain call of a process and of so many units at a time, which the limit with a tag refused or
-    /// none.
-    pub(super) fn count(&self, process: u32, at: Micros, refused_by: Option<&str>, units: u64) {
+    /// Counts the decision on a plain call of so many units at a time, which the limit with a tag refused or none.
+    pub(super) fn count(&self, at: Micros, refused_by: Option<&str>, units: u64) {
         if let Some(tally) = &self.tally {
-            tally.count(process, at, refused_by, units);
+            tally.count(at, refused_by, units);
         }
     }
 

@@ -182,8 +182,6 @@ pub(super) struct PlainCall {
     pub(super) charge: Box<Charge>,
     pub(super) at: Option<Micros>,
     pub(super) entry: Option<Box<KeptEntry>>,
-    /// The id of the process that made the call and counts it.
-    process: u32,
 }
 
 /// A call with an id, as [`Entry`].
@@ -197,18 +195,16 @@ pub(super) struct KeptEntry {
 
 impl Call {
     /// Creates a call without an id that a script of plain calls decides; `None` for one that needs the whole script.
-    /// `process` is what [`Keys::counts_here`] returned.
     pub(crate) fn plain(
         policy: &Arc<Policy>,
         keys: &Arc<Keys>,
         charge: &Charge,
         at: Option<Micros>,
-        process: u32,
     ) -> Option<Self> {
         let (arguments, limits) = keys.plain(false).filter(|(_, limits)| !limits.grants_leases())?;
         let command = invocation(limits, limits.script(), arguments, charge, &[], at)?;
         let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(*charge));
-        Some(Self::of_plain(limits.script(), command, PlainCall { policy, keys, charge, at, entry: None, process }))
+        Some(Self::of_plain(limits.script(), command, PlainCall { policy, keys, charge, at, entry: None }))
     }
 
     /// Creates a call with an id that a script of plain calls decides; `None` for one that needs the whole script.
@@ -217,7 +213,6 @@ impl Call {
         keys: &Arc<Keys>,
         entry: &Entry<'_>,
         at: Option<Micros>,
-        process: u32,
     ) -> Option<Self> {
         // A call that comes back has a ticket, or had one.
         if entry.queue.is_some_and(|queue| queue.position != QueuePosition::End || !queue.companions.is_empty()) {
@@ -238,14 +233,14 @@ impl Call {
         };
         let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(entry.charge));
         let entry = Some(Box::new(KeptEntry::new(entry)));
-        Some(Self::of_plain(script, command, PlainCall { policy, keys, charge, at, entry, process }))
+        Some(Self::of_plain(script, command, PlainCall { policy, keys, charge, at, entry }))
     }
 }
 
 impl PlainCall {
     /// Returns the call with the whole script.
     pub(super) fn whole(&self) -> Call {
-        let Self { policy, keys, charge, at, entry, process: _ } = self;
+        let Self { policy, keys, charge, at, entry } = self;
         let charge = **charge;
         let Some(entry) = entry else { return Call::acquire(policy, keys, (charge, false), *at, None) };
         let queue = entry.queue.as_ref().map(|(waiting, channel)| Waiting { channel, ..*waiting });
@@ -272,7 +267,7 @@ impl PlainCall {
         }
         let label = decision.label.as_ref().filter(|_| !decision.allowed());
         let refused_by = label.and_then(|label| self.policy.limits().iter().position(|limit| limit.label() == label));
-        self.keys.count(self.process, decision.at, refused_by.map(|i| self.policy.tag(i)), self.charge.most());
+        self.keys.count(decision.at, refused_by.map(|i| self.policy.tag(i)), self.charge.most());
         Ok(Some(decision))
     }
 }

@@ -12,8 +12,9 @@ use std::{fmt, mem};
 use super::wire::{header, word};
 use crate::base::clock::monotonic;
 use crate::base::micros::Micros;
+use crate::base::process_id::process_id;
 use crate::model::history::RecentSums;
-use crate::store::fork_safe::{ForkSafe, pid};
+use crate::store::fork_safe::ForkSafe;
 
 /// How long counts stay in the process while it makes calls.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -88,17 +89,16 @@ impl Tally {
         Self { slot, key, counts: ForkSafe::new(Counts::default()), all: all.clone() }
     }
 
-    /// Returns the id of this process if the limiter was used within a second, so that the process counts its plain calls.
-    pub(super) fn counts_here(&self) -> Option<u32> {
-        let (process, now) = (pid(), monotonic());
-        let before = self.locked_by(process).used_at.replace(now)?;
-        (now.duration_since(before) < PERIOD).then_some(process)
+    /// Returns whether the limiter was used within a second, so that this process counts its plain calls.
+    pub(super) fn counts_here(&self) -> bool {
+        let now = monotonic();
+        let before = self.locked().used_at.replace(now);
+        before.is_some_and(|before| now.duration_since(before) < PERIOD)
     }
 
-    /// Counts a decision on so many units at a time, which the limit with a tag refused or none. `process` is the id of this
-    /// process: asking for it is a call of the system.
-    pub(super) fn count(self: &Arc<Self>, process: u32, at: Micros, refused_by: Option<&str>, units: u64) {
-        self.change(process, |counts| {
+    /// Counts a decision on so many units at a time, which the limit with a tag refused or none.
+    pub(super) fn count(self: &Arc<Self>, at: Micros, refused_by: Option<&str>, units: u64) {
+        self.change(|counts| {
             let counts = counts.of_minute(RecentSums::minute_at(at.0));
             if let Some(tag) = refused_by {
                 counts.refuse(tag, 1);
@@ -112,12 +112,12 @@ impl Tally {
     /// Counts for how long a released lease was held.
     pub(super) fn count_held(self: &Arc<Self>, held: u64) {
         if held > 0 {
-            self.change(pid(), |counts| counts.held += held);
+            self.change(|counts| counts.held += held);
         }
     }
 
     fn add(self: &Arc<Self>, more: &Counts) {
-        self.change(pid(), |counts| {
+        self.change(|counts| {
             counts.held += more.held;
             for more in &more.minutes {
                 let counts = counts.of_minute(more.minute);
@@ -128,8 +128,8 @@ impl Tally {
         });
     }
 
-    fn change(self: &Arc<Self>, process: u32, change: impl FnOnce(&mut Counts)) {
-        let mut counts = self.locked_by(process);
+    fn change(self: &Arc<Self>, change: impl FnOnce(&mut Counts)) {
+        let mut counts = self.locked();
         let was_empty = counts.is_empty();
         change(&mut counts);
         drop(counts);
@@ -138,10 +138,10 @@ impl Tally {
         }
     }
 
-    fn locked_by(&self, process: u32) -> MutexGuard<'_, Counts> {
+    fn locked(&self) -> MutexGuard<'_, Counts> {
         let mut counts = self.counts.lock(Counts::default);
-        if counts.pid != process {
-            *counts = Counts { pid: process, ..Counts::default() };
+        if counts.pid != process_id() {
+            *counts = Counts { pid: process_id(), ..Counts::default() };
         }
         counts
     }
@@ -272,8 +272,8 @@ impl Tallies {
 
     fn locked(&self) -> MutexGuard<'_, Waiting> {
         let mut waiting = self.waiting.lock(Waiting::default);
-        if waiting.pid != pid() {
-            *waiting = Waiting { pid: pid(), ..Waiting::default() };
+        if waiting.pid != process_id() {
+            *waiting = Waiting { pid: process_id(), ..Waiting::default() };
         }
         waiting
     }
@@ -281,7 +281,7 @@ impl Tallies {
 
 impl Report {
     fn new(tally: Arc<Tally>) -> Self {
-        let mut counts = tally.locked_by(pid());
+        let mut counts = tally.locked();
         let none = Counts { pid: counts.pid, used_at: counts.used_at, ..Counts::default() };
         let taken = mem::replace(&mut *counts, none);
         drop(counts);
@@ -323,7 +323,7 @@ impl Report {
 impl Drop for Report {
     fn drop(&mut self) {
         // A fork has only the copy of what its parent sends.
-        if !self.is_sent && !self.counts.is_empty() && self.counts.pid == pid() {
+        if !self.is_sent && !self.counts.is_empty() && self.counts.pid == process_id() {
             self.tally.add(&self.counts);
         }
     }
@@ -350,13 +350,13 @@ mod tests {
     fn counts_that_did_not_arrive_are_sent_again_and_others_are_not() {
         let all = Arc::default();
         let tally = tally(1, &all);
-        tally.count(pid(), NOW, None, 5);
-        tally.count(pid(), NOW, Some("w"), 7);
+        tally.count(NOW, None, 5);
+        tally.count(NOW, Some("w"), 7);
         assert!(all.due(1).is_empty(), "a second has not passed");
         let reports = all.all(None);
         assert_eq!(counted(&reports), [(1, 1, 5)]);
-        tally.count(pid(), NOW, None, 2);
-        tally.count(pid(), Micros(NOW.0 + 60_000_000), None, 3);
+        tally.count(NOW, None, 2);
+        tally.count(Micros(NOW.0 + 60_000_000), None, 3);
         drop(reports);
         let mut reports = all.all(None);
         assert_eq!(counted(&reports), [(2, 1, 7), (1, 0, 3)]);
@@ -369,12 +369,12 @@ mod tests {
     fn a_fork_does_not_send_what_its_parent_has_counted() {
         let all: Arc<Tallies> = Arc::default();
         let tally = tally(1, &all);
-        tally.count(pid(), NOW, None, 5);
+        tally.count(NOW, None, 5);
         // As in a child: what the parent left has another process id.
         tally.counts.lock(Counts::default).pid = u32::MAX;
         all.waiting.lock(Waiting::default).pid = u32::MAX;
         assert!(all.all(None).is_empty());
-        tally.count(pid(), NOW, Some("w"), 1);
+        tally.count(NOW, Some("w"), 1);
         assert_eq!(counted(&all.all(None)), [(0, 1, 0)]);
     }
 
@@ -382,8 +382,8 @@ mod tests {
     fn in_a_cluster_a_call_takes_along_what_belongs_to_its_slot() {
         let all = Arc::default();
         let (one, other) = (tally(1, &all), tally(2, &all));
-        one.count(pid(), NOW, None, 1);
-        other.count(pid(), NOW, None, 2);
+        one.count(NOW, None, 1);
+        other.count(NOW, None, 2);
         Report::new(tally(3, &all)).was_moved();
         assert_eq!(counted(&all.all(Some(2))), [(1, 0, 2)]);
         assert_eq!(all.all(None).len(), 2, "also those that were dropped");
@@ -394,7 +394,7 @@ mod tests {
         let all = Arc::default();
         let tallies: Vec<_> = (0..200).map(|slot| tally(slot, &all)).collect();
         for tally in &tallies {
-            tally.count(pid(), NOW, None, 1);
+            tally.count(NOW, None, 1);
         }
         all.waiting.lock(Waiting::default).sent_at = None;
         all.due_at.store(0, Ordering::Relaxed);

@@ -5,9 +5,11 @@ module Paddlegate
   # the default store.
   #
   # An interval is a number of seconds (anything with `to_f`), one of `:second`, `:minute`, `:hour`,
-  # `:day`, or an ISO 8601 duration such as `"PT0.1S"`. Create a limiter once and keep it; creating
-  # one contacts no server. Invalid arguments raise {InvalidError}. Every factory takes these
-  # `options`; `nil` stands for the default:
+  # `:day`, or an ISO 8601 duration such as `"PT0.1S"`. Creating a limiter contacts no server. A
+  # factory of one limit returns the limiter that it returned before for the same arguments; a store
+  # keeps 1,000 of them, so a program may keep its limiter or ask for it at each call. Invalid
+  # arguments raise {InvalidError}. Every factory takes these `options`; `nil` stands for the
+  # default:
   #
   # - `wait_timeout`: the maximum wait of {Limiter#within_limit} and {Limiter#acquire}, an interval;
   #   default 5 seconds, 0 does not wait.
@@ -48,25 +50,25 @@ module Paddlegate
     # `lock_timeout` (default 30 seconds) after its grant or its last renewal. A `limit` of 0 is a
     # pause.
     def concurrent(name, limit, lock_timeout: nil, **options, &block)
-      make(name, [[:concurrency, limit, lock_timeout]], options, &block)
+      single(name, [:concurrency, limit, lock_timeout], options, &block)
     end
 
     # Creates a limiter of at most `limit` units in each aligned interval. Intervals start at
     # multiples of `interval` since 1970 (UTC), or `offset` earlier.
     def bucket(name, limit, interval, offset = 0, **options, &block)
-      make(name, [[:bucket, limit, interval, offset]], options, &block)
+      single(name, [:bucket, limit, interval, offset], options, &block)
     end
 
     # Creates a limiter of at most `limit` units in any interval, exactly. `limit` is at most
     # 100,000.
     def window(name, limit, interval, **options, &block)
-      make(name, [[:window, limit, interval]], options, &block)
+      single(name, [:window, limit, interval], options, &block)
     end
 
     # Creates a limiter with a burst of `capacity` units, which drains fully in `drain`. `refund` is
     # as for {#points}.
     def leaky(name, capacity, drain, refund: nil, **options, &block)
-      make(name, [[:leaky, capacity, drain, refund]], options, &block)
+      single(name, [:leaky, capacity, drain, refund], options, &block)
     end
 
     # Creates a limiter with a budget of `capacity` points, full again after `refill`. Calls give an
@@ -75,7 +77,7 @@ module Paddlegate
     # `refund` is what a correction to a lower cost gives back: `:full` (default), the whole
     # difference, or `:undrained`, at most what cannot have drained since the grant.
     def points(name, capacity, refill, refund: nil, **options, &block)
-      make(name, [[:points, capacity, refill, refund]], options, &block)
+      single(name, [:points, capacity, refill, refund], options, &block)
     end
 
     # Creates a limiter of at most `limit` units, from 1 to 10^12, in each period of the calendar.
@@ -91,14 +93,14 @@ module Paddlegate
     # all of them a date at which one starts, such as `"2025-01-31"` or `"2025-01-31T09:30"`. Raises
     # {InvalidError} with the argument `limit`, `per`, `timezone` or `starts`.
     def quota(name, limit, per, timezone: nil, starts: nil, **options, &block)
-      make(name, [[:quota, limit, per, timezone, starts]], options, &block)
+      single(name, [:quota, limit, per, timezone, starts], options, &block)
     end
 
     # Creates a limiter of `limit` starts per `interval`, evenly spaced, whatever their cost. By
     # default starts are at least `interval` apart; three per second are at 0, 0.333334, 0.666667
     # and 1 seconds, and so on. `limit` is from 1 to one start per microsecond, at most 10^12.
     def throttle(name, interval, limit: 1, **options, &block)
-      make(name, [[:throttle, limit, interval]], options, &block)
+      single(name, [:throttle, limit, interval], options, &block)
     end
 
     # Creates a limiter that grants every call. Accepts the arguments of any other factory, so that
@@ -231,6 +233,13 @@ module Paddlegate
     private_constant :OPTIONS
 
     private
+
+    # Returns the limiter that was made with these arguments, or makes one.
+    def single(name, limit, options, &block)
+      return make(name, [limit], options, &block) if block
+
+      store.made.get(name, limit, options) { make(name, [limit], options) }
+    end
 
     def make(name, limits, options)
       raise InvalidError.new("a limiter takes none here, use within_limit", "block") if block_given?

@@ -202,7 +202,8 @@ module Paddlegate
     def allow?(cost: nil, estimate: nil, key: nil, settle_within: nil)
       # Most calls have no other arguments; in memory they need no decision with all its fields.
       if @at_once && cost.nil? && estimate.nil? && settle_within.nil?
-        decided = Native.pg_allow_at_once(@handle, key.nil? ? nil : Value.word("key", key), 1)
+        given = key.nil? || Value.plain?(key) ? key : Value.word("key", key)
+        decided = Native.pg_allow_at_once(@handle, given, 1)
         return decided == 1 unless decided.negative?
       end
 

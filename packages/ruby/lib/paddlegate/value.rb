@@ -105,12 +105,18 @@ module Paddlegate
       reject("must be a number of seconds, finite and not negative", argument, value)
     end
 
+    # Returns whether the library can read a value as it is, without the copy that {text} makes.
+    def plain?(value)
+      value.is_a?(String) && value.encoding == Encoding::UTF_8 && value.valid_encoding? &&
+        !value.include?("\0")
+    end
+
     # Returns a text in UTF-8; bytes without an encoding count as UTF-8.
     def text(argument, value)
       reject("must be a text", argument, value) unless value.is_a?(String)
 
       binary = value.encoding == Encoding::BINARY
-      text = binary ? value.dup.force_encoding("UTF-8") : value.encode("UTF-8")
+      text = binary ? value.dup.force_encoding("UTF-8") : value.encode(Encoding::UTF_8)
       reject("is not UTF-8", argument) unless text.valid_encoding?
       reject("has a zero byte", argument) if text.include?("\0")
 

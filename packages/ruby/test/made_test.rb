@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "helper"
+
+# A limiter that a program asks for at each call is made once.
+class MadeTest < Minitest::Test
+  MAKES = {
+    concurrent: ->(pg, name) { pg.concurrent(name, 5, lock_timeout: 1) },
+    bucket: ->(pg, name) { pg.bucket(name, 5, :minute, 3) },
+    window: ->(pg, name) { pg.window(name, 5, "PT1M") },
+    leaky: ->(pg, name) { pg.leaky(name, 5, 60, refund: :undrained, keyed: true) },
+    points: ->(pg, name) { pg.points(name, 5, 60) },
+    quota: ->(pg, name) { pg.quota(name, 5, :month, starts: "15") },
+    throttle: ->(pg, name) { pg.throttle(name, 1, limit: 3) }
+  }.freeze
+
+  def setup
+    @pg = Paddlegate::Store.new("memory://")
+  end
+
+  def test_a_limiter_that_was_asked_for_before_is_the_same_one
+    MAKES.each do |kind, make|
+      assert_same make.call(@pg, "#{kind} one"), make.call(@pg, "#{kind} one"), kind
+      refute_same make.call(@pg, "#{kind} one"), make.call(@pg, "#{kind} two"), kind
+    end
+  end
+
+  def test_other_arguments_make_another_limiter
+    one = @pg.leaky("one", 5, 60, ttl: 60)
+    [
+      @pg.points("one", 5, 60, ttl: 60),
+      @pg.leaky("one", 6, 60, ttl: 60),
+      @pg.leaky("one", 5, 61, ttl: 60),
+      @pg.leaky("one", 5, 60, ttl: 61),
+      @pg.leaky("one", 5, 60, ttl: 60, keyed: true),
+      @pg.leaky("one", 5, 60),
+      Paddlegate::Store.new("memory://").leaky("one", 5, 60, ttl: 60)
+    ].each { |other| refute_same one, other }
+  end
+
+  def test_what_would_be_refused_is_refused_after_a_limiter_of_that_name
+    @pg.window("one", 1, 60)
+    [1.0, true, "1", nil].each do |limit|
+      assert_raises(Paddlegate::InvalidError) { @pg.window("one", limit, 60) }
+    end
+    assert_raises(Paddlegate::InvalidError) { @pg.window("one", 1, 60, ttl: -1) }
+    assert_raises(Paddlegate::InvalidError) { @pg.window("one", 1, 60) { nil } }
+    assert_raises(ArgumentError) { @pg.window("one", 1, 60, what: 1) }
+  end
+
+  def test_arguments_that_can_change_are_read_at_each_call
+    interval = +"minute"
+    one = @pg.window("one", 1, interval)
+    interval.replace("hour")
+    refute_same one, @pg.window("one", 1, interval)
+    rule = [1, 60, 60]
+    @pg.window("two", 1, 60, block_after: rule)
+    rule[0] = 0
+    assert_raises(Paddlegate::InvalidError) { @pg.window("two", 1, 60, block_after: rule) }
+  end
+
+  def test_a_store_keeps_the_limiters_of_a_thousand_names
+    first = @pg.window("first", 1, 60)
+    999.times { |i| @pg.window("user-#{i}", 1, 60) }
+    assert_same first, @pg.window("first", 1, 60)
+    @pg.window("one more", 1, 60)
+    refute_same first, @pg.window("first", 1, 60)
+  end
+end
