@@ -50,7 +50,7 @@ ROWS: list[tuple[str, str, tuple[str, str], tuple[str, ...], Aim | None]] = [
     ("memory, Python", "limits", ("python memory", "limits"), HERE, faster(10)),
     ("memory, Python", "a dict by hand", ("python memory", "by hand"), HERE, at_most(0.90)),
     ("memory, Node", "rate-limiter-flexible", ("node memory", "allow"), HERE, faster(2)),
-    ("memory, Node", "a Map by hand", ("node memory", "by hand"), HERE, at_most(1.50)),
+    ("memory, Node, allowSync", "a Map by hand", ("node memory", "by hand"), HERE, at_most(1.50)),
     ("memory, Ruby", "a Hash by hand", ("ruby memory", "by hand"), HERE, at_most(2.50)),
     ("memory, Go", "ulule/limiter", ("go memory", "ulule"), HERE, None),
     ("memory, Go", "throttled", ("go memory", "throttled"), HERE, None),

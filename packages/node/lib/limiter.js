@@ -147,17 +147,31 @@ class Limiter {
   allow(options) {
     const key = options === undefined ? null : onlyKey(options);
     if (key === undefined) return this.#start(ALLOW, options, allowed);
+    let ticket;
     try {
       this.#hub.checkOpen();
-      if (key !== null) text("key", key);
+      ticket = this.#allowOf(key);
     } catch (error) {
       return Promise.reject(error);
     }
-    slots[OPERATION] = ALLOW;
-    slots[FLAGS] = 0;
-    const ticket = key === null ? this.#run() : this.#run(key);
     if (ticket !== 0) return this.#finish(ticket, allowed);
     const answer = allowed(ROWS) ? TRUE : FALSE;
+    this.#hub.deliver();
+    return answer;
+  }
+
+  allowSync(options) {
+    if (this.#redis !== null) {
+      throw new InvalidError("store", "is in Redis, where an answer takes time: use await allow()");
+    }
+    const key = options === undefined ? null : onlyKey(options);
+    let ticket;
+    if (key === undefined) {
+      request(ALLOW, options);
+      ticket = runPlain(besides.key === null ? this.#run : ofKey(this.#run, besides.key));
+    } else ticket = this.#allowOf(key);
+    if (ticket < 0) throw failure(this.#store, 0);
+    const answer = allowed(ROWS);
     this.#hub.deliver();
     return answer;
   }
@@ -396,6 +410,14 @@ class Limiter {
     };
     const run = ofKey(this.#run, text("key", key));
     return new Limiter(parts, name, run, options, { onLimit, keyed: true, key });
+  }
+
+  /** Starts an `allow` of one unit of a key, or without one. Returns the ticket. */
+  #allowOf(key) {
+    if (key !== null) text("key", key);
+    slots[OPERATION] = ALLOW;
+    slots[FLAGS] = 0;
+    return key === null ? this.#run() : this.#run(key);
   }
 
   /** `names` are the options that the caller has already removed, and `id`. */

@@ -472,3 +472,33 @@ test("a permit may stand for its id", async () => {
   const message = "has no id: it was granted without an estimate or a lease";
   await assert.rejects(limiter.release(without), { argument: "permit", message });
 });
+
+test("in memory a decision needs no promise", () => {
+  const pg = new Paddlegate("memory://");
+  const api = pg.window("api", 3, 60);
+  assert.deepEqual(
+    [api.allowSync(), api.allowSync({ cost: 3 }), api.allowSync({ cost: 2 })],
+    [true, false, true],
+  );
+  assert.equal(api.allowSync(), false);
+  const perUser = pg.window("users", 1, 60, { keyed: true });
+  assert.deepEqual(
+    [{ key: "ada" }, { key: "ada" }, { key: "bob" }, { key: "bob", cost: 0 }].map((it) =>
+      perUser.allowSync(it),
+    ),
+    [true, false, true, true],
+  );
+  for (const [argument, call] of [
+    ["key", () => perUser.allowSync()],
+    ["key", () => api.allowSync({ key: "ada" })],
+    ["key", () => perUser.allowSync({ key: "\ud800" })],
+    ["cost", () => api.allowSync({ cost: -1 })],
+    ["what", () => api.allowSync({ what: 1 })],
+    ["options", () => api.allowSync(5)],
+  ]) {
+    assert.throws(call, { name: "InvalidError", argument });
+  }
+  assert.throws(() => pg.concurrent("jobs", 1).allowSync(), InvalidError);
+  const remote = new Paddlegate("redis://localhost:1").window("api", 3, 60);
+  assert.throws(() => remote.allowSync(), { name: "InvalidError", argument: "store" });
+});
