@@ -7,7 +7,8 @@ of their own, or as `<!-- python FILE -->` with the code in a file; it belongs t
 before it, or at the beginning of a page to the first one.
 
 Programs in Go and Kotlin have a function main. A block of statements after it continues it: the
-statements are put at its end. Code in a file stays a file of its own, with imports of its own.
+statements are put at its end, and imports before them where imports are. Code in a file stays a
+file of its own.
 
 In all programs `redis://localhost:6379/0` becomes the URL in PADDLEGATE_TEST_URL, and the time-out
 of calls becomes ten seconds, so that a machine that stalls fails nothing. A number in
@@ -24,6 +25,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from textwrap import indent
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "redis://localhost:6379/0"
@@ -83,18 +85,25 @@ PATIENT = {
 }
 # How a program finds the address of its server in the environment, in the place of the address.
 OF_ENVIRONMENT = {"go": '""', "kotlin": 'System.getenv("PADDLEGATE_URL")'}
+# What a block has that begins a program, where that is not an import.
+BEGINS = {
+    "go": re.compile(r"^package main$", re.MULTILINE),
+    "kotlin": re.compile(r"^(?:suspend )?fun main\(", re.MULTILINE),
+}
 # Where main begins, and a line of a block that is not of main.
 MAIN = {
     "go": re.compile(r"^func main\(\) \{$", re.MULTILINE),
     "kotlin": re.compile(r"^(?:suspend )?fun main\(.*\) \{$", re.MULTILINE),
 }
 DECLARES = {
-    "go": re.compile(r"^(?:package|import|func) ", re.MULTILINE),
+    "go": re.compile(r"^(?:package|func) ", re.MULTILINE),
     "kotlin": re.compile(
-        r"^(?:package|import|(?:(?:private|suspend|data|sealed) )*(?:fun|class|object)) ",
+        r"^(?:private val|(?:(?:private|suspend|data|sealed) )*(?:fun|class|object)) ",
         re.MULTILINE,
     ),
 }
+GO = "package main\n"
+IMPORTS = re.compile(r"((?:import [^\n]*\n)*)\n?(.*)", re.DOTALL)
 # What is only to be looked at.
 SHOWN = {"", "html", "text", "xml"}
 SHELL = {"", "sh"}
@@ -133,7 +142,8 @@ def programs_of(page):
             if language not in PROGRAMS:
                 raise PageError(f"{page}: blocks in {marker} are not tested")
             begun = programs.setdefault(language, [])
-            begins = IMPORT.search(block) and not (is_hidden or (begun and not begun[-1]["seen"]))
+            follows = is_hidden or (begun and not begun[-1]["seen"])
+            begins = not follows and BEGINS.get(language, IMPORT).search(block)
             if not begun or language == "json" or begins:
                 begun.append({"text": "", "seen": False, "beside": []})
             if file and language in MAIN:
@@ -157,7 +167,10 @@ def joined(program, block, language):
     if not main or not program.endswith("\n}\n") or DECLARES[language].search(block):
         return program + block
     end = program.index("\n}\n", main.end()) + 1
-    return program[:end] + block + program[end:]
+    imports, statements = IMPORTS.match(block).groups()
+    program = program[:end] + indent(statements, "    ") + program[end:]
+    of_go, head = program.startswith(GO), program[: len(GO)]
+    return head + imports + program[len(GO) :] if of_go else imports + program
 
 
 def sections(text):
