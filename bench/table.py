@@ -32,6 +32,8 @@ ROWS: list[tuple[str, str, tuple[str, str], tuple[str, ...], Aim | None]] = [
     ("Node, 64 at once", "ioredis", ("node", "many"), APART, at_least(1.1)),
     ("Rust, one", "redis-rs", ("rust", "one"), BOTH, at_most(1.05)),
     ("Rust, 64 at once", "redis-rs", ("rust", "many"), BOTH, at_least(0.90)),
+    # What no client can do without: the bytes of the reference on a socket.
+    ("Rust, blocking, one", "a socket", ("rust", "socket"), BOTH, None),
     ("Go, one", "go-redis", ("go", "one"), BOTH, at_most(1.10)),
     ("Go, 64 at once", "go-redis", ("go", "many"), BOTH, None),
     ("Go, one", "redis_rate", ("go", "redis_rate"), BOTH, at_most(1.10)),

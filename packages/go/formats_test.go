@@ -70,7 +70,7 @@ func TestOpenJobSpecPausesAndOverrides(t *testing.T) {
 			t.Errorf("paused=%t error=%v", paused, err)
 		}
 		state, err := jobs.ApplyOJSOverride(`{"concurrency":4}`)
-		if err != nil || state.PausedFor != 30*time.Second || len(state.Overrides) != 1 || state.Overrides[0].Amount != 4 {
+		if err != nil || state.PausedFor != 30*time.Second || len(state.Overrides) != 1 || state.Overrides["concurrency"].Amount != 4 {
 			t.Errorf("state=%+v error=%v", state, err)
 		}
 		var invalid *InvalidError

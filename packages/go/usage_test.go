@@ -194,7 +194,7 @@ func TestALimitChangesWhileItRuns(t *testing.T) {
 		shop, err := store.Points(unique(), 1000, time.Hour)
 		must(t, err)
 		state, err := shop.Override(SetLimit(500), ExpiresIn(time.Hour))
-		if err != nil || state.Overrides[0].Amount != 500 || state.ExpiresIn <= 0 {
+		if err != nil || state.Overrides["points"].Amount != 500 || state.ExpiresIn <= 0 {
 			t.Fatalf("state=%+v error=%v", state, err)
 		}
 		if decision, err := shop.TryAcquire(Cost(600)); err != nil || decision.Reason != ReasonTooLarge {

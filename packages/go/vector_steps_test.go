@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -221,9 +223,11 @@ func state(s *RuntimeState, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	numbers := func(limits []Limit) []object {
+	// As in the vectors: sorted by label.
+	numbers := func(limits map[string]Limit) []object {
 		shown := []object{}
-		for _, it := range limits {
+		for _, label := range slices.Sorted(maps.Keys(limits)) {
+			it := limits[label]
 			shown = append(shown, object{"label": it.Label, "kind": it.Kind, "amount": it.Amount, "interval_us": us(it.Interval)})
 		}
 		return shown

@@ -6,6 +6,10 @@ them. What a reader need not see stands in comments, as `<!-- python`, the code,
 of their own, or as `<!-- python FILE -->` with the code in a file; it belongs to the program
 before it, or at the beginning of a page to the first one.
 
+Programs in Go and Kotlin have a function main. A block of statements after it continues it: the
+statements are put at its end, and imports before them where imports are. Code in a file stays a
+file of its own.
+
 In all programs `redis://localhost:6379/0` becomes the URL in PADDLEGATE_TEST_URL, and the time-out
 of calls becomes ten seconds, so that a machine that stalls fails nothing. A number in
 a comment after a statement that prints, as in `console.log(2); // 2` or `// 2: two`, is what the
@@ -21,6 +25,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from textwrap import indent
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "redis://localhost:6379/0"
@@ -78,6 +83,27 @@ PATIENT = {
         (f'.open("{ADDRESS}")', f'.open("{ADDRESS}", java.time.Duration.ofSeconds(10))'),
     ],
 }
+# How a program finds the address of its server in the environment, in the place of the address.
+OF_ENVIRONMENT = {"go": '""', "kotlin": 'System.getenv("PADDLEGATE_URL")'}
+# What a block has that begins a program, where that is not an import.
+BEGINS = {
+    "go": re.compile(r"^package main$", re.MULTILINE),
+    "kotlin": re.compile(r"^(?:suspend )?fun main\(", re.MULTILINE),
+}
+# Where main begins, and a line of a block that is not of main.
+MAIN = {
+    "go": re.compile(r"^func main\(\) \{$", re.MULTILINE),
+    "kotlin": re.compile(r"^(?:suspend )?fun main\(.*\) \{$", re.MULTILINE),
+}
+DECLARES = {
+    "go": re.compile(r"^(?:package|func) ", re.MULTILINE),
+    "kotlin": re.compile(
+        r"^(?:private val|(?:(?:private|suspend|data|sealed) )*(?:fun|class|object)) ",
+        re.MULTILINE,
+    ),
+}
+GO = "package main\n"
+IMPORTS = re.compile(r"((?:import [^\n]*\n)*)\n?(.*)", re.DOTALL)
 # What is only to be looked at.
 SHOWN = {"", "html", "text", "xml"}
 SHELL = {"", "sh"}
@@ -98,14 +124,14 @@ class PageError(Exception):
 
 
 def programs_of(page):
-    """Give the programs of a page: their language, their number, and their text."""
+    """Give the programs of a page: language, number, text, and files beside it."""
     text = Path(page).read_text()
     programs = {}
     commands = re.findall(r"`(make [^`]*)`", text)
     for title, blocks in sections(text):
         if title and not blocks:
             raise PageError(f"{page}: no block for {title}")
-        for marker, block, is_hidden in blocks:
+        for marker, block, is_hidden, file in blocks:
             if marker in SHELL:
                 commands += block.splitlines()
             if marker in SHOWN:
@@ -116,28 +142,48 @@ def programs_of(page):
             if language not in PROGRAMS:
                 raise PageError(f"{page}: blocks in {marker} are not tested")
             begun = programs.setdefault(language, [])
-            begins = IMPORT.search(block) and not (is_hidden or (begun and not begun[-1]["seen"]))
+            follows = is_hidden or (begun and not begun[-1]["seen"])
+            begins = not follows and BEGINS.get(language, IMPORT).search(block)
             if not begun or language == "json" or begins:
-                begun.append({"text": "", "seen": False})
-            begun[-1]["text"] += block
+                begun.append({"text": "", "seen": False, "beside": []})
+            if file and language in MAIN:
+                begun[-1]["beside"].append(file)
+            else:
+                begun[-1]["text"] = joined(begun[-1]["text"], block, language)
             begun[-1]["seen"] |= not is_hidden
     for command in commands:
         if (target := TARGET.match(command)) and target[1] not in targets():
             raise PageError(f"{page}: there is no make {target[1]}")
     return [
-        (language, number, program["text"])
+        (language, number, program["text"], program["beside"])
         for language, begun in programs.items()
         for number, program in enumerate(begun, 1)
     ]
 
 
+def joined(program, block, language):
+    """Add a block to a program: statements after a whole main continue it."""
+    main = MAIN[language].search(program) if language in MAIN else None
+    if not main or not program.endswith("\n}\n") or DECLARES[language].search(block):
+        return program + block
+    end = program.index("\n}\n", main.end()) + 1
+    imports, statements = IMPORTS.match(block).groups()
+    program = program[:end] + indent(statements, "    ") + program[end:]
+    of_go, head = program.startswith(GO), program[: len(GO)]
+    return head + imports + program[len(GO) :] if of_go else imports + program
+
+
 def sections(text):
-    """Give the blocks between headings, with the heading if that must have a block."""
+    """Give the blocks between headings, with the heading if that must have a block.
+
+    A block has its language, its text, whether it is hidden, and the file that it is in.
+    """
     title, blocks, marker, end, lines, languages = None, [], None, None, [], False
     for line in text.splitlines():
         if marker is not None:
             if line == end:
-                blocks.append((marker, "".join(f"{line}\n" for line in lines), end == "-->"))
+                block = "".join(f"{line}\n" for line in lines)
+                blocks.append((marker, block, end == "-->", None))
                 marker = None
             else:
                 lines.append(line)
@@ -145,7 +191,8 @@ def sections(text):
             marker, end, lines = line[3:], "```", []
         elif hidden := HIDDEN.match(line):
             if hidden[2]:
-                blocks.append((hidden[1], (ROOT / hidden[2]).read_text(), True))
+                file = ROOT / hidden[2]
+                blocks.append((hidden[1], file.read_text(), True, file))
             else:
                 marker, end, lines = hidden[1], "-->", []
         elif heading := HEADING.match(line):
@@ -163,8 +210,15 @@ def patient(program, language):
 
 
 def write(path, language, program, url):
-    """Write a program and what it should print; give the path of the former."""
-    program = patient(program, language).replace(ADDRESS, url)
+    """Write a program and what it should print; give the path of the former.
+
+    Without an address the program finds it in the environment.
+    """
+    program = patient(program, language)
+    if url is None:
+        program = program.replace(f'"{ADDRESS}"', OF_ENVIRONMENT[language])
+    else:
+        program = program.replace(ADDRESS, url)
     if "localhost:6379" in program:
         raise PageError(
             f"write {ADDRESS}, which becomes the address of the server for tests: {path}"
@@ -189,8 +243,10 @@ def targets():
 
 if __name__ == "__main__":
     try:
-        for language, number, program in programs_of(sys.argv[1]):
+        for language, number, program, beside in programs_of(sys.argv[1]):
             path = Path(sys.argv[2], language, str(number))
             write(path, language, program, os.environ["PADDLEGATE_TEST_URL"])
+            for file in beside:
+                path.with_name(file.name).write_text(file.read_text())
     except PageError as error:
         sys.exit(str(error))

@@ -19,6 +19,7 @@ from blocks import PROGRAMS, ROOT, PageError, expected, programs_of, write
 
 SIDE_BY_SIDE = 2
 TIMEOUT = 60
+COMPILE = 600
 LANGUAGES = {
     "py": "python",
     "mjs": "node",
@@ -52,6 +53,11 @@ def main(names):
     urls = [database(number) for number in range(1, SIDE_BY_SIDE + 1)]
     passed = failed = 0
     found, faults = find(names)
+    for language, compiled in COMPILED.items():
+        began = time.monotonic()
+        if of_language := [program for program in found if program[1] == language]:
+            compiled(of_language)
+            print(f"{len(of_language)} programs compiled: {language} in {since(began)} ms")
     for name, fault in faults:
         print(fault, f"{name}: failed in 0 ms", sep="\n")
     failed += len(faults)
@@ -71,12 +77,12 @@ def find(names):
     for path in map(Path, names):
         name = str(Path(os.path.relpath(path, ROOT)).with_suffix("")).removesuffix("/README")
         if path.suffix != ".md":
-            found.append((name, LANGUAGES[path.suffix[1:]], path.read_text()))
+            found.append((name, LANGUAGES[path.suffix[1:]], path.read_text(), []))
             continue
         try:
             of_page = [
-                (f"{name}-{language}-{number}", language, text)
-                for language, number, text in programs_of(path)
+                (f"{name}-{language}-{number}", language, text, beside)
+                for language, number, text, beside in programs_of(path)
             ]
         except PageError as error:
             faults.append((name, error))
@@ -85,7 +91,11 @@ def find(names):
     return found, faults
 
 
-def run(name, language, text, urls):
+def since(began):
+    return round((time.monotonic() - began) * 1000)
+
+
+def run(name, language, text, _beside, urls):
     """Run one program; give its name, what is wrong, and the milliseconds that it took."""
     began = time.monotonic()
     url = urls.pop()
@@ -96,13 +106,14 @@ def run(name, language, text, urls):
         fault = error
     finally:
         urls.append(url)
-    return name, fault, round((time.monotonic() - began) * 1000)
+    return name, fault, since(began)
 
 
 def check(name, language, text, url):
     # Below the packages, where Node looks for them.
     path = folder / "project" / "pages" / name.replace("/", "_")
-    file = write(path, language, text, url)
+    if language not in COMPILED:
+        file = write(path, language, text, url)
     redis(url, FORGET)
     environment = {**os.environ, "PADDLEGATE_URL": url, "GEM_HOME": str(folder / "gems")}
     # The command, which `make test-readme` has built.
@@ -115,10 +126,8 @@ def check(name, language, text, url):
             printed = command(rust(file), environment, place)
     elif language == "c":
         printed = command(["bash", "-euc", c(file)], environment, place)
-    elif language == "go":
-        printed = command(["bash", "-euc", go(file)], environment, place)
-    elif language == "kotlin":
-        printed = command(["bash", "-euc", kotlin(file)], environment, place)
+    elif language in COMPILED:
+        printed = command(PROGRAM[language](module_of(name)), environment, place)
     else:
         printed = command(interpreter(language, file), environment, place)
     lines = expected(text)
@@ -158,20 +167,54 @@ def c(file):
         mkdir -p {file}.d; cd {file}.d; cp {file} worker.c; {compiler}; ./worker"""
 
 
-def go(file):
-    """Run as a program of the module that run.sh has made."""
-    return f"""
-        mkdir -p {file}.d; cd {file}.d
-        cp {file} main.go; cp {folder}/module/go.mod .; go run ."""
+def go(programs):
+    """Compile all as programs of the module that run.sh has made."""
+    module = folder / "module"
+    for name, language, text, beside in programs:
+        path = module / "pages" / module_of(name) / "main"
+        write(path, language, text, None)
+        for file in beside:
+            path.with_name(file.name).write_text(file.read_text())
+    compiled(["go", "build", "-o", "bin/", "./pages/..."], module)
 
 
-def kotlin(file):
-    """Compile and run in a copy of the project that run.sh has made."""
-    return f"""
-        cp -r {folder}/jvm {file}.d; cd {file}.d; cp {file} src/Main.kt
-        # Maven ends with the signs of a terminal, behind which the program would begin.
-        ./maven compile >maven.log 2>&1 || {{ cat maven.log; exit 1; }}
-        java -cp target/classes:$(cat classpath) MainKt"""
+def kotlin(programs):
+    """Compile all in the project that run.sh has made, each in a package of its own."""
+    project = folder / "jvm"
+    for name, language, text, beside in programs:
+        path = project / "src" / module_of(name) / "Main"
+        texts = [write(path, language, text, None)]
+        for file in beside:
+            texts.append(path.with_name(file.name))
+            texts[-1].write_text(file.read_text())
+        for file in texts:
+            file.write_text(f"package {module_of(name)}\n\n{file.read_text()}")
+    compiled(["./maven", "compile"], project)
+
+
+def compiled(words, place):
+    """Run a compiler. A program that it did not compile fails when it is to run."""
+    done = subprocess.run(words, cwd=place, stdin=subprocess.DEVNULL, timeout=COMPILE)
+    if done.returncode:
+        print(f"{words[0]}: status {done.returncode}", flush=True)
+
+
+def module_of(name):
+    return "page_" + re.sub(r"\W", "_", name).lower()
+
+
+def go_program(module):
+    program = folder / "module/bin" / module
+    if not program.exists():
+        raise TestError("it did not compile: see above")
+    return [program]
+
+
+def kotlin_program(module):
+    project = folder / "jvm"
+    if not (project / "target/classes" / module / "MainKt.class").exists():
+        raise TestError("it did not compile: see above")
+    return ["java", "-cp", f"{project}/target/classes:{classpath()}", f"{module}.MainKt"]
 
 
 def rust(file):
@@ -185,7 +228,7 @@ def rust(file):
 
 
 def command(words, environment, place):
-    is_compiled = any(tool in str(words) for tool in ("cargo", "go run", "maven"))
+    is_compiled = "cargo" in map(str, words)
     try:
         done = subprocess.run(
             list(map(str, words)),
@@ -195,7 +238,7 @@ def command(words, environment, place):
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             text=True,
-            timeout=10 * TIMEOUT if is_compiled else TIMEOUT,
+            timeout=COMPILE if is_compiled else TIMEOUT,
         )
     except subprocess.TimeoutExpired as error:
         raise TestError(f"{error}\n{error.output}") from None
@@ -213,5 +256,8 @@ def database(number):
     return urlunsplit(parts._replace(path=f"/{number}"))
 
 
+# In these languages all programs are compiled at once.
+COMPILED = {"go": go, "kotlin": kotlin}
+PROGRAM = {"go": go_program, "kotlin": kotlin_program}
 assert set(LANGUAGES.values()) < set(PROGRAMS)
 sys.exit(main(sys.argv[2:]) > 0)

@@ -107,9 +107,11 @@ module() {
             go mod edit -require=paddlegate@v0.0.0 -replace=paddlegate="$root/packages/go" && go list paddlegate
     )
 }
-# A project of Maven with the dependency of the page, from the repository into which the jar was installed.
+# A project of Maven with the dependency of the page, from the repository into which the jar was installed, and the interface with
+# which it integrates.
 project_jvm() {
-    local tools dependency
+    local tools dependency servlets
+    servlets=$(grep -A 2 -F '<groupId>jakarta.servlet<' "$root/packages/kotlin/pom.xml")
     tools=$(cd "$root" && source scripts/versions.bash && echo "$TOOLS")
     dependency=$(sed -n '/^```xml$/,/^```$/p' "$root/docs/src/start/kotlin.md" | grep -v '^```')
     mkdir -p jvm/src && cat >jvm/pom.xml <<END && (
@@ -122,7 +124,7 @@ project_jvm() {
     <kotlin.compiler.jvmTarget>17</kotlin.compiler.jvmTarget>
     <kotlin.compiler.daemon>false</kotlin.compiler.daemon>
   </properties>
-  <dependencies>$dependency</dependencies>
+  <dependencies>$dependency<dependency>$servlets</dependency></dependencies>
   <build>
     <sourceDirectory>src</sourceDirectory>
     <plugins>
@@ -203,7 +205,7 @@ check links python3 "$here/links.py"
 check links-missing-file links_refused 'names no file' '[a](nothing.md)'
 check links-missing-anchor links_refused 'names no heading' '[a](#nothing)'
 check links-absolute links_refused 'is an absolute link' '[a](/docs)'
-for language in python node ruby; do
+for language in python node ruby go kotlin; do
     check "README-has-$language" has "$language" "$root/README.md"
 done
 for language in python node wasm ruby c rust go kotlin java; do

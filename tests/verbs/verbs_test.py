@@ -69,6 +69,8 @@ def surface_of(package: str) -> Surface:
                 if package == "java"
                 else {it: both[it] for it in both if "blocking " not in it}
             )
+        case "rust":
+            return printed(sys.executable, f"{program}/rust_surface.py")
         case "c":
             return printed(sys.executable, f"{program}/c_surface.py")
         case _:
@@ -203,7 +205,7 @@ def table() -> list[list[str]]:
     return rows[: next(i for i, row in enumerate(rows) if row[0] == "argument")]
 
 
-@pytest.mark.parametrize("column", ["Python", "Node", "Ruby", "Go", "Kotlin", "C"])
+@pytest.mark.parametrize("column", ["Python", "Node", "Ruby", "Go", "Kotlin", "Rust", "C"])
 def test_the_documentation_has_the_names_of_the_package(column: str) -> None:
     head, *rows = table()
     surface = surface_of(column.lower())

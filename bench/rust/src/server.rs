@@ -1,5 +1,7 @@
 //! Against a server: one and many callers by redis-rs and by us, and a policy of three limits.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use paddlegate::{Limit, Limiter, Paddlegate, Policy, Request};
@@ -21,6 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) fn run(url: &str) {
     let pg = Paddlegate::open(url, Some(PATIENCE)).unwrap();
     asynchronous(url, &pg);
+    by_socket(url, &pg);
     composite(&pg);
     keyed(&pg);
 }
@@ -73,6 +76,31 @@ async fn by_us(limiter: Limiter, calls: u32) {
     for _ in 0..calls {
         assert!(limiter.acquire_async(Request::default()).await.unwrap().allowed());
     }
+}
+
+/// A call on the caller's thread, against the same bytes of the reference on a socket: what no client can do without.
+fn by_socket(url: &str, pg: &Paddlegate) {
+    let limiter = pg.leaky("blocking", HUGE, SECOND).unwrap();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let (_, digest) = runtime.block_on(connected(url));
+    let mut command = redis::cmd("EVALSHA");
+    let bytes = command.arg(&digest).arg(1).arg("gcra").arg(1).arg(1_000_000_000_000_u64).get_packed_command();
+    let mut socket = TcpStream::connect(url.trim_start_matches("redis://")).unwrap();
+    socket.set_nodelay(true).unwrap();
+    let mut buffer = [0; 256];
+    compare(
+        "rust",
+        "socket",
+        Unit::Microseconds,
+        |calls| {
+            for _ in 0..calls {
+                socket.write_all(&bytes).unwrap();
+                assert!(socket.read(&mut buffer).unwrap() > 0);
+                assert!(buffer.starts_with(b"*2\r\n:1\r\n"));
+            }
+        },
+        |calls| (0..calls).for_each(|_| assert!(limiter.acquire(Request::default()).unwrap().allowed())),
+    );
 }
 
 /// A call by key, against a limiter that is kept.

@@ -11,6 +11,7 @@ use crate::base::test_clock::TestClock;
 use crate::client::limiter::Limiter;
 use crate::client::prepared::Prepared;
 use crate::client::store::{Backend, Store};
+use crate::model::calendar::Calendar;
 use crate::model::limit::Limit;
 #[cfg(feature = "redis")]
 use crate::model::limiter_info::LIMITERS_PER_PAGE;
@@ -573,6 +574,20 @@ impl Paddlegate {
     /// ```
     pub fn throttle(&self, name: &str, interval: Duration) -> Result<Limiter> {
         self.single(name, Limit::throttle(interval)?)
+    }
+
+    /// Creates a limiter with a [`quota`](Limit::quota): at most `limit` units in each period of a calendar.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Calendar, Paddlegate, Request};
+    /// let plan = Paddlegate::memory().quota("tenant-7", 1_000, Calendar::month().starting("15")?)?;
+    /// assert_eq!(plan.acquire(Request::cost(300))?.remaining, Some(700));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn quota(&self, name: &str, limit: u64, calendar: Calendar) -> Result<Limiter> {
+        self.single(name, Limit::quota(limit, calendar)?)
     }
 
     /// Creates a limiter that grants every call.

@@ -104,6 +104,10 @@ class Link {
       this.#error = error;
       this.close(error.message);
     };
+    if (this.node === null) {
+      setImmediate(fail, new Error("the addon does not know the connection"));
+      return;
+    }
     connect(store, this.node, use, fail, {
       // One buffer for all received data, instead of one for each chunk.
       onread: {

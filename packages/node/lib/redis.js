@@ -70,8 +70,12 @@ class Redis {
 
   /** Continues the calls of a connection that could not be opened. */
   unreachable(link, cause) {
-    const why = `cannot connect to redis: node=${link.node.name} error=${cause.code ?? cause.message}`;
+    const node = link.node?.name ?? "unknown";
+    const why = `cannot connect to redis: node=${node} error=${cause.code ?? cause.message}`;
     this.#recall(link, why, false, cause);
+    if (link.node !== null) return;
+    // The addon does not know this connection, so it has none of its calls to give back.
+    for (const call of this.#calls.values()) if (call.link === link) this.#fail(call, cause);
   }
 
   /** Continues the calls of a connection that ended before any of them was sent. */

@@ -4,6 +4,7 @@ import java.time.Instant
 import kotlin.time.Duration
 import kotlin.time.toJavaDuration
 import paddlegate.internal.NativeInspection
+import paddlegate.internal.NativeLimit
 import paddlegate.internal.NativeListed
 import paddlegate.internal.NativePage
 import paddlegate.internal.NativeRuntimeState
@@ -112,9 +113,9 @@ internal constructor(val id: String, val priority: Long, val share: String?, val
  * @property pausedFor how long the pause lasts from now; null without one.
  * @property blockedFor how long the block lasts from now; null without one.
  * @property mode the override of the mode; null without one.
- * @property overrides the overrides, sorted by label.
+ * @property overrides the overrides by label.
  * @property expiresIn how long they last; null when they last until they are removed.
- * @property learned the limits that were learned from the upstream.
+ * @property learned the limits that were learned from the upstream, by label.
  */
 public data class RuntimeState
 internal constructor(
@@ -123,9 +124,9 @@ internal constructor(
     val pausedFor: Duration?,
     val blockedFor: Duration?,
     val mode: String?,
-    val overrides: List<Limit>,
+    val overrides: Map<String, Limit>,
     val expiresIn: Duration?,
-    val learned: List<Limit>,
+    val learned: Map<String, Limit>,
 ) {
     /** [pausedFor] for Java. */
     @get:JvmName("getPausedFor")
@@ -145,10 +146,12 @@ internal constructor(
                 it.pausedForUs?.duration,
                 it.blockedForUs?.duration,
                 it.mode,
-                it.overrides.map(Limit::of),
+                byLabel(it.overrides),
                 it.expiresInUs?.duration,
-                it.learned.map(Limit::of),
+                byLabel(it.learned),
             )
+
+        private fun byLabel(limits: List<NativeLimit>) = limits.map(Limit::of).associateBy { it.label!! }
     }
 }
 

@@ -68,7 +68,7 @@ final class JavaTest {
                             null,
                             Duration.ofDays(1),
                             null);
-            var limit = state.getOverrides().get(0);
+            var limit = state.getOverrides().get("window");
             assertEquals(
                     List.of(5L, Duration.ofHours(2)),
                     List.of(limit.getAmount(), limit.getInterval()));

@@ -155,9 +155,13 @@ private fun Replay.shown(it: Decision): Map<String, Any?> = buildMap {
 }
 
 private fun state(it: RuntimeState): Map<String, Any?> = buildMap {
-    fun numbers(limits: List<Limit>) = limits.map { one ->
-        mapOf("label" to one.label, "kind" to one.kind, "amount" to one.amount, "interval_us" to one.interval?.us)
-    }
+    // As in the vectors: sorted by label.
+    fun numbers(limits: Map<String, Limit>) =
+        limits.values
+            .sortedBy { it.label }
+            .map { one ->
+                mapOf("label" to one.label, "kind" to one.kind, "amount" to one.amount, "interval_us" to one.interval?.us)
+            }
     put("version", it.version)
     put("paused_for_us", it.pausedFor?.us)
     put("overrides", numbers(it.overrides))
