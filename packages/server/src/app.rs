@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{Access, Scope, Tokens};
 use crate::audit::Audit;
 use crate::failure::Failure;
+use crate::histogram::Histogram;
 use crate::json::PolicyBody;
 use crate::limits_file::LimitsFile;
 use crate::options::Options;
@@ -37,6 +38,7 @@ pub struct Shared {
     /// The words that the forms of a caller send, which no other site knows.
     csrf: Mutex<HashMap<String, String>>,
     store_times: Arc<StoreTimes>,
+    request_times: Histogram,
     waits: Waits,
     audit: Audit,
     stopping: CancellationToken,
@@ -69,6 +71,7 @@ impl App {
             csrf: Mutex::default(),
             waits: Waits::new(store_times.clone()),
             store_times,
+            request_times: Histogram::default(),
             audit,
             stopping,
         })))
@@ -131,6 +134,10 @@ impl Shared {
 
     pub(crate) fn store_times(&self) -> &StoreTimes {
         &self.store_times
+    }
+
+    pub(crate) const fn request_times(&self) -> &Histogram {
+        &self.request_times
     }
 
     pub(crate) fn waits(&self) -> &Waits {

@@ -4,8 +4,9 @@ use std::fmt::{Display, Write};
 
 use paddlegate::{Inspection, LimiterInfo, Micros, RuntimeState, Statistics, Waits};
 
+use crate::app::App;
+use crate::histogram::{BOUNDS, Counted};
 use crate::json::seconds;
-use crate::store_times::{BOUNDS, Timed};
 
 /// A counter: its name, its description, and where its value is.
 type Counter = (&'static str, &'static str, fn(&Statistics) -> u64);
@@ -17,6 +18,25 @@ pub(crate) struct Measured {
     /// `None` of a keyed limiter, which has no state of its own.
     pub(crate) inspection: Option<Inspection>,
     pub(crate) state: RuntimeState,
+}
+
+/// What one server alone has counted.
+pub(crate) struct Own {
+    store: Counted,
+    requests: Counted,
+    errors: u64,
+    wakeups: u64,
+}
+
+impl Own {
+    pub(crate) fn of(app: &App) -> Self {
+        Self {
+            store: app.store_times().counted(),
+            requests: app.request_times().counted(),
+            errors: app.store_times().errors(),
+            wakeups: app.wakeups(),
+        }
+    }
 }
 
 /// The text of an export.
@@ -45,23 +65,30 @@ impl Exposition {
         this
     }
 
-    /// Returns the text, with what this server alone has counted: wake-ups, and its decisions.
-    pub(crate) fn text(mut self, wakeups: u64, timed: &Timed) -> String {
-        self.head("store_seconds", "histogram", "How long the decisions of this server took in the store.");
-        let mut sum = 0;
-        for (bound, count) in BOUNDS.iter().zip(timed.counts) {
-            sum += count;
-            self.sample("store_seconds_bucket", &format!("{{le=\"{}\"}}", seconds(Micros(*bound))), sum);
-        }
-        sum += timed.counts[BOUNDS.len()];
-        self.sample("store_seconds_bucket", "{le=\"+Inf\"}", sum);
-        self.sample("store_seconds_sum", "", seconds(Micros(timed.sum)));
-        self.sample("store_seconds_count", "", sum);
+    /// Returns the text, with what this server alone has counted.
+    pub(crate) fn text(mut self, own: &Own) -> String {
+        self.histogram("store_seconds", "How long the decisions of this server took in the store.", &own.store);
+        let help = "How long this server took for requests of verbs, with the store, without those held for a limit.";
+        self.histogram("request_seconds", help, &own.requests);
         self.head("server_errors_total", "counter", "Decisions of this server that failed.");
-        self.sample("server_errors_total", "", timed.errors);
+        self.sample("server_errors_total", "", own.errors);
         self.head("server_wakeups_total", "counter", "Wake-ups that reached a request held by this server.");
-        self.sample("server_wakeups_total", "", wakeups);
+        self.sample("server_wakeups_total", "", own.wakeups);
         self.text
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, counted: &Counted) {
+        self.head(name, "histogram", help);
+        let bucket = format!("{name}_bucket");
+        let mut sum = 0;
+        for (bound, count) in BOUNDS.iter().zip(counted.counts) {
+            sum += count;
+            self.sample(&bucket, &format!("{{le=\"{}\"}}", seconds(Micros(*bound))), sum);
+        }
+        sum += counted.counts[BOUNDS.len()];
+        self.sample(&bucket, "{le=\"+Inf\"}", sum);
+        self.sample(&format!("{name}_sum"), "", seconds(Micros(counted.sum)));
+        self.sample(&format!("{name}_count"), "", sum);
     }
 
     fn counters(&mut self, all: &[Measured]) {

@@ -11,6 +11,7 @@ mod connections;
 mod exposition;
 mod failure;
 mod guard;
+mod histogram;
 mod json;
 mod limits_file;
 mod openapi;

@@ -10,7 +10,7 @@ use paddlegate::{Answer, Error, Inspection, LimiterInfo, Operation, Page, Result
 
 use crate::access::{Access, Scope};
 use crate::app::App;
-use crate::exposition::{Exposition, Measured};
+use crate::exposition::{Exposition, Measured, Own};
 use crate::problem::Problem;
 
 /// How many limiters are read at the same time.
@@ -35,11 +35,7 @@ async fn metrics(State(app): State<App>, access: Access) -> std::result::Result<
         // A scrape that fails would hide that the server itself runs.
         Err(_) => Exposition::down(),
     };
-    let wakeups = app.wakeups();
-    Ok((
-        [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
-        exposition.text(wakeups, &app.store_times().timed()),
-    ))
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], exposition.text(&Own::of(&app))))
 }
 
 async fn listed(app: &App, access: &Access) -> Result<Vec<LimiterInfo>> {
