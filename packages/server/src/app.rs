@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::histogram::Histogram;
 use crate::json::PolicyBody;
 use crate::limits_file::LimitsFile;
+use crate::metrics::Snapshots;
 use crate::options::Options;
 use crate::problem::Problem;
 use crate::store_times::StoreTimes;
@@ -39,6 +40,7 @@ pub struct Shared {
     csrf: Mutex<HashMap<String, String>>,
     store_times: Arc<StoreTimes>,
     request_times: Histogram,
+    snapshots: Snapshots,
     waits: Waits,
     audit: Audit,
     stopping: CancellationToken,
@@ -72,6 +74,7 @@ impl App {
             waits: Waits::new(store_times.clone()),
             store_times,
             request_times: Histogram::default(),
+            snapshots: Snapshots::default(),
             audit,
             stopping,
         })))
@@ -138,6 +141,10 @@ impl Shared {
 
     pub(crate) const fn request_times(&self) -> &Histogram {
         &self.request_times
+    }
+
+    pub(crate) const fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
     }
 
     pub(crate) fn waits(&self) -> &Waits {
