@@ -31,3 +31,11 @@ def faster(ratio: float) -> Aim:
 
 def at_most_bytes(size: float) -> Aim:
     return Aim(f"at most {size:.0f} bytes", lambda _, ours: ours <= size)
+
+
+def at_least_per_second(thousands: float) -> Aim:
+    return Aim(f"at least {thousands:.0f} k/s", lambda _, ours: ours >= thousands)
+
+
+def at_most_microseconds(time: float) -> Aim:
+    return Aim(f"at most {time:.0f} us", lambda _, ours: ours <= time)

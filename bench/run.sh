@@ -65,6 +65,7 @@ measure_clients() {
 : >"$results"
 measure_clients "one core" "$server_core"
 measure_clients apart "$client_core"
+measure apart "$client_core" target/release/paddlegate-bench http "$server_core"
 measure server "$client_core" "$python" bench/server.py
 measure "in process" "$client_core" "$python" bench/python.py memory
 measure "in process" "$client_core" node bench/node.mjs memory

@@ -9,14 +9,22 @@ from collections import defaultdict
 from collections.abc import Iterable
 from statistics import median
 
-from aim import Aim, at_least, at_most, at_most_bytes, faster
+from aim import (
+    Aim,
+    at_least,
+    at_least_per_second,
+    at_most,
+    at_most_bytes,
+    at_most_microseconds,
+    faster,
+)
 
 MIN_ROUNDS = 7
 ONE_CORE, APART = ("one core",), ("apart",)  # Where client and server run.
 BOTH = ONE_CORE + APART
 HERE = ("in process",)
 SERVER = ("server",)
-LIBRARY, SCRIPT = "redis-py, hiredis", "minimal script"
+LIBRARY, SCRIPT, BARE = "redis-py, hiredis", "minimal script", "bare axum handler"
 
 # Title, name of the reference, case and variant of the lines, places, aim.
 ROWS: list[tuple[str, str, tuple[str, str], tuple[str, ...], Aim | None]] = [
@@ -57,6 +65,10 @@ ROWS: list[tuple[str, str, tuple[str, str], tuple[str, ...], Aim | None]] = [
     ("memory, Go", "ulule/limiter", ("go memory", "ulule"), HERE, None),
     ("memory, Go", "throttled", ("go memory", "throttled"), HERE, None),
     ("memory, Java", "bucket4j", ("kotlin memory", "bucket4j"), HERE, None),
+    # `paddlegate serve` with limits in memory, on one core.
+    ("HTTP, 64 connections", BARE, ("http", "wall"), APART, at_least_per_second(40)),
+    ("HTTP, a CPU second of it", BARE, ("http", "cpu"), APART, at_least_per_second(40)),
+    ("HTTP, its own time, p99", "round trip", ("http", "own"), APART, at_most_microseconds(1_000)),
     ("a call by key, Python", "kept limiter", ("python memory", "keyed"), HERE, at_most(1.10)),
     ("a call by key, Node", "kept limiter", ("node memory", "keyed"), HERE, at_most(1.10)),
     ("a call by key, Ruby", "kept limiter", ("ruby memory", "keyed"), HERE, at_most(1.10)),

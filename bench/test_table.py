@@ -4,7 +4,14 @@ import json
 
 import pytest
 import table
-from aim import at_least, at_most, at_most_bytes, faster
+from aim import (
+    at_least,
+    at_least_per_second,
+    at_most,
+    at_most_bytes,
+    at_most_microseconds,
+    faster,
+)
 
 KEYS = [(*key, place) for _, _, key, places, _ in table.ROWS for place in places]
 
@@ -39,6 +46,8 @@ def test_every_row_is_there_once():
         (at_least(3), (10, 30), (10, 29.9)),
         (faster(10), (100, 10), (100, 10.1)),
         (at_most_bytes(12), (20, 12), (20, 12.1)),
+        (at_least_per_second(40), (90, 40), (30, 39.9)),
+        (at_most_microseconds(1_000), (10, 1_000), (5_000, 1_000.1)),
     ],
 )
 def test_an_aim_is_met_up_to_its_bound(aim, met, missed):

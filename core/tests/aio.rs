@@ -8,7 +8,7 @@ mod support;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use paddlegate::{Answer, ErrorKind, Operation, Paddlegate, Request, Settlement};
+use paddlegate::{Answer, ErrorKind, Operation, Paddlegate, Request, Settlement, Statistics};
 use server::Server;
 use support::{redis, unique};
 use tokio::runtime::{Builder, Runtime};
@@ -136,6 +136,40 @@ fn a_new_primary_is_found_among_the_nodes_of_the_url() {
         let error = call().expect_err("a replica");
         assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
         assert_eq!(call().unwrap().remaining, Some(left));
+    }
+}
+
+#[test]
+fn counters_are_the_statistics_without_what_is_held_now() {
+    let cluster = std::env::var("PADDLEGATE_TEST_CLUSTER_URL").expect("PADDLEGATE_TEST_CLUSTER_URL names a cluster");
+    let cluster = Paddlegate::open(&cluster, Some(LONG_TIMEOUT)).unwrap();
+    for pg in [Paddlegate::memory(), redis(), cluster] {
+        let plain = pg.leaky(&unique("counters"), 3, YEAR).unwrap();
+        let leases = pg.concurrent(&unique("counters"), 3, HOUR).unwrap();
+        let keyed = pg.bucket(&unique("counters"), 3, YEAR).unwrap().keyed().unwrap();
+        let of_group = pg.bucket(&unique("counters"), 3, YEAR).unwrap().with_group("counters").unwrap();
+        let of_key = keyed.with_key("alice").unwrap();
+        current_thread().block_on(async {
+            for limiter in [&plain, &leases, &of_group, &of_key] {
+                for _ in 0..2 {
+                    assert!(limiter.acquire_async(Request::cost(1)).await.unwrap().allowed());
+                }
+            }
+            assert!(!plain.acquire_async(Request::cost(2)).await.unwrap().allowed());
+            for limiter in [&plain, &leases, &of_group, &keyed] {
+                let counters = limiter.counters_async().await.unwrap();
+                let Answer::Statistics(all) = limiter.run_async(Operation::Statistics).await.unwrap() else {
+                    panic!("statistics of {limiter:?}")
+                };
+                assert_eq!(counters.granted, 2, "{limiter:?}");
+                assert_eq!(counters, Statistics { leases: 0, tickets: 0, ..*all }, "{limiter:?}");
+            }
+            let unused = pg.leaky(&unique("counters"), 3, YEAR).unwrap();
+            assert_eq!(unused.counters_async().await.unwrap(), Statistics::default());
+            let without = pg.leaky(&unique("counters"), 3, YEAR).unwrap().without_statistics().unwrap();
+            assert_eq!(without.counters_async().await.unwrap_err().argument(), Some("statistics"));
+        });
+        assert_eq!(leases.statistics().unwrap().leases, 2);
     }
 }
 

@@ -38,16 +38,20 @@ pub(crate) fn compare(
     mut reference: impl FnMut(u32),
     mut ours: impl FnMut(u32),
 ) {
-    let placement: String = setting("BENCH_PLACEMENT");
     let calls = (calls_per_round(&mut reference), calls_per_round(&mut ours));
     for _ in 0..setting("BENCH_ROUNDS") {
         let reference = unit.figure(turn(&mut reference, calls.0));
         let ours = unit.figure(turn(&mut ours, calls.1));
-        let unit = unit.name();
-        println!(
-            r#"{{"case": "{case}", "variant": "{variant}", "placement": "{placement}", "reference": {reference}, "ours": {ours}, "unit": "{unit}"}}"#
-        );
+        emit(case, variant, unit.name(), reference, ours);
     }
+}
+
+/// Prints what a round measured as a line of JSON.
+pub(crate) fn emit(case: &str, variant: &str, unit: &str, reference: f64, ours: f64) {
+    let placement: String = setting("BENCH_PLACEMENT");
+    println!(
+        r#"{{"case": "{case}", "variant": "{variant}", "placement": "{placement}", "reference": {reference}, "ours": {ours}, "unit": "{unit}"}}"#
+    );
 }
 
 /// Seconds of one call.
@@ -68,7 +72,7 @@ fn calls_per_round(side: &mut impl FnMut(u32)) -> u32 {
     calls
 }
 
-fn setting<T: FromStr>(name: &str) -> T {
+pub(crate) fn setting<T: FromStr>(name: &str) -> T {
     let value = std::env::var(name).ok().and_then(|text| text.parse().ok());
     value.unwrap_or_else(|| panic!("{name} must be set, as bench/run.sh does"))
 }

@@ -11,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{Access, Scope, Tokens};
 use crate::audit::Audit;
 use crate::failure::Failure;
+use crate::histogram::Histogram;
 use crate::json::PolicyBody;
 use crate::limits_file::LimitsFile;
+use crate::metrics::Snapshots;
 use crate::options::Options;
 use crate::problem::Problem;
 use crate::store_times::StoreTimes;
@@ -37,6 +39,8 @@ pub struct Shared {
     /// The words that the forms of a caller send, which no other site knows.
     csrf: Mutex<HashMap<String, String>>,
     store_times: Arc<StoreTimes>,
+    request_times: Histogram,
+    snapshots: Snapshots,
     waits: Waits,
     audit: Audit,
     stopping: CancellationToken,
@@ -69,6 +73,8 @@ impl App {
             csrf: Mutex::default(),
             waits: Waits::new(store_times.clone()),
             store_times,
+            request_times: Histogram::default(),
+            snapshots: Snapshots::default(),
             audit,
             stopping,
         })))
@@ -131,6 +137,14 @@ impl Shared {
 
     pub(crate) fn store_times(&self) -> &StoreTimes {
         &self.store_times
+    }
+
+    pub(crate) const fn request_times(&self) -> &Histogram {
+        &self.request_times
+    }
+
+    pub(crate) const fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
     }
 
     pub(crate) fn waits(&self) -> &Waits {

@@ -4,6 +4,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -17,12 +18,23 @@ const CONTENT_POLICY: HeaderValue = HeaderValue::from_static(
      base-uri 'none'; frame-ancestors 'none'",
 );
 
-/// Checks where a request comes from, and adds the headers of every response.
+/// A response to a request that was held for its `wait_timeout`, whose time says nothing of the server.
+#[derive(Clone, Copy)]
+pub(crate) struct Held;
+
+/// Checks where a request comes from, measures the verbs, and adds the headers of every response.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    let started = (request.method() == Method::POST).then(Instant::now);
     let mut response = match check(&app, request.method(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     };
+    if let Some(started) = started
+        && !response.status().is_server_error()
+        && response.extensions().get::<Held>().is_none()
+    {
+        app.request_times().count(started.elapsed());
+    }
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));

@@ -69,8 +69,10 @@ fn the_counts_of_another_program_are_exported() {
     assert_eq!(decisions, 2.0, "of this server alone");
     assert_eq!(samples["paddlegate_store_seconds_bucket{le=\"+Inf\"}"], decisions);
     let bounds = samples.iter().filter(|(name, _)| name.starts_with("paddlegate_store_seconds_bucket"));
-    assert_eq!(bounds.count(), 15);
+    assert_eq!(bounds.count(), 18);
     assert!(samples["paddlegate_store_seconds_sum"] > 0.0);
+    assert_eq!(samples["paddlegate_request_seconds_count"], 2.0, "the verbs, not what looks or changes");
+    assert!(samples["paddlegate_request_seconds_sum"] >= samples["paddlegate_store_seconds_sum"]);
     assert_eq!(samples["paddlegate_server_errors_total"], 0.0);
 }
 
@@ -92,6 +94,8 @@ fn waits_are_a_histogram() {
         client.post(&store.path("workers", "/release"), &json!({ "permit": held["permit"] })).expect(200);
         waiter.receive().expect(200);
         let after = samples(&mut client);
+        let verbs = "paddlegate_request_seconds_count";
+        assert_eq!((before[verbs], after[verbs]), (1.0, 2.0), "a held request says nothing of the server");
         assert_eq!(after[&format!("paddlegate_wait_seconds_count{labels}")], 1.0);
         assert!(after[&format!("paddlegate_wait_seconds_sum{labels}")] > 0.0);
         let bucket = |bound: &str| {

@@ -1,7 +1,7 @@
 //! Runs the operations of a limiter on tokio.
 
 use super::run::settled;
-use super::{Limiter, unexpected};
+use super::{Limiter, StateLocation, unexpected};
 use crate::base::error::Result;
 use crate::client::prepared::Prepared;
 use crate::model::cost::Cost;
@@ -9,7 +9,8 @@ use crate::model::decision::Decision;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit::Settlement;
 use crate::model::request::Request;
-use crate::store::redis::Call;
+use crate::model::statistics::Statistics;
+use crate::store::redis::{Call, StatisticsOfKeys};
 
 impl Limiter {
     /// Runs an operation on the tokio runtime of the caller; one connection serves all its tasks.
@@ -53,6 +54,45 @@ impl Limiter {
     /// ```
     pub async fn send_async(&self, call: Call) -> Result<Answer> {
         self.server()?.run_async(call).await
+    }
+
+    /// Returns the [statistics](Self::statistics) without the leases and tickets of now, which are 0.
+    ///
+    /// In Redis this is a plain read, which takes a tenth of the time: for exporters that read many limiters.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+    /// let workers = Paddlegate::memory().concurrent("workers", 2, Duration::from_secs(30))?;
+    /// workers.acquire_async(Request::default()).await?;
+    /// let counters = workers.counters_async().await?;
+    /// assert_eq!((counters.granted, counters.leases), (1, 0));
+    /// assert_eq!(workers.statistics()?.leases, 1);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn counters_async(&self) -> Result<Statistics> {
+        let answer = match (self.own_statistics(), self.has_statistics()) {
+            (Some(read), true) => self.send_async(Call::statistics_of_keys(read)).await?,
+            _ => self.run_async(Operation::Statistics).await?,
+        };
+        match answer {
+            Answer::Statistics(statistics) => Ok(Statistics { leases: 0, tickets: 0, ..*statistics }),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Returns what reads the statistics of a limiter in Redis that has them under one key.
+    fn own_statistics(&self) -> Option<StatisticsOfKeys> {
+        match &self.inner.location {
+            StateLocation::Redis { keys, store } if !self.is_keyed() && self.inner.together.is_empty() => {
+                Some(StatisticsOfKeys::of_one(keys.slot(), keys.statistics(), store.tallies()))
+            }
+            _ => None,
+        }
     }
 
     /// Takes the cost as [`acquire`](Self::acquire) does, on tokio.

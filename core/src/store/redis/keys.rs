@@ -276,6 +276,12 @@ impl Keys {
         self.whole_calls.store(WHOLE_CALLS, Ordering::Relaxed);
     }
 
+    /// Returns the key of the statistics.
+    #[cfg(feature = "aio")]
+    pub(crate) fn statistics(&self) -> &str {
+        &self.statistics
+    }
+
     /// Returns the arguments with all keys that belong to the state, for `statistics` and `reset`.
     pub(super) fn all(&self) -> FixedArguments {
         // The leases of the name may be those of another policy.

@@ -33,6 +33,13 @@ impl StatisticsOfKeys {
         Self { total: Counted::default(), history_at: None, rest, tallies: tallies.clone() }
     }
 
+    /// Reads those that are stored under one key.
+    #[cfg(feature = "aio")]
+    pub(crate) fn of_one(slot: u16, key: &str, tallies: &Arc<Tallies>) -> Self {
+        let rest = vec![(slot, key.to_owned())];
+        Self { total: Counted::default(), history_at: None, rest, tallies: tallies.clone() }
+    }
+
     /// Reads the history at this time instead.
     pub(crate) fn history_at(self, now: Micros) -> Self {
         Self { history_at: Some(now), ..self }

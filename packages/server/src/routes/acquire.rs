@@ -11,6 +11,7 @@ use utoipa_axum::routes;
 use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::{Body, Name, Query};
+use crate::guard::Held;
 use crate::json::{Acquire, Debit, DecisionBody, Peek, Span};
 use crate::problem::Problem;
 use crate::refusal::{Refusal, RefusalProblem};
@@ -47,7 +48,15 @@ async fn acquire(
     };
     let request = request.in_queue(body.priority, body.share.as_deref(), body.weight)?;
     let decision = take(&app, &limiter, request, body.id.as_deref(), body.wait_timeout).await?;
-    Ok(refusal.response(&limiter, &decision, wants_limits))
+    Ok(held(body.wait_timeout, refusal.response(&limiter, &decision, wants_limits)))
+}
+
+/// Marks a response to a request that may have been held.
+pub(crate) fn held(wait_timeout: Option<Span>, mut response: Response) -> Response {
+    if wait_timeout.is_some_and(|Span(wait)| wait.0 > 0) {
+        response.extensions_mut().insert(Held);
+    }
+    response
 }
 
 /// Takes at once, or waits in the queue.

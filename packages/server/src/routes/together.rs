@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::acquire::take;
+use super::acquire::{held, take};
 use super::settle::{RenewalBody, SettlementBody, renewed, settle};
 use crate::access::{Access, Scope};
 use crate::app::App;
@@ -134,7 +134,7 @@ async fn acquire(
     };
     let request = request.in_queue(body.priority, body.share.as_deref(), body.weight)?;
     let decision = take(&app, &limiter, request, body.id.as_deref(), body.wait_timeout).await?;
-    Ok(refusal.response(&limiter, &decision, wants_limits))
+    Ok(held(body.wait_timeout, refusal.response(&limiter, &decision, wants_limits)))
 }
 
 /// Replaces an estimate by the actual cost of the call, once.

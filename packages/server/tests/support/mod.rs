@@ -243,10 +243,28 @@ impl Client {
             let (name, value) = line.split_once(':')?;
             headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
         }
+        if headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked") {
+            return Some(Response { status, headers, body: self.chunks()? });
+        }
         let length = headers.get("content-length").and_then(|length: &String| length.parse().ok()).unwrap_or(0);
         let mut body = vec![0; length];
         self.reader.read_exact(&mut body).ok()?;
         Some(Response { status, headers, body })
+    }
+
+    /// Reads a body whose length no header tells.
+    fn chunks(&mut self) -> Option<Vec<u8>> {
+        let mut body = Vec::new();
+        loop {
+            let length = usize::from_str_radix(&self.line()?, 16).ok()?;
+            let mut chunk = vec![0; length];
+            self.reader.read_exact(&mut chunk).ok()?;
+            self.line()?;
+            body.extend(chunk);
+            if length == 0 {
+                return Some(body);
+            }
+        }
     }
 
     /// Reads a line without its end; `None` at the end of the connection.

@@ -1,0 +1,119 @@
+//! `Snapshot`: the numbers of all limiters at one time, and `Snapshots`, which reads it once for all that ask meanwhile.
+
+pub(crate) mod families;
+mod measured;
+pub(crate) mod text;
+
+use std::sync::{Arc, Weak};
+
+use futures_util::stream::{StreamExt, TryStreamExt, iter};
+use paddlegate::Result;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+pub(crate) use self::measured::Measured;
+use crate::app::App;
+use crate::histogram::Counted;
+
+/// How many limiters are read at the same time, over one connection.
+const AT_ONCE: usize = 256;
+
+/// What this server alone has counted.
+pub(crate) struct Own {
+    pub(crate) is_up: bool,
+    pub(crate) store: Counted,
+    pub(crate) requests: Counted,
+    pub(crate) errors: u64,
+    pub(crate) wakeups: u64,
+}
+
+/// The numbers of all limiters, by name; none while the store could not be read.
+pub(crate) struct Snapshot {
+    limiters: Option<Vec<Measured>>,
+}
+
+/// Reads snapshots.
+#[derive(Default)]
+pub(crate) struct Snapshots {
+    /// The last one, while somebody has it, and when it was begun.
+    last: Mutex<Option<(Instant, Weak<Snapshot>)>>,
+}
+
+impl Own {
+    pub(crate) fn of(app: &App, snapshot: &Snapshot) -> Self {
+        Self {
+            is_up: snapshot.limiters.is_some(),
+            store: app.store_times().counted(),
+            requests: app.request_times().counted(),
+            errors: app.store_times().errors(),
+            wakeups: app.wakeups(),
+        }
+    }
+}
+
+impl Snapshots {
+    /// Returns a snapshot that was begun after this call. One is read at a time, and all that have asked before it began share it.
+    pub(crate) async fn read(&self, app: &App) -> Arc<Snapshot> {
+        let asked = Instant::now();
+        let mut last = self.last.lock().await;
+        if let Some((begun, snapshot)) = &*last
+            && *begun >= asked
+            && let Some(snapshot) = snapshot.upgrade()
+        {
+            return snapshot;
+        }
+        let begun = Instant::now();
+        // A scrape that fails would hide that the server itself runs.
+        let snapshot = Arc::new(Snapshot { limiters: limiters(app).await.ok() });
+        *last = Some((begun, Arc::downgrade(&snapshot)));
+        snapshot
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn limiters(&self) -> &[Measured] {
+        self.limiters.as_deref().unwrap_or_default()
+    }
+}
+
+/// Reads page by page, because the list of many limiters is larger than their numbers.
+async fn limiters(app: &App) -> Result<Vec<Measured>> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = app.paddlegate().limiter_page_async("", cursor.as_deref()).await?;
+        let read = iter(page.limiters).map(|info| Measured::read(app, info)).buffered(AT_ONCE);
+        all.extend(read.try_collect::<Vec<_>>().await?);
+        cursor = page.cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    all.sort_by(|a, b| a.identity().cmp(&b.identity()));
+    // A name may be on two pages.
+    all.dedup_by(|later, first| first.identity() == later.identity() && first.join(later));
+    all.shrink_to_fit();
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Options;
+
+    #[tokio::test]
+    async fn those_that_wait_for_a_snapshot_share_the_next_one() {
+        let app = App::open(Options::default()).expect("a store in memory");
+        let snapshots = app.snapshots();
+        let being_read = snapshots.last.lock().await;
+        let (first, second, third) = tokio::join!(snapshots.read(&app), snapshots.read(&app), async {
+            drop(being_read);
+            snapshots.read(&app).await
+        });
+        assert!(Arc::ptr_eq(&first, &second) && Arc::ptr_eq(&first, &third));
+        let later = snapshots.read(&app).await;
+        assert!(!Arc::ptr_eq(&first, &later), "it was begun before the call");
+        drop((first, second, third, later));
+        let last = snapshots.last.lock().await;
+        assert!(last.as_ref().is_some_and(|(_, last)| last.upgrade().is_none()), "nothing is kept");
+    }
+}

@@ -1,0 +1,177 @@
+//! `FAMILIES`: what is exported, whatever the format.
+
+use paddlegate::{Micros, Waits};
+
+use super::{Measured, Own};
+use crate::histogram::{BOUNDS, Counted};
+
+/// One metric of each limiter, or of the server.
+pub(crate) struct Family {
+    /// The name without `paddlegate_`.
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) values: Values,
+}
+
+/// How values of a metric are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+/// Where values come from: what has labels passes each to a function.
+#[derive(Clone, Copy)]
+pub(crate) enum Values {
+    OfServer(fn(&Own) -> Value<'_>),
+    OfLimiter(fn(&Measured, Add<'_>)),
+}
+
+/// Takes the labels besides those of the limiter, and a value.
+pub(crate) type Add<'a> = &'a mut dyn FnMut(&[(&str, &str)], Value<'_>);
+
+/// One value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Value<'a> {
+    Whole(u64),
+    Seconds(Micros),
+    Times(Times<'a>),
+}
+
+/// A histogram of times.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times<'a> {
+    /// The upper bounds in microseconds.
+    pub(crate) bounds: &'static [u64],
+    /// One more than bounds, each without the shorter ones; empty for nothing but zeros.
+    pub(crate) counts: &'a [u64],
+    pub(crate) sum: Micros,
+}
+
+/// The upper bounds of waits in microseconds: below 1 ms, 2 ms, 4 ms, and so on.
+const WAIT_BOUNDS: [u64; Waits::BUCKETS - 1] = {
+    let mut bounds = [1_000; Waits::BUCKETS - 1];
+    let mut i = 0;
+    while i < bounds.len() {
+        bounds[i] = 1_000 << i;
+        i += 1;
+    }
+    bounds
+};
+
+/// All metrics, in the order of their export.
+pub(crate) const FAMILIES: &[Family] = &[
+    own("up", "Whether the store could be read.", Kind::Gauge, |own| Value::Whole(own.is_up.into())),
+    counter("requests_total", "Calls by what became of them; waited ones were granted after a wait.", |one, add| {
+        let counted = &one.counted;
+        let results = [
+            ("granted", counted.granted.saturating_sub(counted.waited)),
+            ("waited", counted.waited),
+            ("refused", counted.refused),
+            ("shadow_refused", counted.shadow_refused),
+        ];
+        for (result, count) in results {
+            add(&[("result", result)], Value::Whole(count));
+        }
+    }),
+    counter("refused_total", "Refused calls by the limit that refused them.", |one, add| {
+        one.counted.refused_by.iter().for_each(|(label, count)| add(&[("limit", label)], Value::Whole(*count)));
+    }),
+    counter("units_total", "Charged units, after corrections; a correction may lower it.", |one, add| {
+        add(&[("phase", "actual")], Value::Whole(one.counted.units));
+    }),
+    counter("reclaimed_total", "Leases that ended without a release.", |one, add| {
+        add(&[], Value::Whole(one.counted.reclaimed));
+    }),
+    counter("lapsed_total", "Tickets that were not claimed in time.", |one, add| {
+        add(&[], Value::Whole(one.counted.lapsed));
+    }),
+    counter("overages_total", "Leases that were released after their end.", |one, add| {
+        add(&[], Value::Whole(one.counted.overages));
+    }),
+    counter("corrections_total", "Settled permits.", |one, add| add(&[], Value::Whole(one.counted.corrections))),
+    counter("lease_seconds_total", "The time for which released leases were held.", |one, add| {
+        add(&[], Value::Seconds(one.counted.held_time));
+    }),
+    gauge("limit", "The amount that rules.", |one, add| {
+        let limits = one.state.iter().flat_map(|state| &state.limits);
+        limits.for_each(|(label, limit, _)| add(&[("limit", label)], Value::Whole(*limit)));
+    }),
+    gauge("remaining", "The units that are left.", |one, add| {
+        let limits = one.state.iter().flat_map(|state| &state.limits);
+        limits.for_each(|(label, _, remaining)| add(&[("limit", label)], Value::Whole(*remaining)));
+    }),
+    // The leases and tickets of a keyed limiter are not counted.
+    gauge("waiting", "Tickets in the queue.", |one, add| {
+        one.state.iter().for_each(|state| add(&[], Value::Whole(state.waiting)));
+    }),
+    gauge("active_leases", "Leases that are held.", |one, add| {
+        one.state.iter().for_each(|state| add(&[], Value::Whole(state.leases)));
+    }),
+    gauge("paused", "Whether a pause or a block is in force.", |one, add| {
+        one.state.iter().for_each(|state| add(&[], Value::Whole(state.is_paused.into())));
+    }),
+    gauge("override_info", "Overrides in force; the amount is a label.", |one, add| {
+        for (label, amount) in one.state.iter().flat_map(|state| &state.overrides) {
+            add(&[("limit", label), ("amount", &amount.to_string())], Value::Whole(1));
+        }
+    }),
+    of_limiter("wait_seconds", "How long the grants that waited have waited.", Kind::Histogram, |one, add| {
+        let counts = one.counted.waits.as_ref().map_or(&[][..], |waits| &waits[..]);
+        add(&[], Value::Times(Times { bounds: &WAIT_BOUNDS, counts, sum: one.counted.wait_time }));
+    }),
+    own("store_seconds", "How long the decisions of this server took in the store.", Kind::Histogram, |own| {
+        times(&own.store)
+    }),
+    own(
+        "request_seconds",
+        "How long this server took for requests of verbs, with the store, without those held for a limit.",
+        Kind::Histogram,
+        |own| times(&own.requests),
+    ),
+    own("server_errors_total", "Decisions of this server that failed.", Kind::Counter, |own| Value::Whole(own.errors)),
+    own("server_wakeups_total", "Wake-ups that reached a request held by this server.", Kind::Counter, |own| {
+        Value::Whole(own.wakeups)
+    }),
+];
+
+const fn own(name: &'static str, help: &'static str, kind: Kind, value: fn(&Own) -> Value<'_>) -> Family {
+    Family { name, help, kind, values: Values::OfServer(value) }
+}
+
+const fn of_limiter(name: &'static str, help: &'static str, kind: Kind, values: fn(&Measured, Add<'_>)) -> Family {
+    Family { name, help, kind, values: Values::OfLimiter(values) }
+}
+
+const fn counter(name: &'static str, help: &'static str, values: fn(&Measured, Add<'_>)) -> Family {
+    of_limiter(name, help, Kind::Counter, values)
+}
+
+const fn gauge(name: &'static str, help: &'static str, values: fn(&Measured, Add<'_>)) -> Family {
+    of_limiter(name, help, Kind::Gauge, values)
+}
+
+const fn times(counted: &Counted) -> Value<'_> {
+    Value::Times(Times { bounds: &BOUNDS, counts: &counted.counts, sum: Micros(counted.sum) })
+}
+
+impl Kind {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+impl Measured {
+    /// Passes the labels of the limiter. A group and keys are told, because such a limiter is another one of the same name.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let keyed = self.keyed.then_some(("keyed", "true"));
+        let group = self.group.as_deref().map(|group| ("group", group));
+        [("limiter", &*self.name)].into_iter().chain(group).chain(keyed)
+    }
+}

@@ -1,0 +1,132 @@
+//! `Measured`: the numbers of one limiter, without what is not exported of it, because there may be many.
+
+use paddlegate::{
+    AdminCommand, Answer, Error, Inspection, Label, LimitSource, LimiterInfo, Micros, Operation, Page, Result,
+    Statistics, Waits,
+};
+
+use crate::app::App;
+
+/// The numbers of one limiter.
+pub(crate) struct Measured {
+    pub(crate) name: Box<str>,
+    pub(crate) group: Option<Box<str>>,
+    pub(crate) keyed: bool,
+    pub(crate) counted: Counters,
+    /// `None` of a keyed limiter: the label is the limiter, never a key, so the states of keys are not looked into.
+    pub(crate) state: Option<State>,
+}
+
+/// What its statistics have.
+pub(crate) struct Counters {
+    pub(crate) granted: u64,
+    pub(crate) waited: u64,
+    pub(crate) refused: u64,
+    pub(crate) shadow_refused: u64,
+    pub(crate) refused_by: Box<[(Label, u64)]>,
+    pub(crate) units: u64,
+    pub(crate) reclaimed: u64,
+    pub(crate) lapsed: u64,
+    pub(crate) overages: u64,
+    pub(crate) corrections: u64,
+    pub(crate) held_time: Micros,
+    pub(crate) wait_time: Micros,
+    /// `None` as long as no grant has waited.
+    pub(crate) waits: Option<Box<[u64; Waits::BUCKETS]>>,
+}
+
+/// What its state has.
+pub(crate) struct State {
+    /// The labels with what rules, and what is left.
+    pub(crate) limits: Box<[(Label, u64, u64)]>,
+    pub(crate) waiting: u64,
+    pub(crate) leases: u64,
+    pub(crate) is_paused: bool,
+    /// The labels with the amounts.
+    pub(crate) overrides: Box<[(Label, u64)]>,
+}
+
+impl Measured {
+    /// Reads a listed limiter: its counters, its state, and what overrides it has only where one rules.
+    pub(super) async fn read(app: &App, info: LimiterInfo) -> Result<Self> {
+        let limiter = app.of_info(&info)?;
+        let counted = Counters::of(limiter.counters_async().await?);
+        let mut measured =
+            Self { name: info.name.into(), group: info.group.map(Into::into), keyed: info.keyed, counted, state: None };
+        if limiter.is_keyed() {
+            return Ok(measured);
+        }
+        let page = Page { offset: 0, count: 0 };
+        let inspection: Inspection = match limiter.run_async(Operation::Inspect { page }).await? {
+            Answer::Inspection(inspection) => *inspection,
+            other => return Err(unexpected(&other)),
+        };
+        let mut state = State::of(&inspection);
+        if inspection.limits.iter().any(|limit| limit.source == LimitSource::Override) {
+            let command = AdminCommand::Get;
+            state.overrides = match limiter.run_async(Operation::Admin { command }).await? {
+                Answer::RuntimeState(state) => {
+                    state.overrides.iter().map(|limit| (limit.label().clone(), limit.amount())).collect()
+                }
+                other => return Err(unexpected(&other)),
+            };
+        }
+        measured.state = Some(state);
+        Ok(measured)
+    }
+
+    /// What tells it from others; a group and keys make another limiter of the same name.
+    pub(super) fn identity(&self) -> (&str, Option<&str>, bool) {
+        (&self.name, self.group.as_deref(), self.keyed)
+    }
+
+    /// Adds the limits of another policy of the same limiter, whose other numbers are the same.
+    pub(super) fn join(&mut self, other: &mut Self) -> bool {
+        if let (Some(state), Some(other)) = (&mut self.state, &other.state) {
+            let mut limits = state.limits.to_vec();
+            limits.extend(
+                other.limits.iter().filter(|(label, ..)| state.limits.iter().all(|(own, ..)| own != label)).cloned(),
+            );
+            state.limits = limits.into();
+        }
+        true
+    }
+}
+
+impl Counters {
+    fn of(statistics: Statistics) -> Self {
+        let waits = statistics.waits.counts();
+        Self {
+            granted: statistics.granted,
+            waited: statistics.waited,
+            refused: statistics.refused,
+            shadow_refused: statistics.shadow_refused,
+            refused_by: statistics.refused_by.into(),
+            units: statistics.units,
+            reclaimed: statistics.reclaimed,
+            lapsed: statistics.lapsed,
+            overages: statistics.overages,
+            corrections: statistics.corrections,
+            held_time: statistics.held_time,
+            wait_time: statistics.wait_time,
+            waits: waits.iter().any(|count| *count > 0).then(|| Box::new(waits)),
+        }
+    }
+}
+
+impl State {
+    fn of(inspection: &Inspection) -> Self {
+        let limits = inspection.limits.iter().map(|limit| (limit.label.clone(), limit.limit, limit.remaining));
+        Self {
+            limits: limits.collect(),
+            waiting: inspection.ticket_count,
+            leases: inspection.lease_count,
+            is_paused: inspection.paused_for.is_some() || inspection.blocked_for.is_some(),
+            overrides: Box::default(),
+        }
+    }
+}
+
+fn unexpected(answer: &Answer) -> Error {
+    Error::internal(format!("unexpected reply type: {answer:?}"))
+}

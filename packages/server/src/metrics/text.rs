@@ -1,0 +1,111 @@
+//! The text format of Prometheus, in chunks: that of many limiters is larger than what is known of them.
+
+use std::fmt::{Display, Write};
+use std::sync::Arc;
+
+use paddlegate::Micros;
+
+use super::families::{FAMILIES, Family, Kind, Times, Value, Values};
+use super::{Measured, Own, Snapshot};
+use crate::access::{Access, Scope};
+use crate::json::seconds;
+
+/// The length of a chunk in bytes from which the next one begins; a chunk ends with a whole line.
+const CHUNK: usize = 64 << 10;
+
+/// Writes an export, chunk by chunk.
+pub(crate) struct Text {
+    snapshot: Arc<Snapshot>,
+    own: Own,
+    access: Access,
+    /// The place of the next family, and of the next limiter in it.
+    family: usize,
+    limiter: usize,
+}
+
+impl Text {
+    pub(crate) const fn new(snapshot: Arc<Snapshot>, own: Own, access: Access) -> Self {
+        Self { snapshot, own, access, family: 0, limiter: 0 }
+    }
+}
+
+impl Iterator for Text {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        let mut chunk = String::with_capacity(CHUNK + (CHUNK >> 3));
+        while let Some(family) = FAMILIES.get(self.family) {
+            if self.limiter == 0 {
+                head(&mut chunk, family);
+            }
+            match family.values {
+                Values::OfServer(value) => sample(&mut chunk, family, None, &[], value(&self.own)),
+                Values::OfLimiter(values) => {
+                    while let Some(one) = self.snapshot.limiters().get(self.limiter) {
+                        if chunk.len() >= CHUNK {
+                            return Some(chunk);
+                        }
+                        self.limiter += 1;
+                        if self.access.may(Scope::Read, &one.name) {
+                            values(one, &mut |labels, value| sample(&mut chunk, family, Some(one), labels, value));
+                        }
+                    }
+                }
+            }
+            (self.family, self.limiter) = (self.family + 1, 0);
+        }
+        (!chunk.is_empty()).then_some(chunk)
+    }
+}
+
+fn head(text: &mut String, family: &Family) {
+    let Family { name, help, kind, .. } = family;
+    let _ = write!(text, "# HELP paddlegate_{name} {help}\n# TYPE paddlegate_{name} {}\n", kind.name());
+}
+
+fn sample(text: &mut String, family: &Family, one: Option<&Measured>, labels: &[(&str, &str)], value: Value<'_>) {
+    let mut line = |suffix: &str, more: Option<&str>, value: &dyn Display| {
+        let _ = write!(text, "paddlegate_{}{suffix}", family.name);
+        let of_limiter = one.into_iter().flat_map(Measured::labels);
+        let bound = more.map(|bound| ("le", bound));
+        let mut separator = '{';
+        for (name, value) in of_limiter.chain(labels.iter().copied()).chain(bound) {
+            text.push(separator);
+            let _ = write!(text, "{name}=\"");
+            escape(text, value);
+            text.push('"');
+            separator = ',';
+        }
+        let _ = writeln!(text, "{} {value}", if separator == ',' { "}" } else { "" });
+    };
+    debug_assert_eq!(matches!(value, Value::Times(_)), family.kind == Kind::Histogram);
+    match value {
+        Value::Whole(number) => line("", None, &number),
+        Value::Seconds(time) => line("", None, &seconds(time)),
+        Value::Times(Times { bounds, counts, sum }) => {
+            let mut total = 0;
+            // Of a histogram without a count the bounds are left out, as most limiters have none.
+            for (bound, count) in bounds.iter().zip(counts) {
+                total += count;
+                line("_bucket", Some(&seconds(Micros(*bound)).to_string()), &total);
+            }
+            total += counts.get(bounds.len()).copied().unwrap_or(0);
+            line("_bucket", Some("+Inf"), &total);
+            line("_sum", None, &seconds(sum));
+            line("_count", None, &total);
+        }
+    }
+}
+
+fn escape(text: &mut String, value: &str) {
+    for part in value.split_inclusive(['\\', '"', '\n']) {
+        let plain = part.trim_end_matches(['\\', '"', '\n']);
+        text.push_str(plain);
+        text.push_str(match part[plain.len()..].chars().next() {
+            Some('\\') => r"\\",
+            Some('"') => "\\\"",
+            Some(_) => r"\n",
+            None => "",
+        });
+    }
+}
