@@ -31,6 +31,8 @@ const (
 	ReasonBlocked Reason = "blocked"
 	// ReasonTooLarge is a cost above a limit that was lowered at run time.
 	ReasonTooLarge Reason = "too_large"
+	// ReasonRunning is another run of the job, with the same id, that holds its lease.
+	ReasonRunning Reason = "running"
 	// ReasonUnavailable is a store that cannot decide, see [OnUnavailable].
 	ReasonUnavailable Reason = "unavailable"
 )

@@ -170,9 +170,10 @@ export type Cost = number | Readonly<Record<string, number | Readonly<Record<str
 
 /**
  * Why a call was refused or queued: the kind of the limit; `"too_large"` if a limit that was lowered at run time is below the
- * cost, so that the call can pass when the limit is raised again; or `"blocked"`.
+ * cost, so that the call can pass when the limit is raised again; `"blocked"`; or `"running"` for a job
+ * in its worker, if another run of it holds its lease.
  */
-export type Reason = Kind | "too_large" | "blocked";
+export type Reason = Kind | "too_large" | "blocked" | "running";
 
 /**
  * Whether a limiter refuses. `"enforce"`: calls above a limit are refused or wait. `"shadow"`: they are granted at once, charge

@@ -180,6 +180,10 @@ enum pg_reason
      * A block, see pg_block and pg_limiter_with_block_after.
      */
     PG_REASON_BLOCKED = 12,
+    /**
+     * Another run of the job with the same id holds its lease, see pg_waiter_init_job.
+     */
+    PG_REASON_RUNNING = 13,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -2017,7 +2021,8 @@ pg_code pg_waiter_init(struct pg_waiter *waiter,
  * The ticket stays in the queue when the wait ends. When pg_waiter_on_decision returns 1 for
  * PG_STATUS_QUEUED, put the job away for retry_after_us and begin again with its id when it comes
  * back. claim_timeout_us is as in pg_admit_within, or PG_NOT_GIVEN. Nothing is to be cancelled when
- * the wait is interrupted, because the job comes back.
+ * the wait is interrupted, because the job comes back. While another run of the job holds its lease,
+ * the decision is PG_STATUS_REFUSED with PG_REASON_RUNNING.
  */
 pg_code pg_waiter_init_job(struct pg_waiter *waiter,
                            const char *id,

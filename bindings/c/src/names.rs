@@ -32,8 +32,8 @@ pub(crate) static KINDS: [Name; Kind::Quota as usize + 1] = {
 };
 
 /// The names of a [`Reason`](crate::reason::Reason), by its number.
-pub(crate) static REASONS: [Name; crate::reason::Reason::Blocked as usize + 1] = {
-    let mut names = [terminated("?"); crate::reason::Reason::Blocked as usize + 1];
+pub(crate) static REASONS: [Name; crate::reason::Reason::Running as usize + 1] = {
+    let mut names = [terminated("?"); crate::reason::Reason::Running as usize + 1];
     names[0] = terminated("none");
     names[crate::reason::Reason::Unavailable as usize] = terminated(ErrorKind::Unavailable.name());
     let all = [
@@ -47,6 +47,7 @@ pub(crate) static REASONS: [Name; crate::reason::Reason::Blocked as usize + 1] =
         Reason::Paused,
         Reason::TooLarge,
         Reason::Blocked,
+        Reason::Running,
     ];
     let mut i = 0;
     while i < all.len() {

@@ -35,6 +35,8 @@ pub enum Reason {
     Quota = 11,
     /// A block, see pg_block and pg_limiter_with_block_after.
     Blocked = 12,
+    /// Another run of the job with the same id holds its lease, see pg_waiter_init_job.
+    Running = 13,
 }
 
 impl From<CoreReason> for Reason {
@@ -50,6 +52,7 @@ impl From<CoreReason> for Reason {
             CoreReason::Paused | CoreReason::Limit(CoreKind::Paused) => Self::Paused,
             CoreReason::TooLarge => Self::TooLarge,
             CoreReason::Blocked => Self::Blocked,
+            CoreReason::Running => Self::Running,
             // It refuses nothing.
             CoreReason::Limit(CoreKind::Unlimited) => Self::None,
         }
@@ -73,7 +76,7 @@ mod tests {
             let core = CoreReason::from(kind);
             assert_eq!(Reason::from(core) as i32, i32::from(core.code()), "{core:?}");
         }
-        for core in [CoreReason::TooLarge, CoreReason::Blocked] {
+        for core in [CoreReason::TooLarge, CoreReason::Blocked, CoreReason::Running] {
             assert_eq!(Reason::from(core) as i32, i32::from(core.code()), "{core:?}");
         }
     }

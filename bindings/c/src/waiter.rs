@@ -70,7 +70,8 @@ pub unsafe extern "C" fn pg_waiter_init(
 /// The ticket stays in the queue when the wait ends. When pg_waiter_on_decision returns 1 for
 /// PG_STATUS_QUEUED, put the job away for retry_after_us and begin again with its id when it comes
 /// back. claim_timeout_us is as in pg_admit_within, or PG_NOT_GIVEN. Nothing is to be cancelled when
-/// the wait is interrupted, because the job comes back.
+/// the wait is interrupted, because the job comes back. While another run of the job holds its lease,
+/// the decision is PG_STATUS_REFUSED with PG_REASON_RUNNING.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_waiter_init_job(
     waiter: Option<&mut MaybeUninit<Waiter>>,

@@ -38,7 +38,7 @@ pub fn version() -> &'static str {
 #[napi(catch_unwind)]
 pub fn reasons() -> Vec<&'static str> {
     let kinds = Kind::ALL.iter().map(|kind| Reason::from(*kind));
-    let all: Vec<Reason> = kinds.chain([Reason::TooLarge, Reason::Blocked]).collect();
+    let all: Vec<Reason> = kinds.chain([Reason::TooLarge, Reason::Blocked, Reason::Running]).collect();
     let codes = 1..=all.iter().map(|reason| reason.code()).max().unwrap_or_default();
     let name = |code| all.iter().find(|reason| reason.code() == code).map_or("", |reason| reason.name());
     codes.map(name).collect()

@@ -72,8 +72,8 @@ impl Decision {
 
     /// Why the call was refused or queued; None if granted.
     ///
-    /// The kind of the limit, `paused`, `blocked`, `unavailable`, or `too_large`: a limit that was
-    /// lowered at run time is below the cost.
+    /// The kind of the limit, `paused`, `blocked`, `unavailable`, `too_large`: a limit that was
+    /// lowered at run time is below the cost, or `running`: another run of the job has its lease.
     #[getter]
     fn reason(&self) -> Option<&'static str> {
         let unavailable = self.0.degraded && !self.0.allowed();

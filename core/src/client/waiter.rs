@@ -107,7 +107,8 @@ impl Waiter {
     ///
     /// The job waits only when its turn seems to come within `patience`, and for no longer. Otherwise the final decision
     /// is `Queued`: the host puts the job away for its `retry_after`, and begins with a new waiter when the job comes
-    /// back under its id. `claim_timeout` is that of [`Limiter::admit_within`](crate::Limiter::admit_within). Nothing is
+    /// back under its id. It does not share the lease of another run of the job: while that lasts, the decision is `Refused` with
+    /// the reason [`Running`](crate::Reason::Running). `claim_timeout` is that of [`Limiter::admit_within`](crate::Limiter::admit_within). Nothing is
     /// cancelled when the call is interrupted, because the job comes back. `Invalid` for a wait above ten years, argument
     /// `patience`.
     pub fn of_job(claim_timeout: Option<Micros>, patience: Micros, now: Micros) -> Result<Self> {

@@ -120,6 +120,23 @@ impl Reply {
         }
     }
 
+    /// Returns the decision on a run of a job, which does not take the lease that another run of the job holds.
+    pub(crate) fn decision_on_run(&self, policy: &Policy, charge: &Charge, permit: Option<&str>) -> Decision {
+        let decision = self.decision(policy, charge, permit);
+        if !decision.allowed() || self.lease_and_ticket.granted_at == 0 {
+            return decision;
+        }
+        Decision {
+            status: Status::Refused,
+            retry_after: decision.lease,
+            reason: Some(Reason::Running),
+            permit: None,
+            lease: None,
+            fencing_token: None,
+            ..decision
+        }
+    }
+
     /// Returns the decision on an extension of a permit, whose whole charge is in the order of the sorted tags; of a refusal
     /// it is what the extension would have taken, since an earlier one may have taken a part of the units.
     pub(crate) fn extension(&self, policy: &Policy, permit: &Permit<'_>, charged: Charge) -> Decision {

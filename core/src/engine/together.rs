@@ -34,6 +34,8 @@ pub(crate) struct Parts {
     /// The id of the call, if it has one.
     pub(crate) id: Option<String>,
     pub(crate) is_estimate: bool,
+    /// Whether the call is the run of a job: see [`Reply::decision_on_run`].
+    pub(crate) is_run: bool,
     /// Whether the replies have the numbers of each limit.
     pub(crate) describes: bool,
 }
@@ -53,6 +55,7 @@ impl Parts {
     pub(crate) fn decision(&self, replies: &[Reply]) -> Decision {
         let mut replies = replies.iter();
         let of_part = |part: &Part| match part.has_state.then(|| replies.next()).flatten() {
+            Some(reply) if self.is_run => reply.decision_on_run(&part.policy, &part.charge, self.permit_of(part)),
             Some(reply) => reply.decision(&part.policy, &part.charge, self.permit_of(part)),
             None => Decision::unlimited(None),
         };

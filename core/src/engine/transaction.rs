@@ -52,6 +52,12 @@ impl<'a> Entry<'a> {
     pub(crate) fn describing(self, describes: bool) -> Self {
         Self { describes, ..self }
     }
+
+    /// Returns whether a job asks in its worker, with a [`Waiter`](crate::Waiter): it keeps its ticket, and it has a number.
+    /// It must not share the lease of another run of the job.
+    pub(crate) fn is_run(&self) -> bool {
+        cfg!(feature = "redis") && self.queue.is_some_and(|queue| queue.keep > 0 && queue.waiter != 0)
+    }
 }
 
 /// How a call with an id queues.

@@ -46,16 +46,21 @@ class BaseLimited:
     argument `permit` gets the permit, to correct an estimate. A coroutine function waits in its
     loop, and gets the permit of `aacquire`.
 
+    A host that takes a worker for dead runs its tasks again. While the lease of the first run
+    lasts, that run may still go on, so the second is put back until the lease ends. With `renew`
+    the lease is renewed while the task runs, so that `lock_timeout` can be short: the task of a
+    killed worker runs again after that time. It is renewed by a thread, or by a task of the loop.
+
     Outside a worker the function waits as `within_limit` does. When no store can be reached, the
     limiter's `on_unavailable` decides; if that is "raise", the task comes back later, as does one
     whose limiter is paused without an end. A task that can never pass raises `OverLimit`. Raises
-    `InvalidError`, argument `limiter` or `patience`.
+    `InvalidError`, argument `limiter`, `patience` or `renew`.
     """
 
-    __slots__ = ("_claim_timeout", "_limiter", "_options", "_patience")
+    __slots__ = ("_claim_timeout", "_limiter", "_options", "_patience", "_renew")
     PATIENCE = 1.0
     RENEWS = False
-    """Whether the lease is renewed while the task runs."""
+    """Whether the lease is renewed while the task runs, by default."""
 
     def __init__(
         self,
@@ -70,6 +75,7 @@ class BaseLimited:
         share: str | Callable[..., str] | None = None,
         weight: int | None = None,
         patience: float | None = None,
+        renew: bool | None = None,
     ) -> None:
         options: dict[str, Any] = {
             "key": key,
@@ -90,6 +96,9 @@ class BaseLimited:
             raise InvalidError(
                 f"must be a number of seconds, not below zero: patience={patience!r}", "patience"
             )
+        if renew is not None and not isinstance(renew, bool):
+            raise InvalidError(f"must be True or False: renew={renew!r}", "renew")
+        self._renew = self.RENEWS if renew is None else renew
         self._limiter = limiter
         self._options = {name: value for name, value in options.items() if value is not None}
         self._claim_timeout = claim_timeout
@@ -175,7 +184,7 @@ class BaseLimited:
         with _turn_that_may_not_come():
             permit = ThreadWaiter(limiter, rules).wait()
         try:
-            with Renewal(permit) if self.RENEWS else nullcontext():
+            with Renewal(permit) if self._renew else nullcontext():
                 return function(*args, **_with_permit(function, permit, kwargs))
         finally:
             call_with_fallback(release_held, release_held_again, permit)
@@ -187,7 +196,7 @@ class BaseLimited:
         limiter, rules = self._waiter(task_id, args, kwargs)
         with _turn_that_may_not_come():
             permit = await TaskWaiter(limiter, rules).wait()
-        async with AsyncRelease(permit), AsyncRenewal(permit) if self.RENEWS else nullcontext():
+        async with AsyncRelease(permit), AsyncRenewal(permit) if self._renew else nullcontext():
             return await function(*args, **_with_permit(function, permit, kwargs))
 
     def _waiter(

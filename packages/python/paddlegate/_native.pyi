@@ -183,8 +183,8 @@ class Decision:
     def reason(self) -> str | None:
         """Why the call was refused or queued; None if granted.
 
-        The kind of the limit, `paused`, `blocked`, `unavailable`, or `too_large`: a limit that was
-        lowered at run time is below the cost.
+        The kind of the limit, `paused`, `blocked`, `unavailable`, `too_large`: a limit that was
+        lowered at run time is below the cost, or `running`: another run of the job has its lease.
         """
     @property
     def would_refuse(self) -> str | None:

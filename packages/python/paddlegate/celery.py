@@ -69,6 +69,7 @@ class Limited(BaseLimited):
         message = task.signature_from_request(
             task.request, countdown=after, retries=task.request.retries
         )
+        _store_retry(task, wait.reason)
         message.apply_async()
         text = f"waits for its turn: {wait.reason}"
         raise Retry(text, wait.reason, when=after, sig=message) from wait.reason
@@ -77,6 +78,17 @@ class Limited(BaseLimited):
 limited = Limited
 """The decorator, below `@app.task`, and the limit of `limit_tasks`. A task without a known time
 comes back after its `default_retry_delay`."""
+
+
+def _store_retry(task: Any, reason: Exception) -> None:
+    """Store the state RETRY, before the message is sent, and keep Celery from storing it after.
+
+    On a machine that stalls, Celery would store it when the message has run in another process,
+    over the result, for which a caller would then wait for ever.
+    """
+    if not task.request.ignore_result:
+        task.backend.mark_as_retry(task.request.id, reason, request=task.request)
+    task.request.ignore_result = True
 
 
 def _in_worker(task: Any) -> Any:

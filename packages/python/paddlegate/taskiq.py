@@ -12,11 +12,13 @@
 
 The scheduler must run, with `--update-interval 1`; it knows whole seconds. The task keeps its place
 in the queue of the limiter and its count of retries. In a pool of processes a plain function waits
-in its worker. Needs taskiq 0.13.
+in its worker. A broker that gives the message of a running task to another worker, after its
+`idle_timeout`, keeps the message: the task runs once. Needs taskiq 0.13.
 """
 
 from __future__ import annotations
 
+import asyncio
 from contextvars import ContextVar
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
@@ -74,6 +76,10 @@ class LimitMiddleware(TaskiqMiddleware):
         wait = exception.__cause__
         if not isinstance(wait, NotYet):
             return
+        if _is_running(wait) and hasattr(self.broker, "idle_timeout"):
+            # Without an acknowledgement the message stays in the broker: the run that has the lease
+            # acknowledges it, or the broker delivers it again.
+            raise asyncio.CancelledError
         kicker: AsyncKicker[Any, Any] = AsyncKicker(
             task_name=message.task_name, broker=self.broker, labels=message.labels
         ).with_task_id(message.task_id)
@@ -120,3 +126,7 @@ def limit_tasks(broker: AsyncBroker, limits: Mapping[str, Limited]) -> None:
                 task.original_func = limit(task.original_func)
 
     broker.add_event_handler(TaskiqEvents.WORKER_STARTUP, limit_all)
+
+
+def _is_running(wait: NotYet) -> bool:
+    return getattr(wait.reason, "reason", None) == "running"

@@ -7,6 +7,7 @@ import time
 
 import redis
 from celery import Celery
+from celery.backends.redis import RedisBackend
 from paddlegate import Paddlegate
 from paddlegate.celery import limit_tasks, limited
 
@@ -46,10 +47,11 @@ def body(what, number):
     note(what, "end", number)
 
 
-jobs = pg.limiter(f"{NAME}-jobs", concurrency=3, window=(20, 1), lock_timeout=60)
+jobs = pg.limiter(f"{NAME}-jobs", concurrency=3, window=(20, 1), lock_timeout=10)
 
 
-@app.task(bind=True)
+# A call that fails on a machine that stalls would bring the task back after three minutes.
+@app.task(bind=True, default_retry_delay=1)
 @limited(jobs)
 def job(self, number):
     if number == 7 and count("kills") == 1:
@@ -134,6 +136,39 @@ def helper():
 @app.task
 def outer():
     return [helper(), helper()]
+
+
+set_with_state = RedisBackend._set_with_state
+
+
+def stalling(self, key, value, state):
+    """Store a state, for some tasks as on a machine that stalls."""
+    if state == "RETRY" and log.sismember(f"{NAME}-stalling", key):
+        count("stalls")
+        time.sleep(3)
+        count("stalled-stores")
+    return set_with_state(self, key, value, state)
+
+
+RedisBackend._set_with_state = stalling
+stalled = pg.window(f"{NAME}-stalled", 100, 1)
+
+
+@app.task(default_retry_delay=1)
+@limited(lambda: stalled if counted("stalled-open") else pg.paused(f"{NAME}-stalled-shut"))
+def stalls():
+    return count("stalled")
+
+
+renewed = pg.concurrent(f"{NAME}-renewed", 1, lock_timeout=2)
+
+
+@app.task
+@limited(renewed, renew=True)
+def renews(number):
+    note("renewed", "begin", number)
+    time.sleep(5)
+    note("renewed", "end", number)
 
 
 by_name = Celery("by_name", broker=URL, backend=URL, set_as_current=False)

@@ -17,11 +17,11 @@ import redis
 import rq
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.middleware import AsyncIO, CurrentMessage
-from hosts_log import NAME, URL, count, first_away, limiter, note, notes, pg, work
+from hosts_log import LEASE, NAME, URL, count, first_away, limiter, log, note, notes, pg, work
 from taskiq import Context, SmartRetryMiddleware, TaskiqDepends, TaskiqScheduler
 from taskiq_redis import ListRedisScheduleSource, RedisAsyncResultBackend, RedisStreamBroker
 
-__all__ = ["notes"]
+__all__ = ["LEASE", "notes"]
 
 broker = RedisBroker(url=URL, namespace=NAME)
 broker.add_middleware(paddlegate.dramatiq.LimitMiddleware())
@@ -58,6 +58,23 @@ def asking(host):
         return limiter(host)
 
     return limiter_of
+
+
+def counted_long():
+    count("taskiq-long-claims")
+    return pg.concurrent(f"{NAME}-taskiq-long", 2, lock_timeout=60)
+
+
+def unacknowledged():
+    """Return how many messages the killable broker still holds for its workers."""
+    return log.xpending(f"{NAME}-killable", "taskiq")["pending"]
+
+
+def scheduled(task):
+    """Return whether a task is to run again."""
+    client = redis.Redis.from_url(URL)
+    found = (client.get(key) or b"" for key in client.scan_iter(f"{NAME}-schedule:data:*"))
+    return any(task.encode() in text for text in found)
 
 
 def kill_once(host, number):
@@ -119,7 +136,7 @@ async def rq_asynchronous(number):
     await awork("rq-async", number)
 
 
-@paddlegate.rq.limited(pg.concurrent(f"{NAME}-rq-killed", 1, lock_timeout=60))
+@paddlegate.rq.limited(pg.concurrent(f"{NAME}-rq-killed", 1, lock_timeout=LEASE))
 def rq_killed(number):
     kill_once("rq", number)
 
@@ -184,7 +201,9 @@ async def taskiq_asynchronous(number):
 
 
 @killable.task
-@paddlegate.taskiq.limited(pg.concurrent(f"{NAME}-taskiq-killed", 1, lock_timeout=60), patience=60)
+@paddlegate.taskiq.limited(
+    pg.concurrent(f"{NAME}-taskiq-killed", 1, lock_timeout=LEASE), patience=60
+)
 async def taskiq_killed(number):
     kill_once("taskiq", number)
 
@@ -193,6 +212,14 @@ async def taskiq_killed(number):
 @paddlegate.taskiq.limited(lambda: first_away("taskiq"))
 async def taskiq_away():
     note("taskiq-away", "end", 0)
+
+
+@killable.task
+@paddlegate.taskiq.limited(lambda: counted_long())
+async def taskiq_long():
+    note("taskiq-long", "begin", 0)
+    await asyncio.sleep(8)
+    note("taskiq-long", "end", 0)
 
 
 @taskiq_broker.task

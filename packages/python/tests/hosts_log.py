@@ -7,6 +7,8 @@ import time
 import redis
 from paddlegate import Paddlegate
 
+# A job of a killed worker runs again when its lease has ended.
+LEASE = 10
 URL, NAME = os.environ["TASKS_URL"], os.environ["TASKS_NAME"]
 
 log = redis.Redis.from_url(URL, decode_responses=True)
@@ -33,7 +35,7 @@ def work(host, number):
 
 
 def limiter(host):
-    return pg.limiter(f"{NAME}-{host}", concurrency=2, window=(12, 1), lock_timeout=60)
+    return pg.limiter(f"{NAME}-{host}", concurrency=2, window=(12, 1), lock_timeout=LEASE)
 
 
 def first_away(host):

@@ -1,6 +1,7 @@
 # mypy: ignore-errors
 """The jobs of test_killed.py for real workers, one of which is killed amid its work."""
 
+import asyncio
 import os
 import signal
 import time
@@ -25,7 +26,7 @@ __all__ = ["log", "notes", "rq"]
 VICTIM = int(os.environ["TASKS_VICTIM"])
 # A worker that stalls for less loses neither its lease nor its messages.
 LOST = 10
-# taskiq gives a message to another worker although the first still waits with it.
+# taskiq gives a message to another worker although the first lives and has not begun with it.
 IDLE = 60 if os.environ.get("PADDLEGATE_SOAK") == "1" else 20
 broker = RedisBroker(
     url=URL, namespace=NAME, heartbeat_timeout=LOST * 1000, maintenance_chance=50_000
@@ -64,6 +65,10 @@ def asking(host):
 def work(host, number):
     note(host, "begin", f"{number} {os.getpid()}")
     time.sleep(0.05)
+    finish(host, number)
+
+
+def finish(host, number):
     if number == VICTIM and count(f"{host}-kills") == 1:
         note(host, "kill", f"{number} {os.getpid()}")
         os.kill(os.getpid(), signal.SIGKILL)
@@ -95,8 +100,10 @@ def rq_job(number):
 
 @taskiq_broker.task
 @paddlegate.taskiq.limited(asking("taskiq"))
-def taskiq_job(number):
-    work("taskiq", number)
+async def taskiq_job(number):
+    note("taskiq", "begin", f"{number} {os.getpid()}")
+    await asyncio.sleep(0.05)
+    finish("taskiq", number)
 
 
 @taskiq_broker.task

@@ -71,7 +71,8 @@ def test_many_tasks_with_a_killed_worker(tasks):
     assert ended(notes) == list(range(JOBS)), "none is lost, none runs twice"
     assert at_once(notes) <= 3
     stats = tasks.jobs.stats()
-    assert (stats.granted, stats.refused, stats.leases, stats.tickets) == (JOBS, 0, 0, 0)
+    # The killed task took a lease, and another one after that had ended.
+    assert (stats.granted, stats.refused, stats.leases, stats.tickets) == (JOBS + 1, 0, 0, 0)
 
 
 def test_each_key_has_its_limit(tasks):
@@ -178,6 +179,28 @@ def test_a_task_in_a_pause_waits_in_the_broker(tasks, until):
     tasks.opened.resume()
 
 
+def test_a_result_is_not_overwritten_by_the_state_of_a_task_that_waits(tasks, until):
+    """The state RETRY is stored before the task is sent, however long that takes."""
+    ident = uuid.uuid4().hex
+    tasks.log.sadd(f"{tasks.NAME}-stalling", f"celery-task-meta-{ident}")
+    result = tasks.stalls.apply_async(task_id=ident)
+    until(lambda: tasks.counted("stalls") > 0, PATIENT)
+    tasks.count("stalled-open")
+    assert result.get(PATIENT) == 1
+    until(lambda: tasks.counted("stalled-stores") == tasks.counted("stalls"), PATIENT)
+    # What was stored last is there.
+    time.sleep(0.5)
+    assert tasks.app.AsyncResult(ident).state == "SUCCESS"
+
+
+def test_a_lease_is_renewed_while_its_task_runs(tasks):
+    for result in [tasks.renews.delay(number) for number in range(2)]:
+        result.get(PATIENT)
+    notes = tasks.notes("renewed")
+    assert (ended(notes), at_once(notes)) == ([0, 1], 1)
+    assert (tasks.renewed.stats().reclaimed, tasks.renewed.stats().overages) == (0, 0)
+
+
 def test_tasks_are_limited_by_their_names(tasks):
     with pytest.raises(InvalidError):
         tasks.export.delay(10).get(PATIENT)
@@ -234,6 +257,23 @@ def test_a_task_keeps_its_ticket_when_its_patience_is_over(url, name, patience):
     stats = limiter.stats()
     assert (stats.refused, stats.tickets) == (0, 2)
     holder.release()
+
+
+def test_a_task_that_runs_begins_no_second_run(url, name):
+    limiter = Paddlegate(url, timeout=20).concurrent(name, 2, lock_timeout=600)
+    limit = limited(limiter)
+
+    def body():
+        with pytest.raises(NotYet) as caught:
+            limit._run_task("task", print, (), {})
+        assert isinstance(caught.value.reason, OverLimit)
+        assert caught.value.reason.reason == "running"
+        assert caught.value.after is not None
+        assert 0 < caught.value.after <= 600, "when the lease ends"
+        return limiter.stats().leases
+
+    assert limit._run_task("task", body, (), {}) == 1
+    assert limit._run_task("task", lambda: "again", (), {}) == "again"
 
 
 @pytest.mark.parametrize("patience", [-1, float("nan"), "1"])

@@ -150,9 +150,28 @@ def test_a_job_of_a_killed_worker_runs_again(app, host, until):
         return set(ended(app.notes(f"{host}-killed"))) == set(range(8))
 
     until(have_ended, 50)
-    limiter = app.pg.concurrent(f"{app.NAME}-{host}-killed", 1, lock_timeout=60)
+    limiter = app.pg.concurrent(f"{app.NAME}-{host}-killed", 1, lock_timeout=app.LEASE)
     until(lambda: limiter.stats().leases == 0)
     assert app.count(f"{host}-kills") >= 3, "it was killed, and ran again"
+
+
+@pytest.mark.parametrize("host", ["taskiq"], indirect=True)
+def test_a_message_of_a_running_task_begins_no_second_run(app, host, until):
+    """The broker takes the worker for dead after three seconds; the task takes eight."""
+    send(app, host, "long")
+    limiter = app.pg.concurrent(f"{app.NAME}-taskiq-long", 2, lock_timeout=60)
+
+    def is_over():
+        # The broker looks for such messages when another one has come.
+        send(app, host, "killed", 7)
+        time.sleep(0.5)
+        return ended(app.notes("taskiq-long")) == [0] and app.unacknowledged() == 0
+
+    until(is_over, 50)
+    assert app.count("taskiq-long-claims") > 1, "the message came again"
+    assert [what for _, what, _ in app.notes("taskiq-long")] == ["begin", "end"]
+    assert (limiter.stats().granted, limiter.stats().leases) == (1, 0)
+    assert not app.scheduled("taskiq_long"), "it does not run again later"
 
 
 def test_a_job_comes_back_when_the_server_does(app, host, until):

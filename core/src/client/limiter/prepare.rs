@@ -243,7 +243,12 @@ impl Limiter {
                 if let Some(waiting) = &entry.queue {
                     company::note_for_test(waiting, &reply.companions);
                 }
-                Ok(decided(reply.decision(policy, &entry.charge, keeps.then_some(entry.id))))
+                let permit = keeps.then_some(entry.id);
+                Ok(decided(if entry.is_run() {
+                    reply.decision_on_run(policy, &entry.charge, permit)
+                } else {
+                    reply.decision(policy, &entry.charge, permit)
+                }))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {

@@ -160,6 +160,7 @@ impl Limiter {
             each: self.inner.together.iter().zip(charges).map(part).collect(),
             id: id.map(str::to_owned),
             is_estimate,
+            is_run: false,
             describes: false,
         }
     }
@@ -186,7 +187,8 @@ impl Limiter {
     /// Takes the charges of all limiters for a call, whose id is empty when it has none.
     fn acquire_of_all(&self, charges: Vec<Charge>, entry: Entry<'_>) -> Result<Prepared> {
         let id = Some(entry.id).filter(|id| !id.is_empty());
-        let parts = Parts { describes: entry.describes, ..self.parts(charges, entry.permit.is_some(), id) };
+        let (is_run, describes) = (entry.is_run(), entry.describes);
+        let parts = Parts { is_run, describes, ..self.parts(charges, entry.permit.is_some(), id) };
         if let Some(decision) = self.decided_without_state(&parts) {
             return Ok(decided(decision));
         }

@@ -105,6 +105,8 @@ pub(super) enum Expects {
         leases: Option<Arc<Keys>>,
         /// The look of a call that waits beside others of this process.
         look: Option<Box<Look>>,
+        /// Whether the call is the run of a job, which does not take the lease of another run.
+        is_run: bool,
     },
     Settlement,
     Extension {
@@ -190,6 +192,7 @@ impl Call {
                 estimate: false,
                 leases: None,
                 look: None,
+                is_run: false,
             },
         )
     }
@@ -212,7 +215,8 @@ impl Call {
         let leases = keys.grants_leases().then(|| keys.clone());
         // A call rises in the queue only when it looks.
         let look = policy.aging().is_none().then(|| Look::new(entry, || keys.number())).flatten().map(Box::new);
-        let expects = Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, leases, look };
+        let is_run = entry.is_run();
+        let expects = Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, leases, look, is_run };
         Self::new(keys, bytes, expects)
     }
 
@@ -236,6 +240,7 @@ impl Call {
                 estimate,
                 leases: None,
                 look: None,
+                is_run: false,
             },
         )
     }
@@ -256,6 +261,7 @@ impl Call {
             estimate: false,
             leases: None,
             look: None,
+            is_run: false,
         };
         Self::new(keys, bytes, expects)
     }
@@ -655,7 +661,7 @@ impl Call {
             {
                 Err(exceeded(items, if *estimate { "estimate" } else { "cost" }, policy, charge))
             }
-            (Expects::Decision { policy, charge, permit, leases, look, .. }, Value::Array(items)) => {
+            (Expects::Decision { policy, charge, permit, leases, look, is_run, .. }, Value::Array(items)) => {
                 let has_companions = look.as_ref().is_some_and(|look| look.has_companions());
                 let (items, times) = if has_companions { with_companions(items)? } else { (&**items, Vec::new()) };
                 let reply = decision(items, policy)?;
@@ -666,7 +672,12 @@ impl Call {
                 if let Some(keys) = leases {
                     keys.note_decision(reply.status, reply.remaining);
                 }
-                Ok(Answer::Decision(reply.decision(policy, charge, permit.as_deref())))
+                let permit = permit.as_deref();
+                Ok(Answer::Decision(if *is_run {
+                    reply.decision_on_run(policy, charge, permit)
+                } else {
+                    reply.decision(policy, charge, permit)
+                }))
             }
             _ => Err(garbled()),
         }

@@ -67,8 +67,8 @@ module Paddlegate
 
     # Returns why the call was refused or queued: the kind of the limit, such as `:window`, or
     # `:paused`; `:blocked` during a block ({Live#block}); `:too_large` for a cost above a limit
-    # that was lowered at run time; `:unavailable` when the store could not decide. `nil` when
-    # granted.
+    # that was lowered at run time; `:running` for a job in its worker, if another run of it holds
+    # its lease; `:unavailable` when the store could not decide. `nil` when granted.
     def reason
       Library::REASONS[@bytes.unpack1(REASON)]
     end

@@ -7,7 +7,7 @@ module Paddlegate
     # The names of kinds, reasons, settlements, actions and levels, by code; a code that has none is
     # "?". Only actions have a name for code 0.
     KINDS = [nil, *(1..11).map { |number| Native.pg_kind_name(number).to_sym }].freeze
-    REASONS = [nil, *(1..12).map { |number| Native.pg_reason_name(number).to_sym }].freeze
+    REASONS = [nil, *(1..13).map { |number| Native.pg_reason_name(number).to_sym }].freeze
     SETTLEMENTS = [nil, *(1..8).map { |number| Native.pg_settlement_name(number).to_sym }].freeze
     ACTIONS = (0..4).map { |number| Native.pg_action_name(number).to_sym }.freeze
     LEVELS = [nil, *(1..3).map { |number| Native.pg_level_name(number).to_sym }].freeze

@@ -108,7 +108,7 @@ module Paddlegate
           return if config.errors.none? { |error| exception.is_a?(error) }
 
           rules = limiter.is_a?(Base) ? limiter : config
-          times = Value.whole("overrated", job["overrated"] || 0)
+          times = overrated(job)
           if rules.backoff == :planned && exception.is_a?(OverLimit)
             return planned_delay(limiter, times, exception)
           end
@@ -118,6 +118,15 @@ module Paddlegate
           delay = backoff.call(limiter, job.merge("overrated" => times), exception)
           Value.seconds("backoff", delay)
           delay
+        end
+
+        # @api private
+        # Returns how often in a row a job was over its limits. A failure ends the row: with it the
+        # `retry_count` changes, and each of Sidekiq's retries has its own reschedules.
+        def overrated(job)
+          return 0 if job["overrated_retry"] != job["retry_count"]
+
+          Value.whole("overrated", job["overrated"] || 0)
         end
 
         # Runs the block as the body of a job: its limiters with `backoff: :planned` keep its place.

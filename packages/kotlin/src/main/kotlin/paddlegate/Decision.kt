@@ -58,8 +58,8 @@ public sealed class Decision(private val native: NativeDecision) {
         get() = resetAfter?.toJavaDuration()
 
     /**
-     * Why the call was refused or queued: the kind of the limit, "paused", "blocked", "too_large" or "unavailable". Null for a
-     * grant.
+     * Why the call was refused or queued: the kind of the limit, "paused", "blocked", "too_large", "running" or "unavailable".
+     * Null for a grant.
      */
     public val reason: String?
         get() = native.reason
