@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
-use std::sync::{Mutex, PoisonError};
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 use paddlegate_core::{Error as CoreError, MAX_ID, Result, Wakeup as CoreWakeup, WakeupListener, process_id};
 

@@ -17,7 +17,8 @@ use crate::line::{NonBlockingConnection, State, locked};
 /// One connection to one server.
 ///
 /// `flush`, `receive` and `expire` return the calls that the link has finished with by number, each
-/// with its answer, its exception, the call that follows it, or `Unfinished`.
+/// with its answer, its exception, the call that follows it, or `Unfinished`; whether the connection has ended; and whether
+/// `flush` must be called again when the socket is writable.
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct Link {
     redis: Arc<Redis>,
@@ -30,8 +31,9 @@ pub(crate) struct Link {
     endings: Mutex<HashMap<u64, OnComplete>>,
 }
 
-/// Tickets, each with its answer, its exception, the call that follows it, or `Unfinished`.
-type Settled<'py> = Vec<(u64, Bound<'py, PyAny>)>;
+/// Tickets, each with its answer, its exception, the call that follows it, or `Unfinished`; whether the connection has ended;
+/// whether the socket is full.
+type Settled<'py> = (Vec<(u64, Bound<'py, PyAny>)>, bool, bool);
 
 #[pymethods]
 impl Link {
@@ -56,12 +58,6 @@ impl Link {
     #[getter]
     fn over(&self) -> bool {
         locked(&self.line).is_over()
-    }
-
-    /// Whether `flush` must be called again when the socket is writable.
-    #[getter]
-    fn full(&self) -> bool {
-        locked(&self.line).state == State::Full
     }
 
     /// Queue a call until the next `flush`; return its number on this link.
@@ -113,13 +109,13 @@ impl Link {
     }
 
     fn settled<'py>(&self, py: Python<'py>, work: impl FnOnce(&mut NonBlockingConnection)) -> PyResult<Settled<'py>> {
-        let (done, lost) = {
+        let (done, before, state) = {
             let mut line = locked(&self.line);
             let before = line.state;
             work(&mut line);
-            (mem::take(&mut line.done), line.state == State::Lost && before != State::Lost)
+            (mem::take(&mut line.done), before, line.state)
         };
-        if lost {
+        if state == State::Lost && before != State::Lost {
             self.redis.forget(&self.node);
         }
         let finished =
@@ -127,7 +123,8 @@ impl Link {
         let unsent = done.unsent.into_iter().map(|(ticket, bytes, error, had_worked)| {
             Ok((ticket, self.unfinished(py, Reason::Unsent(bytes, error, had_worked), self.ending(ticket))?))
         });
-        finished.chain(unsent).collect()
+        let is_over = matches!(state, State::Closed | State::Lost);
+        Ok((finished.chain(unsent).collect::<PyResult<_>>()?, is_over, state == State::Full))
     }
 
     fn ending(&self, ticket: u64) -> OnComplete {

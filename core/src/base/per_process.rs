@@ -1,7 +1,7 @@
 //! `PerProcess`: a value that a forked process creates anew and never inherits.
 
-use std::sync::Arc;
 use std::mem;
+use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 

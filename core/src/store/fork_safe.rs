@@ -1,8 +1,8 @@
 //! A mutex that stays usable after a fork.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
 use std::thread;
+use std::time::Duration;
 
 use once_cell::race::OnceBox;
 

@@ -214,23 +214,22 @@ class Link:
         future = self.loop.create_future()
         is_alone = not self.pending
         self.pending[self.native.submit(call)] = (call, future)
-        self.unwritten.append(call)
         deadline = call.deadline
         if not deadline:
             deadline = call.deadline = self.loop.time() + call.timeout
         if deadline < self.next_expiry:
             self.next_expiry = deadline
             self.loop.call_at(deadline, self.expire)
-        if self.flush_scheduled:
-            if len(self.unwritten) >= BATCH and self.writable_since < inf:
-                self.flush()
+        if is_alone and not self.flush_scheduled:
+            self.complete(*self.native.flush())
             return future
-        self.writable_since = time.monotonic()
-        if is_alone:
-            self.flush()
-        else:
+        self.unwritten.append(call)
+        if not self.flush_scheduled:
             self.flush_scheduled = True
+            self.writable_since = time.monotonic()
             self.loop.call_soon(self.flush)
+        elif len(self.unwritten) >= BATCH and self.writable_since < inf:
+            self.flush()
         return future
 
     def connect(self) -> None:
@@ -250,10 +249,10 @@ class Link:
         for call in self.unwritten:
             call.deadline += delay
         self.unwritten.clear()
-        self.complete(self.native.flush())
+        self.complete(*self.native.flush())
 
     def receive(self) -> None:
-        self.complete(self.native.receive())
+        self.complete(*self.native.receive())
 
     def expire(self) -> None:
         """End the link if its oldest call is overdue, else schedule the next check."""
@@ -265,12 +264,12 @@ class Link:
         if self.pending:
             oldest = min(call.deadline for call, _ in self.pending.values())
             if oldest <= self.loop.time():
-                self.complete(self.native.expire())
+                self.complete(*self.native.expire())
             else:
                 self.next_expiry = oldest
                 self.loop.call_at(oldest, self.expire)
 
-    def complete(self, finished: list[tuple[int, Any]]) -> None:
+    def complete(self, finished: list[tuple[int, Any]], is_over: bool, is_full: bool) -> None:
         for number, answer in finished:
             call, future = self.pending.pop(number)
             if future.done():
@@ -281,10 +280,10 @@ class Link:
                 except Exception as error:  # The caller gets it, also if it cannot be converted.
                     answer = error
             future.set_result(answer)
-        if self.native.over or (self.finishing and not self.pending):
+        if is_over or (self.finishing and not self.pending):
             self.close()
-        elif self.native.full != self.has_writer:
-            self.has_writer = not self.has_writer
+        elif is_full != self.has_writer:
+            self.has_writer = is_full
             if self.has_writer:
                 self.loop.add_writer(self.native.fileno(), self.flush)
             else:

@@ -796,7 +796,8 @@ class Link:
     """One connection to one server.
 
     `flush`, `receive` and `expire` return the calls that the link has finished with by number, each
-    with its answer, its exception, the call that follows it, or `Unfinished`.
+    with its answer, its exception, the call that follows it, or `Unfinished`; whether the
+    connection has ended; and whether `flush` must be called again when the socket is writable.
     """
 
     def connect(self) -> None:
@@ -806,16 +807,13 @@ class Link:
     @property
     def over(self) -> bool:
         """Whether the connection has ended, so that calls need another link."""
-    @property
-    def full(self) -> bool:
-        """Whether `flush` must be called again when the socket is writable."""
     def submit(self, call: Call) -> int:
         """Queue a call until the next `flush`; return its number on this link."""
-    def flush(self) -> list[tuple[int, Any]]:
+    def flush(self) -> tuple[list[tuple[int, Any]], bool, bool]:
         """Write the queued calls."""
-    def receive(self) -> list[tuple[int, Any]]:
+    def receive(self) -> tuple[list[tuple[int, Any]], bool, bool]:
         """Read received replies."""
-    def expire(self) -> list[tuple[int, Any]]:
+    def expire(self) -> tuple[list[tuple[int, Any]], bool, bool]:
         """End the connection, because a reply did not arrive in time."""
     def close(self) -> None:
         """Close the socket."""

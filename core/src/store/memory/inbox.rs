@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::model::wakeup::Wakeup;
 use crate::base::process_id::process_id;
+use crate::model::wakeup::Wakeup;
 
 /// The wake-ups for the waiters of one channel.
 #[derive(Debug)]

@@ -195,12 +195,7 @@ pub(super) struct KeptEntry {
 
 impl Call {
     /// Creates a call without an id that a script of plain calls decides; `None` for one that needs the whole script.
-    pub(crate) fn plain(
-        policy: &Arc<Policy>,
-        keys: &Arc<Keys>,
-        charge: &Charge,
-        at: Option<Micros>,
-    ) -> Option<Self> {
+    pub(crate) fn plain(policy: &Arc<Policy>, keys: &Arc<Keys>, charge: &Charge, at: Option<Micros>) -> Option<Self> {
         let (arguments, limits) = keys.plain(false).filter(|(_, limits)| !limits.grants_leases())?;
         let command = invocation(limits, limits.script(), arguments, charge, &[], at)?;
         let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(*charge));
