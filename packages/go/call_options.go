@@ -116,6 +116,7 @@ func (o *callOptions) request(limits *C.pg_decision_limits, pinner *runtime.Pinn
 		return nil, nil
 	}
 	request := new(C.pg_request)
+	pinner.Pin(request)
 	var err error
 	if o.cost != nil {
 		request.cost, request.cost_by_label, request.cost_count, err = nativeUnits("Cost", o.cost, pinner)

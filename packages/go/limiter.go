@@ -104,10 +104,7 @@ func (l *Limiter) Allow(options ...CallOption) (bool, error) {
 func (l *Limiter) TryAcquire(options ...CallOption) (*Decision, error) {
 	o := callOptionsOf(options)
 	if o.id == nil && !l.leases {
-		var acquire deciding = func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision, e *C.pg_error) C.pg_code {
-			return C.pg_acquire(of, request, decision, e)
-		}
-		return l.decide(o, acquire)
+		return l.decide(o, l.store.acquire)
 	}
 	// A lease without an answer can only be ended by an id.
 	id, owned := "", o.id == nil
@@ -140,8 +137,8 @@ func (l *Limiter) TryAcquire(options ...CallOption) (*Decision, error) {
 
 // Peek returns the decision that [Limiter.TryAcquire] would make, and changes nothing.
 func (l *Limiter) Peek(options ...CallOption) (*Decision, error) {
-	var peek deciding = func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision, e *C.pg_error) C.pg_code {
-		return C.pg_peek(of, request, decision, e)
+	peek := func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision) error {
+		return l.store.call(func(e *C.pg_error) C.pg_code { return C.pg_peek(of, request, decision, e) })
 	}
 	return l.decide(callOptionsOf(options), peek)
 }
@@ -173,7 +170,7 @@ func (l *Limiter) Reset() error {
 	return l.store.call(func(e *C.pg_error) C.pg_code { return C.pg_reset(l.handle, e) })
 }
 
-type deciding func(*C.pg_limiter, *C.pg_request, *C.pg_decision, *C.pg_error) C.pg_code
+type deciding func(*C.pg_limiter, *C.pg_request, *C.pg_decision) error
 
 // decide makes a call whose answer is a decision.
 func (l *Limiter) decide(o *callOptions, call deciding) (*Decision, error) {
@@ -189,8 +186,7 @@ func (l *Limiter) decide(o *callOptions, call deciding) (*Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = l.store.call(func(e *C.pg_error) C.pg_code { return call(one.handle, request, &decision.decision, e) })
-	if err != nil {
+	if err := call(one.handle, request, &decision.decision); err != nil {
 		return nil, err
 	}
 	return one.read(decision), nil

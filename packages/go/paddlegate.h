@@ -24,6 +24,11 @@
 #define PG_COST_ZERO -1
 
 /**
+ * The maximum count of pg_acquire_each.
+ */
+#define PG_MAX_EACH 1000
+
+/**
  * The value of a maximum wait for as long as it takes, which is at most ten years.
  */
 #define PG_FOREVER -1
@@ -705,6 +710,28 @@ typedef struct pg_decision {
      */
     pg_reason would_refuse;
 } pg_decision;
+
+/**
+ * One call of pg_acquire_each, and what became of it.
+ */
+typedef struct pg_acquire_call {
+    /**
+     * The limiter.
+     */
+    const struct pg_limiter *limiter;
+    /**
+     * The cost; may be NULL.
+     */
+    const struct pg_request *request;
+    /**
+     * Written: the decision, as pg_acquire writes it.
+     */
+    struct pg_decision decision;
+    /**
+     * Written: the error; all zero without one.
+     */
+    struct pg_error error;
+} pg_acquire_call;
 
 /**
  * How a call waits in the limiter's queue.
@@ -1873,6 +1900,16 @@ pg_code pg_extend(const struct pg_limiter *limiter,
  * all keys stay.
  */
 pg_code pg_reset(const struct pg_limiter *limiter, struct pg_error *error);
+
+/**
+ * Takes the cost of each of count calls as pg_acquire does, and writes their decisions and errors.
+ *
+ * The calls to one server are sent in one write, for programs whose many threads or coroutines call
+ * at once. Each call is decided by itself, in their order: one may be refused or fail while others
+ * are granted. Returns PG_OK whatever became of the calls, and PG_INVALID, argument calls, for NULL
+ * and for more than PG_MAX_EACH; then nothing was written.
+ */
+pg_code pg_acquire_each(struct pg_acquire_call *calls, size_t count, struct pg_error *error);
 
 /**
  * Ends the lease of a permit, once, from any process. settlement receives PG_SETTLEMENT_RELEASED.

@@ -21,7 +21,9 @@ type Store struct {
 	memory bool
 	// A place for each call to a server.
 	slots chan struct{}
-	done  chan struct{}
+	// The calls to a server that acquire at once.
+	combiner combiner
+	done     chan struct{}
 	// How long a listener without waiters stays open.
 	idle time.Duration
 
@@ -141,6 +143,24 @@ func (s *Store) call(call func(*C.pg_error) C.pg_code) error {
 	}
 	defer s.end()
 	return s.callBusy(context.Background(), call)
+}
+
+// acquire makes one call that decides at once, on an open store.
+func (s *Store) acquire(limiter *C.pg_limiter, request *C.pg_request, decision *C.pg_decision) error {
+	if !s.begin() {
+		return errClosed()
+	}
+	defer s.end()
+	call := &combinedCall{limiter: limiter, request: request, decision: decision}
+	if s.memory {
+		return call.alone()
+	}
+	if s.combiner.acquire(call) {
+		return call.err
+	}
+	return s.callBusy(context.Background(), func(e *C.pg_error) C.pg_code {
+		return C.pg_acquire(limiter, request, decision, e)
+	})
 }
 
 // callBusy makes one call for a caller that keeps the store open.

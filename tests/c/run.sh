@@ -100,7 +100,7 @@ compile() {
         cc "$program.o" -o "$program-shared" -pthread "${shared[@]}" &&
         cc "$program.o" -o "$program-static" -pthread "${static[@]}"
 }
-programs=(use misuse costs settle lists together together_misuse keyed keyed_misuse live live_misuse learned shares decision_limits quota modes admit documents documents_misuse lost close threads fork vectors)
+programs=(use misuse costs settle lists together together_misuse each keyed keyed_misuse live live_misuse learned shares decision_limits quota modes admit documents documents_misuse lost close threads fork vectors)
 for program in "${programs[@]}"; do
     job "compile-$program" check compile "$program"
 done
@@ -125,7 +125,7 @@ job threads-valgrind count_with_redis "${memcheck[@]}" ./threads-shared 10
 job fork-static count_with_redis ./fork-static
 job fork-shared count_with_redis ./fork-shared
 job threads-static count_with_redis ./threads-static
-for program in use misuse costs settle lists together together_misuse keyed keyed_misuse live live_misuse learned shares decision_limits quota modes admit documents documents_misuse lost close; do
+for program in use misuse costs settle lists together together_misuse each keyed keyed_misuse live live_misuse learned shares decision_limits quota modes admit documents documents_misuse lost close; do
     job "$program-valgrind" count_with_redis "${memcheck[@]}" "./$program-shared"
     job "$program-static" count_with_redis "./$program-static"
 done

@@ -34,6 +34,8 @@ pub mod decision;
 
 pub mod call;
 
+pub mod each;
+
 pub mod lease;
 
 pub mod wait;

@@ -2,6 +2,8 @@
 
 mod adjust;
 mod calls;
+#[cfg(feature = "redis")]
+mod each;
 #[cfg(feature = "redis-rs")]
 mod guarded;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]

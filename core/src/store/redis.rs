@@ -273,6 +273,15 @@ impl Redis {
         blocking::run(self, &self.process.get(), call, interrupt, deadline)
     }
 
+    /// Runs calls as [`run`](Self::run) does, those of a node in one exchange. Each has a result of its own.
+    pub(crate) fn run_several(&self, calls: Vec<Call>, interrupt: SignalHandling<'_>) -> Vec<Result<Answer>> {
+        if let Err(error) = self.check_open() {
+            return calls.iter().map(|_| Err(error.clone())).collect();
+        }
+        let deadline = monotonic() + self.timeout.duration();
+        blocking::run_several(self, &self.process.get(), calls, interrupt, deadline)
+    }
+
     /// Runs a call on the caller's tokio runtime.
     #[cfg(feature = "aio")]
     pub(crate) async fn run_async(&self, call: Call) -> Result<Answer> {

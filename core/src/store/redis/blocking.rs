@@ -26,8 +26,11 @@ pub const DEFAULT_TIMEOUT: Micros = Micros(1_000_000);
 /// The maximum time-out of a call.
 const MAX_TIMEOUT: Micros = Micros(60_000_000);
 
+mod several;
 #[cfg(all(test, feature = "tls"))]
 mod tests;
+
+pub(crate) use several::run_several;
 
 /// The maximum number of unused connections per node.
 const MAX_UNUSED: usize = 64;
