@@ -175,7 +175,8 @@ def go(programs):
         write(path, language, text, None)
         for file in beside:
             path.with_name(file.name).write_text(file.read_text())
-    compiled(["go", "build", "-o", "bin/", "./pages/..."], module)
+    # To link without symbols takes two thirds of the time.
+    compiled(["go", "build", "-ldflags=-s -w", "-o", "bin/", "./pages/..."], module)
 
 
 def kotlin(programs):
