@@ -12,10 +12,10 @@ import (
 
 func TestCallsAtOnceAreDecidedEach(t *testing.T) {
 	store := redis(t)
-	const callers, calls, limit = 64, 20, 1_000
+	const callers, calls, limit, limitOfUser = 64, 20, 1_000, 900
 	api, err := store.Window(newID(), limit, time.Hour)
 	must(t, err)
-	users, err := store.Window(newID(), limit, time.Hour, Keyed())
+	users, err := store.Window(newID(), limitOfUser, time.Hour, Keyed())
 	must(t, err)
 	var granted, ofUsers, invalid atomic.Int64
 	var group sync.WaitGroup
@@ -48,7 +48,7 @@ func TestCallsAtOnceAreDecidedEach(t *testing.T) {
 		}()
 	}
 	group.Wait()
-	if granted.Load() != limit || ofUsers.Load() != 2*limit {
+	if granted.Load() != limit || ofUsers.Load() != 2*limitOfUser {
 		t.Errorf("granted=%d of users=%d", granted.Load(), ofUsers.Load())
 	}
 	if invalid.Load() != callers/8*calls {
