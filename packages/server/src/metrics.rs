@@ -2,6 +2,7 @@
 
 pub(crate) mod families;
 mod measured;
+pub(crate) mod otlp;
 pub(crate) mod text;
 
 use std::sync::{Arc, Weak};
