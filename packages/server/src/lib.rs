@@ -11,6 +11,7 @@ mod connections;
 mod failure;
 mod guard;
 mod histogram;
+mod index;
 mod json;
 mod limits_file;
 mod metrics;
