@@ -57,6 +57,16 @@ pub(crate) struct Serve {
     /// Another address for the metrics [default: with the rest]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
+    /// A receiver of OpenTelemetry to which the metrics are pushed by OTLP over HTTP, with protobuf; /v1/metrics is added
+    /// where the URL has no path [default: none]
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
+    /// Headers for that receiver, such as a token: NAME=VALUE with commas between
+    #[arg(long, value_name = "HEADERS", env = "OTEL_EXPORTER_OTLP_HEADERS", hide_env_values = true)]
+    pub(crate) otlp_headers: Option<String>,
+    /// The time between two pushes, in seconds, 1 to 86400
+    #[arg(long, value_name = "SECONDS", default_value = "60", allow_negative_numbers = true)]
+    pub(crate) otlp_interval: f64,
     /// A document with limiters, of any format that Paddlegate reads; read again at SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) limits: Option<PathBuf>,

@@ -3,15 +3,18 @@
 use std::io::{self, Write};
 
 use paddlegate::Micros;
-use paddlegate_server::{Options, Server};
+use paddlegate_server::{Options, Otlp, Server};
 
 use crate::command::Serve;
 use crate::failure::Failure;
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
-    let Serve { redis, listen, metrics, limits, tokens, tls_cert, tls_key, insecure_http, max_wait, host, test_clock } =
-        order;
+    let Serve { redis, listen, metrics, otlp, otlp_headers, otlp_interval, limits, tokens, .. } = order;
+    let Serve { tls_cert, tls_key, insecure_http, max_wait, host, test_clock, .. } = order;
+    let interval = Micros::from_seconds("--otlp-interval", otlp_interval).map(Micros::duration);
+    let interval = interval.map_err(|error| Failure::Input(error.message().to_owned()))?;
+    let otlp = otlp.map(|url| Otlp::new(&url, otlp_headers.as_deref(), interval)).transpose().map_err(failure)?;
     let test_clock = test_clock.map(Micros);
     let tls = tls_cert.zip(tls_key);
     let max_wait = Micros::from_seconds("--max-wait", max_wait)
@@ -23,6 +26,7 @@ pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
         redis,
         listen,
         metrics,
+        otlp,
         limits,
         tokens,
         tls,
@@ -45,8 +49,12 @@ pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
     let say = |message: &str| {
         let _ = writeln!(io::stderr(), "{message}");
     };
-    runtime.block_on(paddlegate_server::serve(options, ready, say)).map_err(|failure| match failure {
+    runtime.block_on(paddlegate_server::serve(options, ready, say)).map_err(failure)
+}
+
+fn failure(failure: paddlegate_server::Failure) -> Failure {
+    match failure {
         paddlegate_server::Failure::Input(message) => Failure::Input(message),
         paddlegate_server::Failure::Other(message) => Failure::Other(message),
-    })
+    }
 }

@@ -12,6 +12,7 @@ use crate::access::{Access, Scope, Tokens};
 use crate::audit::Audit;
 use crate::failure::Failure;
 use crate::histogram::Histogram;
+use crate::index::Indexes;
 use crate::json::PolicyBody;
 use crate::limits_file::LimitsFile;
 use crate::metrics::Snapshots;
@@ -41,6 +42,7 @@ pub struct Shared {
     store_times: Arc<StoreTimes>,
     request_times: Histogram,
     snapshots: Snapshots,
+    indexes: Indexes,
     waits: Waits,
     audit: Audit,
     stopping: CancellationToken,
@@ -75,6 +77,7 @@ impl App {
             store_times,
             request_times: Histogram::default(),
             snapshots: Snapshots::default(),
+            indexes: Indexes::default(),
             audit,
             stopping,
         })))
@@ -145,6 +148,10 @@ impl Shared {
 
     pub(crate) const fn snapshots(&self) -> &Snapshots {
         &self.snapshots
+    }
+
+    pub(crate) const fn indexes(&self) -> &Indexes {
+        &self.indexes
     }
 
     pub(crate) fn waits(&self) -> &Waits {

@@ -2,12 +2,13 @@
 
 pub(crate) mod families;
 mod measured;
+pub(crate) mod otlp;
 pub(crate) mod text;
 
 use std::sync::{Arc, Weak};
 
 use futures_util::stream::{StreamExt, TryStreamExt, iter};
-use paddlegate::Result;
+use paddlegate::{ErrorKind, LimiterInfo, LimiterPage, Result};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -17,6 +18,9 @@ use crate::histogram::Counted;
 
 /// How many limiters are read at the same time, over one connection.
 const AT_ONCE: usize = 256;
+
+/// How often a part is read at most.
+const ATTEMPTS: usize = 3;
 
 /// What this server alone has counted.
 pub(crate) struct Own {
@@ -76,23 +80,54 @@ impl Snapshot {
     }
 }
 
-/// Reads page by page, because the list of many limiters is larger than their numbers.
 async fn limiters(app: &App) -> Result<Vec<Measured>> {
-    let (mut all, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = app.paddlegate().limiter_page_async("", cursor.as_deref()).await?;
-        let read = iter(page.limiters).map(|info| Measured::read(app, info)).buffered(AT_ONCE);
-        all.extend(read.try_collect::<Vec<_>>().await?);
-        cursor = page.cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
+    let mut all = read_all(app, |_, measured| measured).await?;
     all.sort_by(|a, b| a.identity().cmp(&b.identity()));
     // A name may be on two pages.
     all.dedup_by(|later, first| first.identity() == later.identity() && first.join(later));
     all.shrink_to_fit();
     Ok(all)
+}
+
+/// Reads the numbers of all limiters page by page, because the list of many is larger than what is made of it.
+pub(crate) async fn read_all<T>(app: &App, make: fn(LimiterInfo, Measured) -> T) -> Result<Vec<T>> {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    loop {
+        let page = page(app, cursor.as_deref()).await?;
+        let read = iter(page.limiters).map(|info| one(app, info)).buffered(AT_ONCE);
+        let read = read.map_ok(|(info, measured)| make(info, measured));
+        all.extend(read.try_collect::<Vec<_>>().await?);
+        cursor = page.cursor;
+        if cursor.is_none() {
+            return Ok(all);
+        }
+    }
+}
+
+async fn page(app: &App, cursor: Option<&str>) -> Result<LimiterPage> {
+    for _ in 1..ATTEMPTS {
+        let read = app.paddlegate().limiter_page_async("", cursor).await;
+        if !is_late(&read) {
+            return read;
+        }
+    }
+    app.paddlegate().limiter_page_async("", cursor).await
+}
+
+async fn one(app: &App, info: LimiterInfo) -> Result<(LimiterInfo, Measured)> {
+    for _ in 1..ATTEMPTS {
+        let read = Measured::read(app, &info).await;
+        if !is_late(&read) {
+            return Ok((info, read?));
+        }
+    }
+    let measured = Measured::read(app, &info).await?;
+    Ok((info, measured))
+}
+
+/// Returns whether to read again: of many calls one may be late, and all others would have been read in vain.
+fn is_late<T>(read: &Result<T>) -> bool {
+    read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unavailable)
 }
 
 #[cfg(test)]

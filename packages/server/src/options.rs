@@ -7,6 +7,7 @@ use std::time::Duration;
 use paddlegate::Micros;
 
 use crate::failure::Failure;
+use crate::otlp::Otlp;
 
 /// How a server runs. The default listens on a free port of this machine, with limits in memory.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The address of the metrics; `None` serves them with the rest.
     pub metrics: Option<SocketAddr>,
+    /// The receiver to which the metrics are pushed; `None` pushes none.
+    pub otlp: Option<Otlp>,
     /// The file with the limiters, in any format of the core.
     pub limits: Option<PathBuf>,
     /// The file with the hashes of tokens and what each may do; without it everybody on this machine may do everything.
@@ -46,6 +49,7 @@ impl Default for Options {
             timeout: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             metrics: None,
+            otlp: None,
             limits: None,
             tokens: None,
             test_clock: None,

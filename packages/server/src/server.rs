@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::connections::{self, Service};
 use crate::failure::Failure;
 use crate::options::Options;
-use crate::{routes, tls};
+use crate::{otlp, routes, tls};
 
 /// A server that is bound to its addresses.
 pub struct Server {
@@ -95,7 +95,7 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failur
 }
 
 /// Serves until SIGINT or SIGTERM, and reads the files again at SIGHUP. `ready` gets the server once it listens, `say` what
-/// became of the files.
+/// became of the files and of pushed metrics.
 pub async fn serve(options: Options, ready: impl FnOnce(&Server), say: impl Fn(&str)) -> Result<(), Failure> {
     let receive = |kind| signal(kind).map_err(|error| Failure::Other(format!("cannot receive signals: error={error}")));
     let mut interrupt = receive(SignalKind::interrupt())?;
@@ -116,6 +116,11 @@ pub async fn serve(options: Options, ready: impl FnOnce(&Server), say: impl Fn(&
             }
         }
     };
-    server.run(stop).await;
+    let push = async {
+        if let Some(otlp) = &app.options().otlp {
+            otlp::push(&app, otlp, &say).await;
+        }
+    };
+    tokio::join!(server.run(stop), push);
     Ok(())
 }

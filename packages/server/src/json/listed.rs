@@ -5,6 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::seconds;
+use crate::index::Row;
 
 /// A page of the limiters of all programs, sorted by name.
 #[derive(Debug, Serialize, ToSchema)]
@@ -14,6 +15,9 @@ pub(crate) struct LimiterPageBody {
     /// The cursor of the next page; null on the last page.
     #[schema(required)]
     pub(crate) cursor: Option<String>,
+    /// When the numbers of a sorted list were read, by the clock of the server, in seconds since 1970; null without `sort`.
+    #[schema(required)]
+    read_at: Option<f64>,
 }
 
 /// One limiter of the list.
@@ -35,6 +39,24 @@ pub(crate) struct LimiterBody {
     last_used: Option<f64>,
     /// The time for which statistics are kept after the last use, in seconds.
     ttl: f64,
+    /// What a list may be sorted by, as of `read_at`; null without `sort`.
+    #[schema(required)]
+    numbers: Option<NumbersBody>,
+}
+
+/// The numbers of a limiter in a sorted list.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct NumbersBody {
+    /// Granted calls.
+    granted: u64,
+    /// Refused calls.
+    refused: u64,
+    /// Tickets in the queue; null of a keyed limiter.
+    #[schema(required)]
+    waiting: Option<u64>,
+    /// The used part of the limit of which the least is left, from 0 to 1; null of a keyed limiter.
+    #[schema(required)]
+    used: Option<f64>,
 }
 
 /// One limit of a listed limiter.
@@ -52,7 +74,24 @@ pub(crate) struct ListedLimitBody {
 
 impl From<&LimiterPage> for LimiterPageBody {
     fn from(page: &LimiterPage) -> Self {
-        Self { limiters: page.limiters.iter().map(LimiterBody::from).collect(), cursor: page.cursor.clone() }
+        let limiters = page.limiters.iter().map(LimiterBody::from).collect();
+        Self { limiters, cursor: page.cursor.clone(), read_at: None }
+    }
+}
+
+impl LimiterPageBody {
+    /// Returns a page of a sorted list.
+    pub(crate) fn sorted(rows: &[&Row], cursor: Option<String>, read_at: f64) -> Self {
+        let body = |row: &&Row| LimiterBody { numbers: Some(NumbersBody::from(*row)), ..LimiterBody::from(&row.info) };
+        Self { limiters: rows.iter().map(body).collect(), cursor, read_at: Some(read_at) }
+    }
+}
+
+impl From<&Row> for NumbersBody {
+    #[allow(clippy::cast_precision_loss, reason = "millionths of a whole")]
+    fn from(row: &Row) -> Self {
+        let used = row.used.map(|millionths| millionths as f64 / 1e6);
+        Self { granted: row.granted, refused: row.refused, waiting: row.waiting, used }
     }
 }
 
@@ -66,6 +105,7 @@ impl From<&LimiterInfo> for LimiterBody {
             limits: info.limits.iter().map(ListedLimitBody::from).collect(),
             last_used: (info.last_used.0 > 0).then(|| seconds(info.last_used)),
             ttl: seconds(info.ttl),
+            numbers: None,
         }
     }
 }

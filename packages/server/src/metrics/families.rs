@@ -157,6 +157,13 @@ const fn times(counted: &Counted) -> Value<'_> {
     Value::Times(Times { bounds: &BOUNDS, counts: &counted.counts, sum: Micros(counted.sum) })
 }
 
+impl Family {
+    /// Returns whether its sums may fall without being counted anew.
+    pub(crate) fn may_fall(&self) -> bool {
+        self.name == "units_total"
+    }
+}
+
 impl Kind {
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -48,11 +48,16 @@ pub(crate) struct State {
 
 impl Measured {
     /// Reads a listed limiter: its counters, its state, and what overrides it has only where one rules.
-    pub(super) async fn read(app: &App, info: LimiterInfo) -> Result<Self> {
-        let limiter = app.of_info(&info)?;
+    pub(crate) async fn read(app: &App, info: &LimiterInfo) -> Result<Self> {
+        let limiter = app.of_info(info)?;
         let counted = Counters::of(limiter.counters_async().await?);
-        let mut measured =
-            Self { name: info.name.into(), group: info.group.map(Into::into), keyed: info.keyed, counted, state: None };
+        let mut measured = Self {
+            name: info.name.as_str().into(),
+            group: info.group.as_deref().map(Into::into),
+            keyed: info.keyed,
+            counted,
+            state: None,
+        };
         if limiter.is_keyed() {
             return Ok(measured);
         }

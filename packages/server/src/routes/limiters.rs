@@ -14,6 +14,7 @@ use super::acquire::unexpected;
 use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::{Name, Query};
+use crate::index::Sort;
 use crate::json::{HistoryBody, InspectionBody, LimiterPageBody, StatisticsBody};
 use crate::problem::Problem;
 
@@ -27,6 +28,9 @@ struct List {
     prefix: String,
     /// The cursor of the page before. Default: the first page.
     cursor: Option<String>,
+    /// The order. Default: none; each page is sorted by name, and all of it is of now.
+    #[param(inline, value_type = Option<Sort>)]
+    sort: Option<String>,
 }
 
 /// The query of an inspection.
@@ -55,14 +59,22 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 /// Lists the limiters that any program, in any language, used within their `ttl`: pages of about 100 to 300, each sorted by name.
+/// With `sort` the pages of 100 are in that order, by numbers that were read for all limiters at `read_at`, at most about a minute
+/// before; the last page may be shorter.
 #[utoipa::path(get, operation_id = "limiters", path = "/v1/limiters", tag = "look", params(List), responses((status = 200, body = LimiterPageBody)))]
 async fn list(
     State(app): State<App>,
     access: Access,
-    Query(List { prefix, cursor }): Query<List>,
+    Query(List { prefix, cursor, sort }): Query<List>,
 ) -> Result<Json<LimiterPageBody>, Problem> {
     if prefix.len() > MAX_NAME {
         return Err(Problem::invalid("prefix", format!("must have at most {MAX_NAME} bytes: bytes={}", prefix.len())));
+    }
+    if let Some(sort) = sort {
+        let sort = Sort::parse(&sort)?;
+        let index = app.indexes().get(&app).await?;
+        let (rows, cursor) = index.page((sort, &prefix, cursor.as_deref()), &access)?;
+        return Ok(Json(LimiterPageBody::sorted(&rows, cursor, index.read_at)));
     }
     let page = app.paddlegate().limiter_page_async(&prefix, cursor.as_deref()).await?;
     let mut body = LimiterPageBody::from(&page);
