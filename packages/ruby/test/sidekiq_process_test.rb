@@ -82,8 +82,9 @@ class SidekiqProcessTest < Minitest::Test
     assert_equal [id, 2, 0], [retried.jid, retried["overrated"], retried["retry_count"]]
     assert_equal "Paddlegate::Sidekiq::Limiter::OverLimit", retried["error_class"]
     assert_equal 3, notes(Hopeless).size
+    # Sidekiq takes one from its count for a retry by hand.
     retried.retry
-    eventually("the retry gave up too") { Sidekiq::RetrySet.new.map { _1["retry_count"] } == [1] }
+    eventually("the retry gave up too") { notes(Hopeless).size > 3 && Sidekiq::RetrySet.new.size == 1 }
     assert_equal 6, notes(Hopeless).size, "it had its own reschedules"
   end
 

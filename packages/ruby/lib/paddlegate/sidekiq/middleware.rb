@@ -29,8 +29,8 @@ module Paddlegate
 
       # As Sidekiq's retries do, without its client: the job is the same one, with the same id.
       def put_away(job, delay)
-        counts = { "overrated" => Limiter.overrated(job) + 1, "overrated_retry" => job["retry_count"] }
-        job = job.merge(counts.compact)
+        job = job.merge("overrated" => Limiter.overrated(job) + 1)
+        job["overrated_retry"] = job["retry_count"] if job["retry_count"]
         ::Sidekiq.redis do |connection|
           connection.zadd(SCHEDULE, (Time.now.to_f + delay).to_s, ::Sidekiq.dump_json(job))
         end
