@@ -55,7 +55,10 @@ impl Parts {
     pub(crate) fn decision(&self, replies: &[Reply]) -> Decision {
         let mut replies = replies.iter();
         let of_part = |part: &Part| match part.has_state.then(|| replies.next()).flatten() {
-            Some(reply) if self.is_run => reply.decision_on_run(&part.policy, &part.charge, self.permit_of(part)),
+            // In a browser no worker runs jobs.
+            Some(reply) if cfg!(feature = "redis") && self.is_run => {
+                reply.decision_on_run(&part.policy, &part.charge, self.permit_of(part))
+            }
             Some(reply) => reply.decision(&part.policy, &part.charge, self.permit_of(part)),
             None => Decision::unlimited(None),
         };

@@ -177,6 +177,33 @@ test("a lease is renewed while its job runs, and then released", async () => {
   assert.deepEqual(calls, { renew, release: 1 });
 });
 
+test("a job that is taken for stalled runs never twice at once", async (t) => {
+  const limiter = pg.concurrent(unique(), 2, { lockTimeoutMs: 3_000 });
+  let running = 0;
+  let most = 0;
+  let begun = 0;
+  const processor = async (job) => {
+    begun += 1;
+    running += 1;
+    most = Math.max(most, running);
+    // The first run goes on until another worker got the job and has put it off.
+    if (begun === 1) await until(async () => (await job.getState()) === "delayed");
+    running -= 1;
+    return begun;
+  };
+  const stalls = {
+    lockDuration: 500,
+    skipLockRenewal: true,
+    stalledInterval: 300,
+    maxStalledCount: 50,
+  };
+  const { queue, finished } = queued(t, processor, { limiter }, stalls);
+  const [run] = await finished([await queue.add("job")]);
+  assert.ok(run >= 2, "it ran again when the first run had ended");
+  assert.equal(most, 1);
+  assert.equal((await limiter.stats()).leases, 0);
+});
+
 test("shares take turns", async (t) => {
   const limiter = pg.concurrent(unique(), 1);
   const order = [];
@@ -219,6 +246,58 @@ test("what cannot pass fails the job, and one without a server comes back", asyn
     await assert.rejects(finished([await queue.add("job", { cost })]), error);
   }
   await small.reset();
+});
+
+test("what is wrong fails its job alone, and a worker that is closed loses none", async (t) => {
+  const keyed = pg.concurrent(unique(), 1, { keyed: true });
+  const slow = pg.concurrent(unique(), 1);
+  const wrong = {
+    name: () => pg.window("", 1, 60),
+    limiter: () => undefined,
+    cost: () => keyed,
+    key: () => keyed,
+  };
+  const ran = [];
+  const options = {
+    limiter: ({ data }) => wrong[data]?.() ?? (data in wrong ? undefined : slow),
+    key: ({ data }) => ({ cost: "a", key: null })[data],
+    cost: ({ data }) => {
+      if (data === "cost") throw new RangeError("no cost");
+      return 1;
+    },
+  };
+  const work = async ({ data }) => {
+    ran.push(data);
+    await sleep(100);
+    return data;
+  };
+  const { queue, finished } = queued(t, work, options);
+  for (const [data, error] of [
+    ["name", /must have 1 to 512 bytes/],
+    ["limiter", /undefined/],
+    ["cost", /no cost/],
+    ["key", /key/],
+  ]) {
+    await assert.rejects(finished([await queue.add("job", data)]), error);
+  }
+  assert.deepEqual(ran, []);
+  const { granted, leases, tickets } = await keyed.stats();
+  assert.deepEqual([granted, leases, tickets], [0, 0, 0]);
+
+  const name = unique("bullmq-closed");
+  const closed = new Queue(name, { connection });
+  t.after(() => closed.close());
+  const worker = () =>
+    new Worker(name, limited(work, { limiter: slow }), { connection, concurrency: 8 });
+  const first = worker();
+  await closed.addBulk([1, 2, 3, 4, 5, 6].map((data) => ({ name: "job", data })));
+  await until(() => ran.length > 0);
+  await first.close();
+  const second = worker();
+  t.after(() => second.close());
+  await until(async () => (await closed.getJobCounts("completed")).completed === 6);
+  assert.deepEqual([...ran].sort(), [1, 2, 3, 4, 5, 6], "each ran once");
+  assert.equal((await slow.stats()).leases, 0);
 });
 
 test("ids of queues differ, and a long one is shortened", async (t) => {

@@ -122,6 +122,20 @@ async def coroutine_spend(units: int, *, permit) -> dict:
     return {"left": permit.decision.remaining}
 
 
+@worker_task(task_definition_name="nameless")
+@limited(lambda number: pg.concurrent("", 1))
+def nameless(number: int) -> dict:
+    work("nameless", number)
+    return {}
+
+
+@worker_task(task_definition_name="keyless")
+@limited(pg.concurrent(f"{NAME}-keyless", 1, keyed=True), key=lambda number: None)
+def keyless(number: int) -> dict:
+    work("keyless", number)
+    return {}
+
+
 @worker_task(task_definition_name="fails")
 @limited(points, cost=lambda number: 1 // number)
 def fails(number: int) -> dict:

@@ -11,7 +11,8 @@ from paddlegate import Paddlegate
 LEASE = 10
 URL, NAME = os.environ["TASKS_URL"], os.environ["TASKS_NAME"]
 
-log = redis.Redis.from_url(URL, decode_responses=True)
+# A log that fails on a machine that stalls would fail the job.
+log = redis.Redis.from_url(URL, decode_responses=True, socket_timeout=60)
 pg = Paddlegate(URL, timeout=20)
 away = Paddlegate("redis://127.0.0.1:1", timeout=0.1)
 

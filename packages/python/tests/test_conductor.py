@@ -229,13 +229,18 @@ def test_a_task_gets_its_permit(app, conductor, until):
     assert (app.points.stats().units, coroutine.stats().units) == (39, 39)
 
 
-def test_a_wrong_cost_fails_the_task(app, conductor, until):
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("fails", "by zero"), ("nameless", "must have 1 to 512 bytes"), ("keyless", "key")],
+)
+def test_what_is_wrong_fails_the_task(app, conductor, until, kind, words):
     server = conductor(retryCount=1)
-    server.start("fails", [{"number": 0}])
-    server.work("fails")
+    server.start(kind, [{"number": 0}])
+    server.work(kind)
     until(lambda: server.count("FAILED") == 2, PATIENT)
     reasons = [it["reasonForIncompletion"] for it in server.tasks()]
-    assert all("by zero" in reason for reason in reasons), "as an error of the task"
+    assert all(words in reason for reason in reasons), "as an error of the task"
+    assert noted(app, kind) == []
 
 
 def test_a_function_that_a_task_calls_waits(app, conductor, until):

@@ -83,3 +83,27 @@ class Away < Base
     note("ran", executions)
   end
 end
+
+# Has a wrong limiter, cost or key.
+class Wrong < Base
+  KEYED = APP_STORE.concurrent("wrong", 1, keyed: true)
+  discard_on(StandardError) { |job, error| job.send(:note, job.arguments.first, error.class) }
+  limited_by ->(what) { what == "name" ? APP_STORE.window("", 1, 1) : KEYED },
+             cost: ->(what) { what == "cost" ? raise(IndexError, "no cost") : 1 },
+             key: ->(what) { "a" unless what == "key" }
+
+  def perform(what)
+    note(what, "ran")
+  end
+end
+
+# Takes longer than its lease.
+class Long < Base
+  limited_by APP_STORE.concurrent("long", 1, lock_timeout: 1)
+
+  def perform(number)
+    note("begin", number)
+    sleep(3)
+    note("end", number)
+  end
+end

@@ -51,6 +51,38 @@ class ActiveJobTest < Minitest::Test
     end
   end
 
+  def test_what_is_wrong_fails_its_job_alone
+    in_sidekiq do
+      %w[name cost key fine].each { |what| Wrong.perform_later(what) }
+      eventually { notes(Wrong).size == 4 }
+    end
+    assert_equal [%w[cost IndexError], %w[fine ran], %w[key Paddlegate::InvalidError],
+                  %w[name Paddlegate::InvalidError]], notes(Wrong).map { _1.drop(1) }.sort
+    stats = Wrong::KEYED.stats
+    assert_equal [1, 0, 0], [stats.granted, stats.leases, stats.tickets]
+  end
+
+  def test_a_lease_that_ends_while_its_job_runs_makes_room_once
+    in_sidekiq do
+      3.times { |number| Long.perform_later(number) }
+      eventually { ended(Long).size == 3 }
+    end
+    assert_equal %w[0 1 2], ended(Long).map(&:last).sort
+    stats = APP_STORE.concurrent("long", 1, lock_timeout: 1).stats
+    assert_equal [3, 0, 0], [stats.granted, stats.leases, stats.tickets]
+  end
+
+  def test_no_job_is_lost_with_a_process_that_is_stopped
+    in_sidekiq do
+      JOBS.times { |number| Sync.perform_later(number) }
+      eventually { notes(Sync).any? }
+    end
+    in_sidekiq { eventually { ended(Sync).size >= JOBS } }
+    assert_equal (0...JOBS).to_a, ended(Sync).map { |_, _, number| number.to_i }.sort
+    assert_operator at_once(Sync), :<=, 2
+    assert_equal 0, APP_STORE.concurrent("sync", 2).stats.leases
+  end
+
   def test_what_is_performed_now_waits_and_fails_as_a_call
     limiter = memory.window("now", 1, 0.1)
     job = job_class { limited_by limiter }

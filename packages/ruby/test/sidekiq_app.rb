@@ -123,3 +123,18 @@ class Foreign
     raise ArgumentError, kind if kind == "wrong"
   end
 end
+
+# Finds no server at first; has no retries.
+class Away
+  include Sidekiq::Worker
+  include Notes
+
+  sidekiq_options retry: false, queue: "limited"
+  AWAY = Paddlegate::Store.new("redis://127.0.0.1:1", timeout: 0.1).window("away", 1, 1)
+  LIMIT = Sidekiq::Limiter.window("away", 1, 3600, wait_timeout: 0)
+
+  def perform
+    first = Sidekiq.redis { |connection| connection.incr("away") } == 1
+    (first ? AWAY : LIMIT).within_limit { note("ran", jid) }
+  end
+end

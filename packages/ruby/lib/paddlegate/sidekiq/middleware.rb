@@ -14,23 +14,34 @@ module Paddlegate
 
       # Runs a job. Over the limit, and for an error of {Limiter::Configuration#errors}, it is put
       # away for as long as {Limiter.next_reschedule} says. The error is raised when that is `nil`.
+      # When a limiter raises because its Redis is away, the job is put away for five seconds, also
+      # one without retries; that does not count as a reschedule.
       def call(_instance, job, _queue, &block)
         Limiter.in_job(job, &block)
       rescue *Limiter.config.errors => e
         limiter = e.respond_to?(:limiter) ? e.limiter : nil
         delay = Limiter.next_reschedule(limiter, job, e) or raise
-        put_away(job, delay)
-        ::Sidekiq.logger.info do
-          "#{limiter || e.class} over rate limit, rescheduling for later"
-        end
+        put_away(counted(job), delay)
+        log { "#{limiter || e.class} over rate limit, rescheduling for later" }
+      rescue UnavailableError => e
+        put_away(job, JobTurn::UNKNOWN)
+        log { "rate limits unavailable, rescheduling for later: #{e.message}" }
       end
 
       private
 
+      def log(&block)
+        ::Sidekiq.logger.info(&block)
+      end
+
+      def counted(job)
+        job = job.merge("overrated" => Limiter.overrated(job) + 1)
+        job["overrated_retry"] = job["retry_count"] if job["retry_count"]
+        job
+      end
+
       # As Sidekiq's retries do, without its client: the job is the same one, with the same id.
       def put_away(job, delay)
-        counts = { "overrated" => Limiter.overrated(job) + 1, "overrated_retry" => job["retry_count"] }
-        job = job.merge(counts.compact)
         ::Sidekiq.redis do |connection|
           connection.zadd(SCHEDULE, (Time.now.to_f + delay).to_s, ::Sidekiq.dump_json(job))
         end
