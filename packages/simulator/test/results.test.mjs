@@ -180,3 +180,17 @@ test("of what no limit has decided nothing is left", async (t) => {
   await page.locator('.explain input[type="range"]').fill("0");
   await page.locator(".facts").getByText("5 before, 4 after").waitFor();
 });
+
+test("a cost by label runs, also when only one policy has the label", async (t) => {
+  const page = await opened(t);
+  const limit = (label) => ({ kind: "window", label, limit: 100, interval: "1m" });
+  const policies = [{ limits: [limit("rpm")] }, { limits: [limit("rpm"), limit("tpm")] }];
+  const arrivals = { kind: "jobs", count: 8 };
+  await give(page, { policies, arrivals, cost: { rpm: 1, tpm: 20 } });
+  assert.equal(await page.locator("#errors").isVisible(), false);
+  await at(page, "cost").fill("rpm=1, tpn=20");
+  await page
+    .getByText(/names a label that no policy has: label=tpn/)
+    .first()
+    .waitFor();
+});
