@@ -51,9 +51,10 @@ pub unsafe extern "C" fn pg_acquire_each(
                 return Err(CoreError::invalid("calls", message));
             }
         };
-        // SAFETY: this function places the same requirements on its caller.
         let read = |call: &AcquireCall<'_>| -> Result<_> {
-            Ok((LIMITERS.with(call.limiter, |limiter| Ok(limiter.clone()))?, unsafe { Costs::read(call.request) }?))
+            let limiter = LIMITERS.with(call.limiter, |limiter| Ok(limiter.clone()))?;
+            // SAFETY: this function places the same requirements on its caller.
+            Ok((limiter, unsafe { Costs::read(call.request) }?))
         };
         let asked: Vec<_> = calls.iter().map(read).collect();
         let sound: Vec<_> = asked.iter().flatten().map(|(limiter, costs)| (limiter, costs.request())).collect();

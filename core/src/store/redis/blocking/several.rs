@@ -38,12 +38,11 @@ pub(crate) fn run_several(
             continue;
         };
         let (connection, finished) = connection.exchange_several(calls, &mut waiter);
-        match connection {
-            Some(connection) => process.pool.put(&node, connection),
-            None => {
-                process.pool.clear(&node);
-                process.routes.forget(&redis.location, &node);
-            }
+        if let Some(connection) = connection {
+            process.pool.put(&node, connection);
+        } else {
+            process.pool.clear(&node);
+            process.routes.forget(&redis.location, &node);
         }
         for Completion { ticket, outcome } in finished {
             let Ok(at) = usize::try_from(ticket) else { continue };
