@@ -10,8 +10,20 @@ use crate::failure::Failure;
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
-    let Serve { redis, listen, metrics, limits, tokens, tls_cert, tls_key, insecure_http, max_wait, host, test_clock } =
-        order;
+    let Serve {
+        redis,
+        listen,
+        metrics,
+        limits,
+        tokens,
+        simulator,
+        tls_cert,
+        tls_key,
+        insecure_http,
+        max_wait,
+        host,
+        test_clock,
+    } = order;
     let test_clock = test_clock.map(Micros);
     let tls = tls_cert.zip(tls_key);
     let max_wait = Micros::from_seconds("--max-wait", max_wait)
@@ -25,6 +37,7 @@ pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
         metrics,
         limits,
         tokens,
+        simulator,
         tls,
         insecure_http,
         hosts: host,
