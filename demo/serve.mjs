@@ -1,5 +1,6 @@
 // Runs the server with the workers of the demo, until Ctrl-C. Its address is $PADDLEGATE_LISTEN, by default 127.0.0.1:8350.
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { openShop, POINTS, REQUESTS } from "./shop.mjs";
 import { stop, under, WORKERS, work } from "./workers.mjs";
@@ -7,7 +8,11 @@ import { stop, under, WORKERS, work } from "./workers.mjs";
 const DAY = 86_400;
 const listen = process.env.PADDLEGATE_LISTEN ?? "127.0.0.1:8350";
 
-const server = spawn("target/release/paddlegate", ["serve", "--listen", listen], {
+// The page of the simulator is linked where `make simulator` has built it.
+const dist = "packages/simulator/dist";
+const simulator = existsSync(`${dist}/index.html`) ? ["--simulator", dist] : [];
+
+const server = spawn("target/release/paddlegate", ["serve", "--listen", listen, ...simulator], {
   stdio: ["ignore", "pipe", "inherit"],
   detached: true, // Ctrl-C is for this program, which then ends the server
 });
@@ -63,7 +68,8 @@ shop.begin();
 for (const { begin } of workers) begin();
 
 console.log(`
-Workers in Ruby, Python and Node share the limits of a shop. Open the page of one and pause it:
+Workers in Ruby, Python and Node share the limits of a shop. Open its page, fill in "Pause" (such as 1m, and a reason),
+and confirm once you have seen the effect:
 
   ${url}/ui/limiters/demo-shop    (all limiters: ${url}/)
 

@@ -30,6 +30,8 @@ mod headers;
 mod job;
 mod limit_history;
 mod scenario;
+#[cfg(feature = "documents")]
+mod scenario_limits;
 mod simulation;
 mod timeline;
 mod totals;
@@ -40,6 +42,8 @@ pub use arrivals::MAX_ARRIVALS;
 pub use clients::MAX_CLIENTS;
 pub use fields::Scalar;
 pub use scenario::{MAX_POLICIES, Scenario};
+#[cfg(feature = "documents")]
+pub use scenario_limits::scenario_limits;
 pub use simulation::{MAX_DECISIONS, Simulation};
 pub use timeline::{JobOutcome, MAX_ROWS, Timeline};
 pub use totals::{Totals, Waits};

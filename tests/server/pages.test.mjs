@@ -1,6 +1,6 @@
 // The pages of the server in Chromium: live numbers, changes by the keyboard alone, what axe finds, and hostile names.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -21,13 +21,18 @@ const limits = {
   [`${prefix}api`]: { bucket: { limit: 5, per: "day" } },
   [`${prefix}workers`]: { concurrency: { limit: 1, lock_timeout: "1h" } },
   [`${prefix}per-user`]: { bucket: { limit: 2, per: "day" }, keyed: true },
+  [`${prefix}slow`]: { window: { limit: 1, per: "hour" } },
+  [`${prefix}shop`]: { points: { limit: 1000, refill: "20s" } },
+  [`${prefix}busy`]: { window: { limit: 100, per: "hour" } },
   [`${prefix}${HOSTILE}`]: { bucket: { limit: 2, per: "day" } },
 };
 const file = join(directory, "limits.json");
 writeFileSync(file, JSON.stringify({ limiters: limits }));
 const store = process.env.PADDLEGATE_TEST_URL ? ["--redis", process.env.PADDLEGATE_TEST_URL] : [];
 const command = join(root, "target/release/paddlegate");
-const server = spawn(command, ["serve", "--listen", "127.0.0.1:0", "--limits", file, ...store]);
+const simulator = ["--simulator", join(root, "packages/simulator/dist")];
+const options = ["--listen", "127.0.0.1:0", "--limits", file, ...simulator, ...store];
+const server = spawn(command, ["serve", ...options]);
 const lines = createInterface({ input: server.stdout });
 const [first] = await new Promise((resolve) => lines.once("line", (line) => resolve([line])));
 const origin = first.replace("listening on ", "");
@@ -57,6 +62,10 @@ await call("POST", "workers", "/acquire", { id: "holder" });
 await call("POST", "workers", "/enqueue", { id: "waiter", share: "acme" });
 await call("POST", "per-user", "/acquire", { key: "alice" });
 await call("POST", HOSTILE, "/acquire", {});
+await call("POST", "slow", "/acquire");
+for (const id of ["one", "two"]) await call("POST", "slow", "/enqueue", { id });
+await call("POST", "shop", "/acquire", { cost: 50 });
+for (let i = 0; i < 60; i++) await call("POST", "busy", "/acquire");
 await call("POST", "api", "/acquire", { cost: 9 }).catch(() => {});
 
 /** A page; any error on it and any request to elsewhere fails the test. */
@@ -93,13 +102,31 @@ const rowOf = (page, name) =>
 
 test("the list has the numbers of each limiter", async (t) => {
   const page = await opened(t, list);
-  assert.equal(await page.locator("tbody tr").count(), 4);
+  assert.equal(await page.locator("tbody tr").count(), 7);
   assert.equal(await rowOf(page, "api").locator("[data-cell=used]").textContent(), "2 of 5");
   assert.match(
     await rowOf(page, "workers").locator("[data-cell=waiting]").textContent(),
     /^1, the first for /,
   );
   assert.equal(await rowOf(page, "per-user").locator("[data-cell=state]").textContent(), "keyed");
+});
+
+test("the list is sorted by a column, by the keyboard", async (t) => {
+  const page = await opened(t, list);
+  const names = () => page.locator("tbody th").allTextContents();
+  const sorted = (await names()).toSorted();
+  assert.deepEqual(await names(), sorted, "by name at first");
+  await tabTo(page, "thead a[href$='sort=used']");
+  await page.keyboard.press("Enter");
+  await page.locator("th[aria-sort=descending]", { hasText: "Used" }).waitFor();
+  assert.match((await names())[0], /(slow|workers)$/, "1 of 1");
+  assert.equal(await page.locator("th[aria-sort]").count(), 1);
+  await page.getByRole("link", { name: "Waiting" }).click();
+  await page.locator("th[aria-sort=descending]", { hasText: "Waiting" }).waitFor();
+  assert.equal((await names())[0], `${prefix}slow`, "two wait");
+  const bar = rowOf(page, "busy").locator("progress");
+  assert.deepEqual(await bar.evaluate(({ value, max }) => [value, max]), [60, 100]);
+  assert.equal((await fetch(`${origin}/ui/limiters?sort=colour`)).status, 400);
 });
 
 test("the numbers of the list are live", async (t) => {
@@ -110,6 +137,12 @@ test("the numbers of the list are live", async (t) => {
   assert.ok(
     Number(await page.locator("table").getAttribute("data-updates")) > 0,
     "without loading again",
+  );
+  assert.equal(
+    await rowOf(page, "api")
+      .locator("progress")
+      .evaluate(({ value }) => value),
+    3,
   );
 });
 
@@ -129,6 +162,13 @@ test("one limiter has its limits, leases, queue and history", async (t) => {
   assert.equal(await page.locator("details tbody tr").count(), 60 + 48);
 });
 
+test("the page says when the last that waits is granted", async (t) => {
+  const page = await opened(t, address("slow"));
+  await page
+    .getByText(/The last of 2 waiting ends at about \d\d:\d\d:\d\d UTC, in 2 h 0 min:/)
+    .waitFor();
+});
+
 test("a key is looked up", async (t) => {
   const page = await opened(t, address("per-user"));
   assert.equal(
@@ -142,11 +182,21 @@ test("a key is looked up", async (t) => {
   await page.getByLabel("For").first().fill("5m");
   await page.getByLabel("Reason").first().fill("abuse");
   await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByText("no estimate for one key").waitFor();
+  await page.getByRole("button", { name: "Pause now" }).click();
   await page.getByText(/Paused for/).waitFor();
   assert.match(page.url(), /key=alice/);
   assert.equal((await call("POST", "per-user", "/peek", { key: "bob" })).allowed, true);
   assert.equal((await call("POST", "per-user", "/peek", { key: "alice" })).reason, "paused");
 });
+
+/** Waits until the effect is shown, and confirms by the keyboard: the button has the focus. */
+async function confirm(page) {
+  await page.getByRole("heading", { name: "Effect" }).waitFor();
+  const focused = await page.evaluate(() => document.activeElement.textContent);
+  assert.match(focused, /now$/, "the focus is on the button");
+  await page.keyboard.press("Enter");
+}
 
 /** Moves on by the keyboard until an element is reached. */
 async function tabTo(page, selector) {
@@ -166,6 +216,7 @@ test("all changes are made by the keyboard, with a reason, and are told", async 
       await page.keyboard.type(text);
     }
     await page.keyboard.press("Enter");
+    await confirm(page);
     await page.getByText(shown).first().waitFor();
   };
   await change(
@@ -202,6 +253,8 @@ test("all changes are made by the keyboard, with a reason, and are told", async 
   await page.keyboard.press("Tab");
   await page.keyboard.press("Space");
   await page.keyboard.press("Enter");
+  await page.getByText(/^bucket: \d+ of 5 taken, then 0\.$/).waitFor();
+  await confirm(page);
   await page.getByText(/^Mode enforce\.$/).waitFor();
   assert.equal((await call("POST", "api", "/peek")).remaining, 5);
   await page.goto(`${origin}/ui/changes`);
@@ -215,6 +268,75 @@ test("all changes are made by the keyboard, with a reason, and are told", async 
     what,
   );
   assert.ok(rows.at(-1).includes("the upstream is down"));
+});
+
+test("an override shows first what it would have done with the last hour", async (t) => {
+  const page = await opened(t, address("busy"));
+  await page.getByLabel("Limit", { exact: true }).fill("20");
+  await page.locator("#override-for").fill("1h");
+  await page.locator("#override-why").fill("the upstream asks for less");
+  await page.getByRole("button", { name: "Override", exact: true }).click();
+  await page
+    .getByText("With 20 instead of 100 about 40 of 60 such calls would be refused")
+    .waitFor();
+  await page.getByText("An estimate by the simulator from sums per minute").waitFor();
+  assert.equal((await call("POST", "busy", "/peek")).limit, 100, "nothing is changed yet");
+  await page.getByRole("link", { name: "Back, change nothing" }).click();
+  await page.getByRole("heading", { name: "Change" }).waitFor();
+  assert.equal((await call("POST", "busy", "/peek")).limit, 100);
+});
+
+test("the effect of each change is told", async (t) => {
+  const page = await opened(t, address("busy"), { javaScriptEnabled: false });
+  const shows = async (form, fields, text) => {
+    await page.goto(origin + address("busy"));
+    for (const [selector, value] of fields) await page.locator(selector).fill(value);
+    await page.locator(`#${form}-why`).fill("a look");
+    await page.locator(`form:has(#${form}-why) button`).click();
+    await page.getByText(text).waitFor();
+  };
+  await shows("pause", [["#pause-for", "2h"]], "Paused, 60 of 60 such calls");
+  await shows("resume", [], "It is not paused now.");
+  await shows("restore", [], "It has no override of a limit now.");
+  await shows("shadow", [["#shadow-for", "1h"]], "In shadow all of them pass: about 0 of 60");
+  const zero = [
+    ["#override-limit", "0"],
+    ["#override-for", "1h"],
+  ];
+  await shows("override", zero, "With 0 instead of 100 about 60 of 60");
+  assert.equal((await call("GET", "busy", "")).paused_for, null);
+});
+
+test("the last hour is opened in the simulator, and by the terminal", async (t) => {
+  const page = await opened(t, address("busy"));
+  const { body } = await fetch(`${origin}${address("busy")}/scenario.json`).then(
+    async (answer) => ({
+      body: await answer.text(),
+    }),
+  );
+  const simulated = spawnSync(command, ["simulate", "--scenario", "-", "--json"], { input: body });
+  assert.equal(simulated.status, 0, String(simulated.stderr));
+  assert.match(String(simulated.stdout), /"granted":\s*60/);
+  await tabTo(page, "a[href^='/simulator/']");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Paddlegate simulator" }).waitFor();
+  await page.getByRole("cell", { name: "60", exact: true }).first().waitFor();
+  assert.equal(new URL(page.url()).origin, origin);
+  await page.goto(origin + address("shop"));
+  await page.getByRole("link", { name: "Open in the simulator" }).click();
+  await page.locator("#status", { hasText: "Simulated." }).waitFor();
+  assert.equal(await page.locator('[data-path="cost"]').inputValue(), "points=50");
+});
+
+test("the simulator is served from its folder and from nowhere else", async () => {
+  const page = await fetch(`${origin}/simulator/`);
+  assert.equal(page.status, 200);
+  assert.match(page.headers.get("content-security-policy"), /script-src 'self' 'wasm-unsafe-eval'/);
+  const list = await fetch(`${origin}/ui/limiters`);
+  assert.doesNotMatch(list.headers.get("content-security-policy"), /wasm/);
+  for (const path of ["..%2Findex.html", "%2e%2e/serve.mjs", "%2Fetc%2Fpasswd", "src", "src/"]) {
+    assert.equal((await fetch(`${origin}/simulator/${path}`)).status, 404, path);
+  }
 });
 
 test("a wrong change says what is wrong and changes nothing", async (t) => {
@@ -252,11 +374,11 @@ test("a form of elsewhere changes nothing", async () => {
   });
   assert.equal((await fetch(url, of("origin", "http://evil.example"))).status, 403);
   assert.equal((await call("GET", "workers", "")).paused_for, null);
-  assert.equal(
-    (await fetch(url, { ...of("origin", origin), redirect: "manual" })).status,
-    303,
-    "its own form",
-  );
+  assert.equal((await fetch(url, of("origin", origin))).status, 200, "the effect");
+  assert.equal((await call("GET", "workers", "")).paused_for, null);
+  const confirmed = { ...of("origin", origin), redirect: "manual" };
+  confirmed.body += "&confirmed=yes";
+  assert.equal((await fetch(url, confirmed)).status, 303, "its own form");
   await call("DELETE", "workers", "/pause");
 });
 
@@ -276,14 +398,7 @@ for (const colorScheme of ["light", "dark"]) {
   ]) {
     test(`axe finds nothing: ${colorScheme}, ${viewport.width} wide`, async (t) => {
       const page = await opened(t, list, { colorScheme, viewport });
-      for (const path of [
-        list,
-        address("workers"),
-        address("per-user"),
-        "/ui/changes",
-        "/ui/limiters?prefix=nobody",
-      ]) {
-        await page.goto(origin + path);
+      const within = async (path) => {
         await page.evaluate(() => {
           for (const part of document.querySelectorAll("details")) part.open = true;
         });
@@ -297,7 +412,23 @@ for (const colorScheme of ["light", "dark"]) {
           () => document.documentElement.scrollWidth <= document.documentElement.clientWidth,
         );
         assert.ok(isWithin, `${path}: it scrolls sideways`);
+      };
+      for (const path of [
+        list,
+        address("workers"),
+        address("per-user"),
+        "/ui/changes",
+        "/ui/limiters?prefix=nobody",
+      ]) {
+        await page.goto(origin + path);
+        await within(path);
       }
+      await page.goto(origin + address("busy"));
+      await page.locator("#pause-for").fill("1h");
+      await page.locator("#pause-why").fill("a look");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "Effect" }).waitFor();
+      await within("the effect");
     });
   }
 }

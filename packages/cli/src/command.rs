@@ -73,6 +73,9 @@ pub(crate) struct Serve {
     /// The hashes of tokens and what each may do; read again at SIGHUP [default: this machine may do everything]
     #[arg(long, value_name = "FILE")]
     pub(crate) tokens: Option<PathBuf>,
+    /// The folder with the built page of the simulator, to serve and to link to it (make build-simulator builds it)
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) simulator: Option<PathBuf>,
     /// The certificates of TLS, a PEM file
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,

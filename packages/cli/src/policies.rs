@@ -1,7 +1,6 @@
-//! `choose` and `limits`: the policies of a document.
+//! `choose`: the policies of a document.
 
-use paddlegate::{Definition, Document, Kind, Limit, Policy, period};
-use serde_json::{Value, json};
+use paddlegate::{Definition, Document};
 
 use crate::failure::Failure;
 
@@ -75,70 +74,4 @@ fn listed(definitions: &[Definition]) -> String {
 
 fn short(name: &str) -> String {
     name.chars().take(40).collect()
-}
-
-/// Returns the `limits` of a scenario's policy.
-pub(crate) fn limits(policy: &Policy) -> Value {
-    match policy.limits() {
-        [] => json!([{ "kind": Kind::Unlimited.name() }]),
-        limits => limits.iter().map(limit).collect(),
-    }
-}
-
-fn limit(limit: &Limit) -> Value {
-    let kind = limit.kind();
-    let mut shown = json!({ "kind": kind.name(), "label": &**limit.label() });
-    if let Some(calendar) = limit.calendar() {
-        shown["per"] = json!(calendar.per().name());
-        shown["timezone"] = json!(calendar.timezone());
-        shown["starts"] = json!(calendar.starts());
-        shown["limit"] = json!(limit.amount());
-    } else if !matches!(kind, Kind::Unlimited | Kind::Paused) {
-        shown["interval"] = json!(period::show(limit.interval()));
-        // A throttle of one start is shown with its interval alone.
-        if kind != Kind::Throttle || limit.amount() > 1 {
-            shown["limit"] = json!(limit.amount());
-        }
-    }
-    if limit.offset().0 > 0 {
-        shown["offset"] = json!(period::show(limit.offset()));
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use paddlegate::Calendar;
-    use paddlegate::simulate::Scenario;
-
-    use super::*;
-
-    const MINUTE: Duration = Duration::from_secs(60);
-
-    /// Every kind is written so that the core reads it again.
-    #[test]
-    fn limits_of_every_kind_are_read_again() {
-        let made = [
-            Limit::bucket_with_offset(5, MINUTE, Duration::from_millis(1_500)),
-            Limit::window(5, MINUTE),
-            Limit::leaky(5, Duration::from_micros(1)),
-            Limit::points(5, MINUTE),
-            Limit::throttle(MINUTE),
-            Limit::window(5, MINUTE).unwrap().labelled("per-minute"),
-            Limit::concurrency(0, MINUTE),
-            Limit::quota(5, Calendar::month().in_timezone("Europe/Berlin").unwrap().starting("15").unwrap()),
-            Ok(Limit::unlimited()),
-            Ok(Limit::paused()),
-        ];
-        for made in made {
-            let policy = Policy::new([made.unwrap()]).unwrap();
-            let scenario = json!({
-                "policies": [{ "limits": limits(&policy) }],
-                "arrivals": { "kind": "jobs", "count": 1 },
-            });
-            assert!(Scenario::from_json(&scenario).is_ok(), "{scenario}");
-        }
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use paddlegate::simulate::{MAX_POLICIES, Scenario};
+use paddlegate::simulate::{MAX_POLICIES, Scenario, scenario_limits};
 use serde_json::{Map, Value, json};
 
 use crate::arrivals::{self, Arrivals};
@@ -76,7 +76,7 @@ fn resolve(policy: &mut Value, file: &str, index: usize) -> Result<(), Failure> 
     };
     let names: Vec<&str> = limiter.as_deref().into_iter().collect();
     for definition in policies::choose(&document.to_string(), &names, &site)? {
-        members.insert("limits".to_owned(), policies::limits(&definition.policy));
+        members.insert("limits".to_owned(), scenario_limits(&definition.policy));
         if members.get("name").is_none_or(Value::is_null) {
             members.insert("name".to_owned(), json!(definition.name));
         }
@@ -106,7 +106,7 @@ fn from_options(order: &Simulate) -> Result<(Value, Origins), Failure> {
     ];
     let mut list = Vec::new();
     for (i, definition) in definitions.iter().enumerate() {
-        let mut policy = json!({ "name": definition.name, "limits": policies::limits(&definition.policy) });
+        let mut policy = json!({ "name": definition.name, "limits": scenario_limits(&definition.policy) });
         for (name, given) in &behaviour {
             policy[*name] = given.clone().into();
             origins.add(format!("policies[{i}].{name}"), format!("--{name}"));

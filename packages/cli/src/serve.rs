@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
-    let Serve { redis, listen, metrics, otlp, otlp_headers, otlp_interval, limits, tokens, .. } = order;
+    let Serve { redis, listen, metrics, otlp, otlp_headers, otlp_interval, limits, tokens, simulator, .. } = order;
     let Serve { tls_cert, tls_key, insecure_http, max_wait, host, test_clock, .. } = order;
     let interval = Micros::from_seconds("--otlp-interval", otlp_interval).map(Micros::duration);
     let interval = interval.map_err(|error| Failure::Input(error.message().to_owned()))?;
@@ -29,6 +29,7 @@ pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
         otlp,
         limits,
         tokens,
+        simulator,
         tls,
         insecure_http,
         hosts: host,

@@ -18,6 +18,7 @@ use crate::limits_file::LimitsFile;
 use crate::metrics::Snapshots;
 use crate::options::Options;
 use crate::problem::Problem;
+use crate::simulator::Simulator;
 use crate::store_times::StoreTimes;
 use crate::waits::Waits;
 
@@ -34,6 +35,7 @@ pub struct Shared {
     clock: Option<TestClock>,
     options: Options,
     tokens: Option<ArcSwap<Tokens>>,
+    simulator: Option<Simulator>,
     limits: ArcSwap<LimitsFile>,
     /// The limiters of bodies by name and policy, so that a repeated policy is read once.
     policies: Mutex<HashMap<(String, String), Limiter>>,
@@ -58,6 +60,7 @@ impl App {
             .map_err(|error| Failure::Input(format!("--redis: {}", error.message())))?;
         let limits = options.limits.as_deref().map(|path| LimitsFile::read(path, &paddlegate)).transpose()?;
         let tokens = options.tokens.as_deref().map(Tokens::read).transpose()?;
+        let simulator = options.simulator.as_deref().map(Simulator::read).transpose()?;
         let stopping = CancellationToken::new();
         let store_times = Arc::<StoreTimes>::default();
         let audit = if paddlegate.is_in_memory() {
@@ -70,6 +73,7 @@ impl App {
             clock,
             options,
             tokens: tokens.map(ArcSwap::from_pointee),
+            simulator,
             limits: ArcSwap::from_pointee(limits.unwrap_or_default()),
             policies: Mutex::default(),
             csrf: Mutex::default(),
@@ -156,6 +160,10 @@ impl Shared {
 
     pub(crate) fn waits(&self) -> &Waits {
         &self.waits
+    }
+
+    pub(crate) const fn simulator(&self) -> Option<&Simulator> {
+        self.simulator.as_ref()
     }
 
     pub(crate) fn tokens(&self) -> Option<Arc<Tokens>> {

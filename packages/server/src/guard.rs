@@ -38,7 +38,8 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let headers = response.headers_mut();
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, CONTENT_POLICY);
+    // The simulator has a policy of its own, for WebAssembly.
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(CONTENT_POLICY);
     // Without a referrer at all a browser would not say of a form that it is of this site.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     response

@@ -24,6 +24,7 @@ mod refusal;
 mod request;
 mod routes;
 mod server;
+mod simulator;
 mod store_times;
 mod tls;
 mod waits;

@@ -26,6 +26,8 @@ pub struct Options {
     pub limits: Option<PathBuf>,
     /// The file with the hashes of tokens and what each may do; without it everybody on this machine may do everything.
     pub tokens: Option<PathBuf>,
+    /// The folder with the built page of the simulator, which is then served beside the other pages.
+    pub simulator: Option<PathBuf>,
     /// The certificates and the private key of TLS, each a PEM file.
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Whether an address of the network may be served without TLS, as behind a proxy that has it.
@@ -52,6 +54,7 @@ impl Default for Options {
             otlp: None,
             limits: None,
             tokens: None,
+            simulator: None,
             test_clock: None,
             tls: None,
             insecure_http: false,

@@ -3,10 +3,15 @@
 mod changes;
 mod chart;
 mod detail;
+mod effect;
 mod forms;
 mod list;
+mod replay;
 mod row;
+mod scenario;
 mod show;
+mod simulator;
+mod sort;
 
 use askama::Template;
 use axum::Router;
@@ -29,6 +34,8 @@ pub(crate) fn router() -> Router<App> {
         .merge(detail::router())
         .merge(forms::router())
         .merge(changes::router())
+        .merge(scenario::router())
+        .merge(simulator::router())
 }
 
 /// Renders a template.

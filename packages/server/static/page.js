@@ -13,6 +13,11 @@ if (table) {
         const text = String(row[cell.dataset.cell]);
         if (cell.textContent !== text) cell.textContent = text;
       }
+      const bar = shown.querySelector("progress");
+      if (bar && row.limit > 0) {
+        bar.max = row.limit;
+        bar.value = row.taken;
+      }
     }
     table.dataset.updates = String(Number(table.dataset.updates ?? 0) + 1);
   });

@@ -5,7 +5,7 @@ mod rule;
 use std::path::PathBuf;
 
 use clap::Args;
-use paddlegate::simulate::{JobOutcome, Scenario, Simulation, Totals};
+use paddlegate::simulate::{JobOutcome, Scenario, Simulation, Totals, scenario_limits};
 use paddlegate::{Kind, MAX_SPAN, Micros, period};
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ fn replay(order: &Plan, record: &Recording) -> Result<Outcome, Failure> {
     let points = record.limits.as_array().into_iter().flatten().find(|limit| limit["kind"] == Kind::Points.name());
     let points = points.and_then(|limit| limit["label"].as_str());
     let scenario = json!({
-        "policies": [policy("in force", record.limits.clone()), policy("candidate", policies::limits(&definition.policy))],
+        "policies": [policy("in force", record.limits.clone()), policy("candidate", scenario_limits(&definition.policy))],
         "arrivals": { "kind": "times", "text": record.arrivals(order.units.as_deref().or(points)) },
     });
     let failed = |error: &paddlegate::Error| {

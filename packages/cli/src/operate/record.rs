@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use paddlegate::simulate::scenario_limits;
 use paddlegate::{Limit, Limiter, Micros, Page, Policy, Statistics};
 
 use super::span;
 use super::store::{Store, failure};
 use super::target::Target;
 use crate::failure::Failure;
-use crate::policies;
 use crate::recording::{Interval, Recording};
 
 /// The maximum number of intervals in a record.
@@ -98,7 +98,7 @@ fn in_force(limiter: &Limiter) -> paddlegate::Result<serde_json::Value> {
         ruling.labelled(limit.label())
     };
     let limits = limiter.policy().limits().iter().map(ruling).collect::<paddlegate::Result<Vec<_>>>()?;
-    Ok(policies::limits(&Policy::new(limits)?))
+    Ok(scenario_limits(&Policy::new(limits)?))
 }
 
 /// Returns the counters, and the time of the store.

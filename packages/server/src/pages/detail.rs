@@ -10,7 +10,8 @@ use paddlegate::{Answer, Inspection, Limiter, Operation, Page, RuntimeState, Sta
 use serde::Deserialize;
 
 use super::chart::Chart;
-use super::{page, show};
+use super::replay::{Recorded, limits_in_force};
+use super::{page, scenario, show};
 use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::{Name, Query};
@@ -44,6 +45,12 @@ struct DetailPage {
     lease_count: u64,
     tickets: Vec<(String, u8, String, String, &'static str)>,
     ticket_count: u64,
+    /// When the last waiting call is granted, in words.
+    last: String,
+    /// The calls of the last hour and the limits as a file for the simulator; empty when there is none.
+    scenario_address: String,
+    /// The same opened in the simulator; empty when the server has none.
+    simulator_address: String,
     /// The fields that every form sends, already escaped.
     hidden: String,
 }
@@ -100,14 +107,23 @@ pub(super) async fn show_limiter(
         other => return Err(unexpected(&other)),
     };
     shown.charts = vec![Chart::new("the last hour", &history.minutes), Chart::new("the last two days", &history.hours)];
-    shown.counted = match limiter.run_async(Operation::Statistics).await? {
-        Answer::Statistics(statistics) => counted(&statistics),
+    let statistics = match limiter.run_async(Operation::Statistics).await? {
+        Answer::Statistics(statistics) => *statistics,
         other => return Err(unexpected(&other)),
     };
+    shown.counted = counted(&statistics);
     if !is_keyed || key.is_some() {
         let one = key.map_or(Ok(limiter.clone()), |key| limiter.with_key(key))?;
         let (inspection, state) = inspected(&one, Page::default()).await?;
         shown.look_into(&inspection, &state);
+        let recorded = Recorded::new(&history.minutes, &statistics, &inspection);
+        // What is recorded of a keyed limiter is of all keys together.
+        let limits = limits_in_force(&one, &inspection);
+        shown.last = last(&recorded, &limits, &inspection);
+        if let Some(document) = key.is_none().then(|| recorded.scenario(name, &limits)).flatten() {
+            shown.scenario_address = format!("{}/scenario.json", shown.address);
+            shown.simulator_address = app.simulator().map(|_| scenario::in_simulator(&document)).unwrap_or_default();
+        }
         let csrf = app.csrf(access.who());
         let key = key.map(|key| format!(r#"<input type="hidden" name="key" value="{}">"#, attribute(key)));
         shown.hidden = format!(r#"<input type="hidden" name="csrf" value="{csrf}">{}"#, key.unwrap_or_default());
@@ -167,6 +183,18 @@ impl DetailPage {
             .collect();
         self.ticket_count = inspection.ticket_count;
     }
+}
+
+/// Returns when the last waiting call is granted, if that can be estimated.
+fn last(recorded: &Recorded, limits: &serde_json::Value, inspection: &Inspection) -> String {
+    let count = inspection.ticket_count;
+    let Ok(Some(after)) = recorded.last_granted(limits, inspection) else { return String::new() };
+    let at = show::clock(inspection.at.0.saturating_add(after.0) / 1_000_000);
+    format!(
+        "The last of {count} waiting ends at about {at} UTC, in {}: an estimate by the simulator, if each call takes and \
+         holds what calls did on average and nobody passes them by.",
+        show::span(after)
+    )
 }
 
 fn about(limiter: &Limiter) -> String {

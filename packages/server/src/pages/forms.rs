@@ -8,9 +8,11 @@ use axum::routing::post;
 use paddlegate::{AdminRequest, Deadline, LimitNumbers, Micros, Mode, period};
 use serde::Deserialize;
 
+use super::effect::{Wanted, show_effect};
 use super::{detail, show};
 use crate::access::Access;
 use crate::app::App;
+use crate::audit::check_reason;
 use crate::problem::Problem;
 use crate::routes::changes::{Change, renamed};
 
@@ -25,6 +27,8 @@ struct Fields {
     limit: Option<String>,
     key: Option<String>,
     sure: Option<String>,
+    /// Whether the effect was shown.
+    confirmed: Option<String>,
 }
 
 /// Returns the routes.
@@ -45,7 +49,16 @@ async fn change(
         return Err(Problem::new(StatusCode::FORBIDDEN, "cross_site", detail));
     }
     let key = fields.key.as_deref().filter(|key| !key.is_empty());
-    match apply(&app, &access, &name, &change, key, &fields).await {
+    let done = match read(&change, &fields) {
+        Ok(request) if fields.confirmed.is_none() => {
+            let fields = fields.sent();
+            let wanted = Wanted { name: &name, key, change: &change, request: request.as_ref(), fields };
+            return show_effect(&app, &access, wanted).await;
+        }
+        Ok(request) => apply(&app, &access, &name, key, request, fields.reason.trim()).await,
+        Err(problem) => Err(problem),
+    };
+    match done {
         Ok(()) => {
             let key = key.map(|key| format!("?key={}", show::encoded(key))).unwrap_or_default();
             Ok(Redirect::to(&format!("{}{key}", show::address(&name))).into_response())
@@ -55,19 +68,29 @@ async fn change(
     }
 }
 
-async fn apply(
-    app: &App,
-    access: &Access,
-    name: &str,
-    change: &str,
-    key: Option<&str>,
-    fields: &Fields,
-) -> Result<(), Problem> {
+impl Fields {
+    /// Returns the fields that were sent, for a form that sends them again.
+    fn sent(&self) -> Vec<(&'static str, String)> {
+        let more = [
+            ("expires_in", &self.expires_in),
+            ("label", &self.label),
+            ("limit", &self.limit),
+            ("key", &self.key),
+            ("sure", &self.sure),
+        ];
+        let more = more.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+        [("csrf", self.csrf.clone()), ("reason", self.reason.trim().to_owned())].into_iter().chain(more).collect()
+    }
+}
+
+/// Returns the change that a form asks for; `None` for a reset.
+fn read(change: &str, fields: &Fields) -> Result<Option<AdminRequest>, Problem> {
     if fields.reason.trim().is_empty() {
         return Err(Problem::invalid("reason", "is missing; say why, for those who read the changes"));
     }
+    check_reason(Some(&fields.reason))?;
     let expires = || Ok::<_, Problem>(Deadline::After(span(fields.expires_in.as_deref().unwrap_or_default())?));
-    let request = match change {
+    Ok(match change {
         "pause" => Some(AdminRequest::Pause(expires()?)),
         "resume" => Some(AdminRequest::Resume),
         "override" => {
@@ -81,9 +104,19 @@ async fn apply(
         "reset" if fields.sure.as_deref() == Some("yes") => None,
         "reset" => return Err(Problem::invalid("sure", "is missing; tick the box to forget all that was taken")),
         _ => return Err(Problem::not_found("no such change")),
-    };
-    let (headers, reason) = (HeaderMap::new(), Some(fields.reason.trim()));
-    let made = Change { app, access, name, key, headers: &headers, reason };
+    })
+}
+
+async fn apply(
+    app: &App,
+    access: &Access,
+    name: &str,
+    key: Option<&str>,
+    request: Option<AdminRequest>,
+    reason: &str,
+) -> Result<(), Problem> {
+    let headers = HeaderMap::new();
+    let made = Change { app, access, name, key, headers: &headers, reason: Some(reason) };
     let done = match request {
         Some(request) => made.run(request).await,
         None => made.reset().await,

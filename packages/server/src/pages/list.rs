@@ -15,6 +15,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::row::Row;
+use super::sort::{Column, Sort};
 use super::{page, show};
 use crate::access::{Access, Scope};
 use crate::app::App;
@@ -33,6 +34,7 @@ const PERIOD: Duration = Duration::from_secs(2);
 struct List {
     prefix: String,
     cursor: Option<String>,
+    sort: Sort,
 }
 
 #[derive(Template)]
@@ -41,6 +43,8 @@ struct ListPage {
     prefix: String,
     prefix_encoded: String,
     cursor_parameter: String,
+    caption: String,
+    columns: Vec<Column>,
     rows: Vec<Row>,
     next_address: String,
 }
@@ -51,13 +55,18 @@ pub(super) fn router() -> Router<App> {
 }
 
 async fn list(State(app): State<App>, access: Access, Query(list): Query<List>) -> Result<Response, Problem> {
-    let (rows, next) = read(&app, &access, &list).await?;
+    let (mut rows, next) = read(&app, &access, &list).await?;
+    list.sort.apply(&mut rows);
     let prefix_encoded = show::encoded(&list.prefix);
     let parameter = |cursor: &str| format!("&cursor={}", show::encoded(cursor));
-    let next_address = next.map(|next| format!("/ui/limiters?prefix={prefix_encoded}{}", parameter(&next)));
+    let next_address =
+        next.map(|next| format!("/ui/limiters?prefix={prefix_encoded}{}{}", parameter(&next), list.sort.parameter()));
     let cursor_parameter = list.cursor.as_deref().map(parameter).unwrap_or_default();
     let next_address = next_address.unwrap_or_default();
-    page(StatusCode::OK, &ListPage { prefix: list.prefix, prefix_encoded, cursor_parameter, rows, next_address })
+    let columns = list.sort.columns(&format!("/ui/limiters?prefix={prefix_encoded}{cursor_parameter}"));
+    let caption = list.sort.caption(rows.len());
+    let prefix = list.prefix;
+    page(StatusCode::OK, &ListPage { prefix, prefix_encoded, cursor_parameter, caption, columns, rows, next_address })
 }
 
 async fn read(app: &App, access: &Access, list: &List) -> Result<(Vec<Row>, Option<String>), Problem> {

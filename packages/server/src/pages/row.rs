@@ -16,7 +16,12 @@ pub(super) struct Row {
     pub(super) address: String,
     pub(super) kinds: String,
     pub(super) used: String,
+    /// The numbers of the limit that has the least left; a limit of 0 when there is none.
+    pub(super) taken: u64,
+    pub(super) limit: u64,
     pub(super) waiting: String,
+    #[serde(skip)]
+    pub(super) waiting_count: u64,
     pub(super) next: String,
     pub(super) granted: u64,
     pub(super) refused: u64,
@@ -60,7 +65,10 @@ impl Row {
             address: show::address(&info.name),
             kinds: kinds.join(", "),
             used: "-".to_owned(),
+            taken: 0,
+            limit: 0,
             waiting: "-".to_owned(),
+            waiting_count: 0,
             next: "-".to_owned(),
             granted: last.granted,
             refused: last.refused,
@@ -81,7 +89,9 @@ impl Row {
             });
             if let Some(limit) = fullest {
                 row.used = format!("{} of {}", limit.taken, limit.limit);
+                (row.taken, row.limit) = (limit.taken, limit.limit);
             }
+            row.waiting_count = inspection.ticket_count;
             row.waiting = match inspection.tickets.first() {
                 Some(head) => format!("{}, the first for {}", inspection.ticket_count, show::span(head.waited)),
                 None => inspection.ticket_count.to_string(),

@@ -16,6 +16,15 @@ pub(super) fn span(micros: Micros) -> String {
     }
 }
 
+/// Returns a span of whole minutes: `hour` or `10 minutes`.
+pub(super) fn whole_span(micros: Micros) -> String {
+    match micros.0 / 60_000_000 {
+        60 => "hour".to_owned(),
+        1 => "minute".to_owned(),
+        minutes => format!("{minutes} minutes"),
+    }
+}
+
 /// Returns a text as a part of an address.
 pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
