@@ -1905,11 +1905,13 @@ pg_code pg_reset(const struct pg_limiter *limiter, struct pg_error *error);
  * Takes the cost of each of count calls as pg_acquire does, and writes their decisions and errors.
  *
  * The calls to one server are sent in one write, for programs whose many threads or coroutines call
- * at once. Each call is decided by itself, in their order: one may be refused or fail while others
- * are granted. Returns PG_OK whatever became of the calls, and PG_INVALID, argument calls, for NULL
+ * at once. Each call is decided by itself, in no certain order: one may be refused or fail while
+ * others are granted. Returns PG_OK whatever became of the calls, and PG_INVALID, argument calls, for NULL
  * and for more than PG_MAX_EACH; then nothing was written.
  */
-pg_code pg_acquire_each(struct pg_acquire_call *calls, size_t count, struct pg_error *error);
+pg_code pg_acquire_each(struct pg_acquire_call *calls,
+                        size_t count,
+                        struct pg_error *error);
 
 /**
  * Ends the lease of a permit, once, from any process. settlement receives PG_SETTLEMENT_RELEASED.

@@ -31,8 +31,8 @@ pub struct AcquireCall<'a> {
 /// Takes the cost of each of count calls as pg_acquire does, and writes their decisions and errors.
 ///
 /// The calls to one server are sent in one write, for programs whose many threads or coroutines call
-/// at once. Each call is decided by itself, in their order: one may be refused or fail while others
-/// are granted. Returns PG_OK whatever became of the calls, and PG_INVALID, argument calls, for NULL
+/// at once. Each call is decided by itself, in no certain order: one may be refused or fail while
+/// others are granted. Returns PG_OK whatever became of the calls, and PG_INVALID, argument calls, for NULL
 /// and for more than PG_MAX_EACH; then nothing was written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_acquire_each(

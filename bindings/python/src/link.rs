@@ -17,8 +17,8 @@ use crate::line::{NonBlockingConnection, State, locked};
 /// One connection to one server.
 ///
 /// `flush`, `receive` and `expire` return the calls that the link has finished with by number, each
-/// with its answer, its exception, the call that follows it, or `Unfinished`; whether the connection has ended; and whether
-/// `flush` must be called again when the socket is writable.
+/// with its answer, its exception, the call that follows it, or `Unfinished`; whether the
+/// connection has ended; and whether `flush` must be called again when the socket is writable.
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct Link {
     redis: Arc<Redis>,

@@ -15,7 +15,8 @@ use crate::model::policy::Policy;
 /// # use std::time::Duration;
 /// let policy = Policy::new([Limit::window(5, Duration::from_secs(60))?])?;
 /// let limits = paddlegate::simulate::scenario_limits(&policy);
-/// assert_eq!(limits.to_string(), r#"[{"interval":"1m","kind":"window","label":"window","limit":5}]"#);
+/// let expected = serde_json::json!([{ "kind": "window", "label": "window", "interval": "PT60S", "limit": 5 }]);
+/// assert_eq!(limits, expected);
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 pub fn scenario_limits(policy: &Policy) -> Value {

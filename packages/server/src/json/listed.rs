@@ -41,12 +41,12 @@ pub(crate) struct LimiterBody {
     ttl: f64,
     /// What a list may be sorted by, as of `read_at`; null without `sort`.
     #[schema(required)]
-    numbers: Option<NumbersBody>,
+    numbers: Option<SortNumbersBody>,
 }
 
 /// The numbers of a limiter in a sorted list.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub(crate) struct NumbersBody {
+pub(crate) struct SortNumbersBody {
     /// Granted calls.
     granted: u64,
     /// Refused calls.
@@ -82,12 +82,13 @@ impl From<&LimiterPage> for LimiterPageBody {
 impl LimiterPageBody {
     /// Returns a page of a sorted list.
     pub(crate) fn sorted(rows: &[&Row], cursor: Option<String>, read_at: f64) -> Self {
-        let body = |row: &&Row| LimiterBody { numbers: Some(NumbersBody::from(*row)), ..LimiterBody::from(&row.info) };
+        let body =
+            |row: &&Row| LimiterBody { numbers: Some(SortNumbersBody::from(*row)), ..LimiterBody::from(&row.info) };
         Self { limiters: rows.iter().map(body).collect(), cursor, read_at: Some(read_at) }
     }
 }
 
-impl From<&Row> for NumbersBody {
+impl From<&Row> for SortNumbersBody {
     #[allow(clippy::cast_precision_loss, reason = "millionths of a whole")]
     fn from(row: &Row) -> Self {
         let used = row.used.map(|millionths| millionths as f64 / 1e6);
