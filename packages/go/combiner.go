@@ -4,6 +4,7 @@ package paddlegate
 import "C"
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -23,8 +24,8 @@ const (
 // combiner makes the calls of goroutines that come at the same time in one exchange with the server:
 // each call from C occupies a thread, and to change threads takes longer than a decision.
 //
-// A goroutine that finds few exchanges going on makes its own at once. Those that come meanwhile wait,
-// and the first of them makes the next exchange for all.
+// A goroutine that finds few exchanges going on makes its own, with the calls of those that can run
+// now. Those that come meanwhile wait, and the first of them makes the next exchange for all.
 type combiner struct {
 	lock    sync.Mutex
 	running int
@@ -57,7 +58,11 @@ func (c *combiner) begin(call *combinedCall) ([]*combinedCall, bool) {
 	if c.running < maxExchanges {
 		c.running++
 		c.lock.Unlock()
-		return []*combinedCall{call}, true
+		// A call from C may keep the only processor, so others take their places first.
+		runtime.Gosched()
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		return append([]*combinedCall{call}, c.take(maxTogether-1)...), true
 	}
 	call.turn = make(chan []*combinedCall, 1)
 	c.waiting = append(c.waiting, call)
@@ -90,20 +95,24 @@ func (c *combiner) leave(call *combinedCall) bool {
 // exchange makes the calls, and lets the first of those that came meanwhile make the next ones.
 func (c *combiner) exchange(batch []*combinedCall) {
 	makeEach(batch)
-	c.lock.Lock()
-	count := min(len(c.waiting), maxTogether)
-	next := slices.Clone(c.waiting[:count])
-	c.waiting = slices.Delete(c.waiting, 0, count)
-	if count == 0 {
-		c.running--
-	}
-	c.lock.Unlock()
-	if count > 0 {
-		next[0].turn <- next
-	}
 	for _, call := range batch[1:] {
 		call.turn <- nil
 	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if next := c.take(maxTogether); len(next) > 0 {
+		next[0].turn <- next
+	} else {
+		c.running--
+	}
+}
+
+// take takes so many of the calls that wait, with the lock.
+func (c *combiner) take(most int) []*combinedCall {
+	count := min(len(c.waiting), most)
+	taken := slices.Clone(c.waiting[:count])
+	c.waiting = slices.Delete(c.waiting, 0, count)
+	return taken
 }
 
 func makeEach(batch []*combinedCall) {
