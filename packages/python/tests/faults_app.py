@@ -8,8 +8,9 @@ import time
 from hosts_log import NAME, URL, note, pg
 
 HOST = os.environ["TASKS_HOST"]
-# Seconds after which a broker takes a worker for dead.
-DEAD = 3
+# Seconds after which a broker takes a worker for dead: far more than a job takes, also on a machine
+# that stalls.
+DEAD = 10
 keyed = pg.concurrent(f"{NAME}-keyed", 1, keyed=True)
 
 

@@ -37,7 +37,7 @@ pub(crate) struct Counters {
 
 /// What its state has.
 pub(crate) struct State {
-    /// The labels with what rules, and what is left.
+    /// The label of each limit, the amount that rules, and the units that remain.
     pub(crate) limits: Box<[(Label, u64, u64)]>,
     pub(crate) waiting: u64,
     pub(crate) leases: u64,
