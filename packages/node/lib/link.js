@@ -28,6 +28,8 @@ class Link {
   /** The calls since the last flush, and the time of the first of them. */
   #unsent = [];
   #unsentSince = 0;
+  /** Whether they can be sent at once: the connection is open and was just used. */
+  #isTrusted = false;
   #error;
   /** The number of pending calls, and whether anything was sent since that number was last 0. */
   #calls = 0;
@@ -48,16 +50,16 @@ class Link {
     if (this.#unsent.push(call) > 1) return;
     this.#unsentSince = now();
     // If the server has closed the connection, the event arrives before the second immediate.
-    const isTrusted =
-      !this.#isConnected || this.#calls > 1 || call.began - this.#usedAt <= TRUSTED_MS;
+    this.#isTrusted =
+      this.#isConnected && (this.#calls > 1 || call.began - this.#usedAt <= TRUSTED_MS);
     const flush = () => this.flush();
-    if (isTrusted) nextTick(flush);
+    if (this.#isTrusted || !this.#isConnected) nextTick(flush);
     else setImmediate(setImmediate, flush);
   }
 
   /** Sends the unsent calls if they are enough for a write. Not for use while rows are processed. */
   flushBatch() {
-    if (this.#unsent.length >= BATCH && this.#hasSent) this.flush();
+    if (this.#unsent.length >= BATCH && this.#isTrusted) this.flush();
   }
 
   /**
