@@ -16,6 +16,7 @@ mod limits;
 mod line;
 mod link;
 mod live;
+mod made_limiters;
 mod multi_step;
 mod operation;
 mod paddlegate;
@@ -46,6 +47,8 @@ mod _native {
     use crate::link::Link;
     #[pymodule_export]
     use crate::live::AdminRequest;
+    #[pymodule_export]
+    use crate::made_limiters::MadeLimiters;
     #[pymodule_export]
     use crate::multi_step::MultiStepCall;
     #[pymodule_export]

@@ -54,7 +54,7 @@ impl Limiter {
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        paddlegate: &Paddlegate,
+        paddlegate: &Bound<'_, PyAny>,
         name: &Bound<'_, PyAny>,
         limits: &Bound<'_, PyAny>,
         wait_timeout: OptionalArg,
@@ -76,7 +76,7 @@ impl Limiter {
             let (inner, redis) = (inner.clone(), redis.clone());
             return Ok(Self { inner, redis, wait_timeout: *wait_timeout, on_limit: *on_limit, on_jobs: *on_jobs });
         }
-        let Paddlegate(store) = paddlegate;
+        let Paddlegate(store) = paddlegate.cast::<Paddlegate>().map_err(PyErr::from)?.get();
         let on_unavailable = crate::argument::on_unavailable(on_unavailable, local_share_percent)?;
         let is_keyed = flag("keyed", keyed, false)?;
         let has_statistics = flag("statistics", statistics, true)?;

@@ -23,9 +23,11 @@ from paddlegate._within import WithinLimit
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from paddlegate._asyncio import Links
     from paddlegate._cost import Cost
     from paddlegate._guarded import Function
     from paddlegate._history import History
+    from paddlegate._hub import Hubs
     from paddlegate._inspection import Inspection, TicketInfo
     from paddlegate._limits import Limits
     from paddlegate._native import (
@@ -60,7 +62,7 @@ class Limiter(Jobs):
 
     def __init__(
         self,
-        paddlegate: Paddlegate,
+        paddlegate: Paddlegate | Limiter,
         name: str,
         limits: Limits | LoadedLimiter | LimiterOfKey | Together,
         wait_timeout: Span | None = None,
@@ -77,9 +79,9 @@ class Limiter(Jobs):
         block_after: _BlockAfter | None = None,
         aging: Span | None = None,
     ) -> None:
-        self._paddlegate = paddlegate
-        self._links = paddlegate._links
-        self._hubs = paddlegate._hubs
+        # Not the store itself, which keeps the limiters that it made.
+        self._links: Links = paddlegate._links
+        self._hubs: Hubs = paddlegate._hubs
 
     def with_key(self, key: str) -> Limiter:
         """Return the limiter of one key, for some calls or for `together`; it has the same options.
@@ -87,7 +89,7 @@ class Limiter(Jobs):
         `key` has 1 to 512 bytes. Creating it is cheap, registers nothing and calls no server.
         Raises `InvalidError`, argument `key`, for another key, and if the limiter is not keyed.
         """
-        return Limiter(self._paddlegate, self.name, self._of_key(key))
+        return Limiter(self, self.name, self._of_key(key))
 
     def acquire(
         self,

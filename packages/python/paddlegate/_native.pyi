@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, final
 
 from typing_extensions import disjoint_base
 
+from paddlegate import _limiter, _paddlegate
 from paddlegate._cost import Cost
 from paddlegate._limits import Limits
 from paddlegate._order import Order
@@ -29,6 +30,7 @@ __all__ = [
     "Link",
     "ListedLimiter",
     "LoadedLimiter",
+    "MadeLimiters",
     "MultiStepCall",
     "Paddlegate",
     "TestClock",
@@ -367,7 +369,7 @@ class Paddlegate:
 class Limiter:
     def __new__(
         cls,
-        paddlegate: Paddlegate,
+        paddlegate: Paddlegate | Limiter,
         name: str,
         limits: Limits | LoadedLimiter | LimiterOfKey | Together,
         wait_timeout: _Span | None = None,
@@ -610,6 +612,22 @@ class Together:
     @property
     def name(self) -> str:
         """The names of the limiters."""
+
+@final
+class MadeLimiters:
+    """The limiters of a store that were made last, by name.
+
+    To make one takes as long as fifteen decisions in memory, and programs whose names come with the
+    call, such as those of shops, ask for one at each.
+    """
+
+    def __new__(
+        cls,
+        make: Callable[[_paddlegate.Paddlegate, str, Any, dict[str, Any] | None], _limiter.Limiter],
+    ) -> MadeLimiters: ...
+    def __call__(
+        self, store: _paddlegate.Paddlegate, name: str, *limit: object, **options: object
+    ) -> _limiter.Limiter: ...
 
 @disjoint_base
 class Gate:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paddlegate import _native
 from paddlegate._asyncio import Links, can_watch_sockets, run_operation
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 CONCURRENT_PARTS = 16
 """The number of parts of the list of limiters that are read at the same time; more would delay
 other calls."""
+
+
+def _make(store: Paddlegate, name: str, limit: Any, options: dict[str, Any] | None) -> Limiter:
+    return Limiter(store, name, [limit], **(options or {}))
 
 
 class Paddlegate(_native.Paddlegate):
@@ -93,6 +97,7 @@ class Paddlegate(_native.Paddlegate):
         # Weak references to the links of the event loops, which keep them alive.
         self._links = Links()
         self._hubs = Hubs()
+        self._made = _native.MadeLimiters(_make)
 
     def close(self) -> None:
         """Close all connections of this process to the store, those of its event loops too.
@@ -147,8 +152,7 @@ class Paddlegate(_native.Paddlegate):
         A lease that is not released ends after `lock_timeout`, by default 30 seconds. `limit` is at
         most 100,000.
         """
-        limits = [("concurrency", limit)]
-        return Limiter(self, name, limits, lock_timeout=lock_timeout, **options)
+        return self._made(self, name, "concurrency", limit, lock_timeout=lock_timeout, **options)
 
     def bucket(
         self,
@@ -162,13 +166,13 @@ class Paddlegate(_native.Paddlegate):
 
         For days of another time zone, the intervals start `offset` earlier.
         """
-        return Limiter(self, name, [("bucket", limit, interval, offset)], **options)
+        return self._made(self, name, "bucket", limit, interval, offset, **options)
 
     def window(
         self, name: str, limit: int, interval: Span, **options: Unpack[LimiterOptions]
     ) -> Limiter:
         """Create a limiter of at most `limit` units in any interval; `limit` is at most 100,000."""
-        return Limiter(self, name, [("window", limit, interval)], **options)
+        return self._made(self, name, "window", limit, interval, **options)
 
     def leaky(
         self,
@@ -185,7 +189,7 @@ class Paddlegate(_native.Paddlegate):
         difference, also units that have drained meanwhile; "undrained", at most what cannot have
         drained since the grant. Another one raises `InvalidError`, argument `refund`.
         """
-        return Limiter(self, name, [("leaky", capacity, drain, refund)], **options)
+        return self._made(self, name, "leaky", capacity, drain, refund, **options)
 
     def points(
         self,
@@ -200,7 +204,7 @@ class Paddlegate(_native.Paddlegate):
 
         `refund` is as for `leaky`.
         """
-        return Limiter(self, name, [("points", capacity, refill, refund)], **options)
+        return self._made(self, name, "points", capacity, refill, refund, **options)
 
     def quota(
         self,
@@ -225,7 +229,7 @@ class Paddlegate(_native.Paddlegate):
 
             spending = pg.quota("tenant-7", 50_000_000, "month", timezone="Europe/Berlin")
         """
-        return Limiter(self, name, [("quota", limit, per, timezone, starts)], **options)
+        return self._made(self, name, "quota", limit, per, timezone, starts, **options)
 
     def throttle(
         self, name: str, interval: Span, *, limit: int = 1, **options: Unpack[LimiterOptions]
@@ -236,15 +240,15 @@ class Paddlegate(_native.Paddlegate):
         0.666667 and 1 seconds, and so on. `limit` is from 1 to one start per microsecond, at most
         10^12; otherwise this raises `InvalidError`.
         """
-        return Limiter(self, name, [("throttle", limit, interval)], **options)
+        return self._made(self, name, "throttle", limit, interval, **options)
 
     def unlimited(self, name: str = "unlimited", **options: Unpack[LimiterOptions]) -> Limiter:
         """Create a limiter that grants every call."""
-        return Limiter(self, name, [("unlimited",)], **options)
+        return self._made(self, name, "unlimited", **options)
 
     def paused(self, name: str, **options: Unpack[LimiterOptions]) -> Limiter:
         """Create a limiter that refuses every call."""
-        return Limiter(self, name, [("paused",)], **options)
+        return self._made(self, name, "paused", **options)
 
     def limiter(
         self,

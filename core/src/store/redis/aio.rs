@@ -281,6 +281,20 @@ async fn carry(
                 Err(_) => return Some(Error::unknown_outcome("redis did not take the calls in time")),
             }
         }
+        if !finished.is_empty() {
+            deliver(finished.drain(..finished.len().min(BATCH)), waiting);
+            if !finished.is_empty() {
+                // The callers of these make their next calls, which the server decides while those of the others make theirs.
+                yield_now().await;
+                while batch.len() < BATCH
+                    && let Ok(submission) = submissions.try_recv()
+                {
+                    batch.push(submission);
+                }
+                submit(session, waiting, &mut batch);
+                continue;
+            }
+        }
         if is_left {
             waiting.drop_closed();
             if waiting.is_empty() {
@@ -289,10 +303,9 @@ async fn carry(
         }
         tokio::select! {
             read = stream.read(&mut buffer) => {
-                let ended = received(session, read, &buffer, &mut finished);
-                deliver(finished.drain(..), waiting);
-                if ended.is_some() {
-                    return ended;
+                if let Some(error) = received(session, read, &buffer, &mut finished) {
+                    deliver(finished, waiting);
+                    return Some(error);
                 }
                 used_at = monotonic();
             }
@@ -321,11 +334,15 @@ async fn carry(
                         () = yield_now() => {}
                     }
                 }
-                for submission in batch.drain(..) {
-                    session.submit(waiting.push(submission.reply), submission.call);
-                }
+                submit(session, waiting, &mut batch);
             }
         }
+    }
+}
+
+fn submit(session: &mut ConnectionState, waiting: &mut Waiting, batch: &mut Vec<Submission>) {
+    for submission in batch.drain(..) {
+        session.submit(waiting.push(submission.reply), submission.call);
     }
 }
 

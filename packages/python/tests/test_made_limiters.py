@@ -1,0 +1,84 @@
+"""A store returns the limiter that it made before for the same arguments."""
+
+import gc
+import weakref
+from datetime import timedelta
+
+import pytest
+from paddlegate import InvalidError, Paddlegate
+
+
+@pytest.fixture
+def pg():
+    return Paddlegate("memory://")
+
+
+def test_equal_arguments_give_one_limiter(pg):
+    api = pg.leaky("api", 5, 60)
+    assert pg.leaky("api", 5, 60) is api
+    assert pg.leaky("api", 6, 60) is not api
+    assert pg.window("api", 6, 60) is not api
+    quick = pg.leaky("api", 5, 60, wait_timeout=1, group="g")
+    assert pg.leaky("api", 5, 60, wait_timeout=1, group="g") is quick
+    assert (quick.wait_timeout, quick.group) == (1, "g")
+    other = pg.leaky("api", 5, 60, wait_timeout=1, group="h")
+    assert (other.wait_timeout, other.group) == (1, "h")
+    assert pg.leaky("api", 5, 60, wait_timeout=1).group is None
+    assert Paddlegate("memory://").leaky("api", 5, 60) is not api
+
+
+@pytest.mark.parametrize("wrong", [True, 5.0, "5"])
+def test_an_argument_that_only_equals_another_is_still_refused(pg, wrong):
+    assert pg.leaky("api", 1, 60).allow()
+    assert pg.leaky("api", 5, 60).allow()
+    with pytest.raises(InvalidError) as raised:
+        pg.leaky("api", wrong, 60)
+    assert raised.value.argument == "capacity"
+    with pytest.raises(InvalidError):
+        pg.leaky("api", 5, 60, block_after=[True, 60, 60])
+
+
+def test_arguments_that_can_change_make_a_limiter_each_time(pg):
+    class Name(str):
+        __slots__ = ()
+
+    minute = timedelta(minutes=1)
+    assert pg.leaky("api", 5, minute) is not pg.leaky("api", 5, minute)
+    assert pg.leaky(Name("api"), 5, 60) is not pg.leaky("api", 5, 60)
+    with pytest.raises(InvalidError) as raised:
+        pg.leaky([], 5, 60)
+    assert raised.value.argument == "name"
+    with pytest.raises(TypeError, match="colour"):
+        pg.leaky("api", 5, 60, colour="red")
+
+
+def test_a_store_keeps_a_thousand(pg):
+    first = pg.leaky("first", 5, 60)
+    for i in range(999):
+        pg.leaky(f"api-{i}", 5, 60)
+    assert pg.leaky("first", 5, 60) is first
+    pg.leaky("one more", 5, 60)
+    assert pg.leaky("first", 5, 60) is not first
+
+
+def test_the_limiters_do_not_keep_their_store():
+    gc.disable()
+    try:
+        store = Paddlegate("memory://")
+        api, gone = store.leaky("api", 5, 60), weakref.ref(store)
+        del store
+        assert gone() is None, "without a run of the collector"
+        assert api.allow(), "a limiter needs no store"
+        keyed = Paddlegate("memory://").leaky("users", 5, 60, keyed=True)
+        assert keyed.with_key("ada").allow()
+    finally:
+        gc.enable()
+
+
+def test_a_store_that_a_limiter_leads_back_to_is_collected():
+    store = Paddlegate("memory://")
+    store.leaky("api", 5, 60).store = store
+    gone = weakref.ref(store)
+    del store
+    gc.collect()
+    assert gone() is None
