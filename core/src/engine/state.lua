@@ -52,7 +52,8 @@
 --       control      pause ('': unchanged, '0': none and no block, us from now, or '@' and a time; of a block the same behind
 --                    '!'), expiry of the overrides (as pause; '': never), overrides (with commas between: "tag=a/b/c",
 --                    "-label" removes those of a label, "M=s" or "M=e" the mode shadow or enforce, "-M" removes that, "-" all;
---                    '': all unchanged)
+--                    '': all unchanged); entry as of acquire, which is written unless the limiter is in the list for as long
+--                    as something is in force
 --       inspect      offset and count of the page of leases and of that of tickets
 --       cancel       '1' when it waited until its time was up, 'here' when it waited here or for another limiter
 --       ready        the most ids, and of a host that wants messages its channel and its id (see hosts.lua)

@@ -26,6 +26,29 @@ fn the_list_has_the_limiters_of_all_programs() {
 }
 
 #[test]
+fn a_pause_before_any_use_is_in_the_list() {
+    for store in Store::all() {
+        let server = store.server();
+        let mut client = server.client();
+        let listed = |client: &mut support::Client| {
+            let page = client.get(&format!("/v1/limiters?prefix={}", store.prefix)).expect(200);
+            page["limiters"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect::<Vec<_>>()
+        };
+        client.get(&store.path("api", "")).expect(200);
+        assert_eq!(listed(&mut client), [json!(null); 0], "a look is no use");
+        client.put(&store.path("api", "/pause"), &json!({ "expires_in": "1h", "reason": "a test" })).expect(200);
+        client.put(&store.path("shop", "/override"), &json!({ "limit": 7, "expires_in": "1h" })).expect(200);
+        client.put(&store.path("mail", "/mode"), &json!({ "mode": "shadow", "expires_in": "1h" })).expect(200);
+        let names = ["api", "mail", "shop"].map(|name| json!(format!("{}{name}", store.prefix)));
+        assert_eq!(listed(&mut client), names);
+        let page = client.get(&format!("/ui/limiters?prefix={}", store.prefix)).text();
+        for mark in ["paused for 59 min", "override", "shadow"] {
+            assert!(page.contains(mark), "{mark}: {page}");
+        }
+    }
+}
+
+#[test]
 fn pages_add_up_to_the_whole_list() {
     let store = Store::redis();
     let server = store.server();

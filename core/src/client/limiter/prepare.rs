@@ -501,12 +501,16 @@ impl Limiter {
                 Ok(Prepared::Answered(Answer::RuntimeState(Box::new(runtime_state))))
             }
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(match &policy {
-                Cow::Borrowed(_) => Call::admin(keys, command, self.test_time()),
-                Cow::Owned(policy) => {
-                    Call::admin(&Keys::new(self.inner.key_parts(), policy), command, self.test_time())
-                }
-            })),
+            StateLocation::Redis { keys, .. } => {
+                let sets = !matches!(command, AdminCommand::Get | AdminCommand::Resume);
+                let is_listed = self.has_statistics() && !self.policy().limits().is_empty();
+                let listed = (sets && is_listed).then(|| self.list_entry());
+                let (at, listed) = (self.test_time(), listed.as_deref());
+                Ok(Prepared::Call(match &policy {
+                    Cow::Borrowed(_) => Call::admin(keys, command, at, listed),
+                    Cow::Owned(policy) => Call::admin(&Keys::new(self.inner.key_parts(), policy), command, at, listed),
+                }))
+            }
         }
     }
 
@@ -669,10 +673,12 @@ impl Limiter {
             return None;
         }
         self.listed_at().store(now, Ordering::Relaxed);
-        Some((
-            self.inner.ttl,
-            LimiterInfo::entry(self.name(), self.group(), self.is_keyed(), self.policy(), self.ttl()),
-        ))
+        Some((self.inner.ttl, self.list_entry()))
+    }
+
+    #[cfg(feature = "redis")]
+    fn list_entry(&self) -> String {
+        LimiterInfo::entry(self.name(), self.group(), self.is_keyed(), self.policy(), self.ttl())
     }
 
     /// Returns whether no script needs to count the next call when that is plain.

@@ -2,7 +2,7 @@
 --
 -- REQUIRES: MAX DAMAGED call attempt format find min max limit_count verb_at verb raw now overrides limit_list
 -- REQUIRES: encode_overrides effective_limit MAX_LABELS TOO_MANY_LABELS ctx handlers evaluate expiry write_state
--- REQUIRES: advance_queue adopt_levels
+-- REQUIRES: advance_queue adopt_levels register_limiter
 -- PROVIDES: to_time ensure_overrides set_limit has_too_many_labels apply_overrides
 
 local to_time, ensure_overrides, set_limit, has_too_many_labels, apply_overrides
@@ -120,6 +120,13 @@ if verb == 'control' then
         return redis.error_reply(DAMAGED)
       end
       write_state(lifetime)
+      local entry, lasts = ARGV[verb_at + 7], overrides.lifetime
+      -- Whose statistics outlive it is in the list for as long.
+      if entry and call('PTTL', KEYS[2]) - lasts / 1000 < 0 then
+        local text = format('%.0f', lasts)
+        ARGV[verb_at + 5], ARGV[verb_at + 6] = text, text .. string.match(entry, '^%d+(.*)$')
+        register_limiter(now)
+      end
     end
     encode_overrides()
     local overridden, until_time = limit_list(overrides.overridden), overrides.overridden_until

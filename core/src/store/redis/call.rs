@@ -371,7 +371,8 @@ impl Call {
         Ok(Self::new(keys, command, expects))
     }
 
-    pub(crate) fn admin(keys: &Keys, command: &AdminCommand<'_>, at: Option<Micros>) -> Self {
+    /// Creates an administrative call. `listed` is the entry for the list of limiters.
+    pub(crate) fn admin(keys: &Keys, command: &AdminCommand<'_>, at: Option<Micros>, listed: Option<&str>) -> Self {
         let words = match command {
             AdminCommand::Get => Default::default(),
             AdminCommand::Pause(until) => [encode_deadline(Some(*until)), String::new(), String::new()],
@@ -389,8 +390,9 @@ impl Call {
                 [String::new(), encode_deadline(*expires), changes.collect::<Vec<_>>().join(",")]
             }
         };
-        let words = ["", &words[0], &words[1], &words[2]];
-        Self::verb(keys, b"control", at, &words, Expects::RuntimeState)
+        let words = ["", &words[0], &words[1], &words[2]].into_iter().chain(listed).collect::<Vec<_>>();
+        let arguments = keys.with_id(listed.is_some());
+        Self::new(keys, invocation(arguments, b"control", NOTHING, at, &words), Expects::RuntimeState)
     }
 
     pub(crate) fn inspect(keys: &Keys, policy: Arc<Policy>, page: Page, at: Option<Micros>) -> Self {

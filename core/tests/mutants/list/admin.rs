@@ -134,15 +134,23 @@ pub const ADMIN: &[Mutant] = &[
     ),
     ("admin: overrides of a limit without one are not stored", "    table.insert(overrides.tags, tag)\n", ""),
     ("admin: no waiter is woken", "      encode_overrides()\n      advance_queue()\n", "      encode_overrides()\n"),
-    (
-        "admin: the state is not written",
-        "      write_state(lifetime)\n    end\n    encode_overrides()",
-        "    end\n    encode_overrides()",
-    ),
+    ("admin: the state is not written", "      write_state(lifetime)\n      local entry", "      local entry"),
     (
         "admin: the life of the state is shortened",
-        "      write_state(lifetime)\n    end\n    encode_overrides()",
-        "      write_state(0)\n    end\n    encode_overrides()",
+        "      write_state(lifetime)\n      local entry",
+        "      write_state(0)\n      local entry",
+    ),
+    ("admin: a limiter that nobody has used is not listed", "        register_limiter(now)\n", ""),
+    ("admin: a limiter is always listed again", "call('PTTL', KEYS[2]) - lasts / 1000 < 0", "true"),
+    (
+        "admin: an idle limiter is not listed again",
+        "call('PTTL', KEYS[2]) - lasts",
+        "call('PTTL', KEYS[2]) + 60000 - lasts",
+    ),
+    (
+        "admin: it is listed for its ttl",
+        "ARGV[verb_at + 5], ARGV[verb_at + 6] = text, text .. ",
+        "ARGV[verb_at + 5], ARGV[verb_at + 6] = '1000000', '1000000' .. ",
     ),
     (
         "admin: the levels before the change drain under the new limits",

@@ -49,6 +49,7 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("a call fails without a charge if the permits have a foreign type", keys::foreign_permits),
     ("damaged overrides are errors", overrides::damaged),
     ("overrides expire when they no longer count", overrides::expiry),
+    ("what is paused is listed until it ends", overrides::listed),
     ("a report fills a log with entries", overrides::log_after_a_report),
     ("a wait ends with the override that caused it", overrides::end_of_an_override),
     ("a report estimates the units of many open permits", overrides::many_open),

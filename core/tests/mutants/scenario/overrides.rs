@@ -107,6 +107,40 @@ pub(super) fn damaged(port: u16, text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Checks that a pause lists its limiter until it ends, unless its statistics, and so its entry, last longer.
+pub(super) fn listed(port: u16, text: &str) -> Result<(), String> {
+    let pause = Operation::Admin { command: AdminCommand::Pause(Deadline::After(Micros(HOUR))) };
+    let mut script = Script::new(port, text, &[limit(Kind::Leaky, 5)]);
+    for (life, expected) in [(None, 1), (Some(HOUR / 1_000 + 60_000), 0), (Some(HOUR / 1_000 - 30_000), 1)] {
+        script.raw.command("FLUSHALL");
+        if let Some(life) = life {
+            take(&mut script);
+            let statistics = key(&mut script, ":m:");
+            let list = script.raw.keys(":limiters").pop().ok_or("no list")?;
+            script.raw.execute(&[&b"PEXPIRE"[..], &statistics, life.to_string().as_bytes()]);
+            script.raw.execute(&[&b"DEL"[..], &list]);
+            script.resize(&[limit(Kind::Leaky, 5)]);
+        }
+        script.run(pause, NOW);
+        let Some(list) = script.raw.keys(":limiters").pop() else {
+            if expected > 0 {
+                return Err(format!("not listed: statistics for {life:?} ms"));
+            }
+            continue;
+        };
+        let Reply::Array(found) = script.raw.execute(&[&b"ZRANGE"[..], &list, b"0", b"-1", b"WITHSCORES"]) else {
+            return Err("no list".into());
+        };
+        let texts: Vec<String> = found.iter().map(|part| format!("{part:?}")).collect();
+        let [Reply::Text(entry), Reply::Text(score)] = &found[..] else { return Err(format!("{texts:?}")) };
+        let (entry, score) = (String::from_utf8_lossy(entry), String::from_utf8_lossy(score));
+        if expected == 0 || !entry.starts_with(&format!("{HOUR}|")) || score != (NOW + HOUR).to_string() {
+            return Err(format!("entry={entry} score={score} life={life:?}"));
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
     let hour = HOUR / 1_000;
     let short = |kind| [Spec { interval: 10_000_000, ..limit(kind, 2) }];
