@@ -135,6 +135,8 @@ pub use model::permit::{
 pub use model::policy::{MAX_LIMITS, Policy};
 pub use model::reason::Reason;
 pub use model::refund::Refund;
+#[cfg(feature = "redis")]
+pub use model::refused_key::{MAX_REFUSED_KEYS, RefusedKey};
 pub use model::request::{QueuePosition, Request, Wait};
 pub use model::share::Share;
 pub use model::statistics::{DEFAULT_STATISTICS_TTL, Statistics};

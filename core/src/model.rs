@@ -22,6 +22,8 @@ pub(crate) mod permit;
 pub(crate) mod policy;
 pub(crate) mod reason;
 pub(crate) mod refund;
+#[cfg(feature = "redis")]
+pub(crate) mod refused_key;
 pub(crate) mod request;
 pub(crate) mod share;
 pub(crate) mod statistics;

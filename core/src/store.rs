@@ -6,4 +6,6 @@ pub(crate) mod fork_safe;
 pub mod memory;
 #[cfg(feature = "redis")]
 pub mod redis;
+#[cfg(feature = "redis")]
+pub(crate) mod refused_keys;
 pub(crate) mod signal_handling;

@@ -89,6 +89,13 @@ mod every_form_of_a_limiter_decides_alike {
                 prop_assert_eq!(sum, value, "{}", Statistics::FIELDS[i]);
             }
             prop_assert_eq!(&of_all[10..], &[0, 0], "leases and tickets are of one key");
+            let hours = plain.limiter.history().expect("a history").hours;
+            let refused: u64 = hours.iter().rev().take(2).map(|hour| hour.refused).sum();
+            let most = keyless(&other).most_refused(10).expect("the most refused keys");
+            prop_assert_eq!(
+                most.iter().map(|found| found.refused).collect::<Vec<_>>(),
+                if refused > 0 { vec![refused] } else { vec![] }
+            );
         }
         other.limiter.reset().expect("a reset");
         Ok(())
@@ -304,6 +311,13 @@ mod keys {
                 assert_eq!(error.argument(), Some("key"), "{operation:?}");
             }
             assert_eq!(keyed.with_key("alice")?.statistics().unwrap_err().argument(), Some("key"));
+            assert_eq!(keyed.with_key("alice")?.most_refused(10).unwrap_err().argument(), Some("key"));
+            assert_eq!(plain.most_refused(10).unwrap_err().argument(), Some("most_refused"));
+            assert_eq!(keyed.without_statistics()?.most_refused(10).unwrap_err().argument(), Some("statistics"));
+            assert_eq!(store.together(&[&plain])?.most_refused(10).unwrap_err().argument(), Some("most_refused"));
+            for count in [0, 101] {
+                assert_eq!(keyed.most_refused(count).unwrap_err().argument(), Some("count"), "{count}");
+            }
             assert_eq!(store.together(&[&keyed]).unwrap_err().argument(), Some("key"));
             assert_eq!(store.together(&[&plain])?.keyed().unwrap_err().argument(), Some("keyed"));
             let uncounted = plain.without_statistics()?;

@@ -169,6 +169,35 @@ test("the page says when the last that waits is granted", async (t) => {
     .waitFor();
 });
 
+test("the most refused keys lead to their state", async (t) => {
+  for (const [key, calls] of [
+    [HOSTILE, 5],
+    ["bob", 3],
+  ]) {
+    for (let i = 0; i < calls; i++) await call("POST", "per-user", "/acquire", { key });
+  }
+  const page = await opened(t, address("per-user"));
+  const rows = page.getByRole("region", { name: "Most refused keys" }).locator("tbody tr");
+  assert.deepEqual(
+    await rows.evaluateAll((rows) =>
+      rows.map((row) => [...row.children].map((cell) => cell.textContent)),
+    ),
+    [
+      [HOSTILE, "3"],
+      ["bob", "1"],
+    ],
+  );
+  await rows.first().getByRole("link").click();
+  await page.getByRole("heading", { name: "Leases (0)" }).waitFor();
+  assert.equal(await page.getByLabel("The state of the key").inputValue(), HOSTILE);
+  await call("POST", "per-user", "/reset", { key: "bob" });
+  await call("POST", "per-user", "/reset", { key: HOSTILE });
+  await page.goto(origin + address("per-user"));
+  await page.getByText("No key was refused in this hour or the last.").waitFor();
+  // What axe sees has one.
+  for (let i = 0; i < 3; i++) await call("POST", "per-user", "/acquire", { key: "bob" });
+});
+
 test("a key is looked up", async (t) => {
   const page = await opened(t, address("per-user"));
   assert.equal(

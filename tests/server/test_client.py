@@ -12,7 +12,7 @@ def test_the_document_has_every_verb(served: Served) -> None:
     client = Client(served.url)
     assert client.document["openapi"].startswith("3.1")
     verbs = "acquire debit correct release renew peek enqueue claim cancel learn together"
-    looks = "limiters inspect statistics history audit"
+    looks = "limiters inspect statistics history most_refused audit"
     changes = "pause resume override restore set_mode restore_mode reset"
     assert {*verbs.split(), *looks.split(), *changes.split()} <= client.operations.keys()
     count = sum(len(item) for item in client.document["paths"].values())

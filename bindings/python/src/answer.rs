@@ -70,6 +70,9 @@ pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>
         Answer::RuntimeState(it) => live::runtime_state(&it).into_bound_py_any(py),
         Answer::List(page) => (listed::shown(page.listed), page.cursor).into_bound_py_any(py),
         Answer::Page(page) => (listed::shown(page.limiters), page.cursor).into_bound_py_any(py),
+        Answer::MostRefused(keys) => {
+            keys.into_iter().map(|found| (found.key, found.refused)).collect::<Vec<_>>().into_bound_py_any(py)
+        }
         Answer::Reset => Ok(py.None().into_bound(py)),
     }
 }

@@ -10,6 +10,8 @@ mod guarded;
 mod if_version;
 mod inspect;
 mod keyed;
+#[cfg(feature = "redis")]
+mod most_refused;
 mod plain;
 mod prepare;
 #[cfg(feature = "simulate")]

@@ -56,6 +56,12 @@ impl Counters {
         }
     }
 
+    /// Returns the beginning of the minute that was last counted in, if a call was refused.
+    #[cfg(feature = "redis")]
+    pub(crate) fn refused_at(&self) -> Option<u64> {
+        (self.refused > 0).then(|| RecentSums::time_of(self.minute))
+    }
+
     /// Counts a grant that has waited.
     pub(crate) fn wait(&mut self, now: u64, wait: u64) {
         self.enter_minute(now);

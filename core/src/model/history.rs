@@ -89,6 +89,12 @@ impl RecentSums {
         self.hours.add(hour, sums);
     }
 
+    /// Returns when a minute begins, in microseconds.
+    #[cfg(feature = "redis")]
+    pub(crate) const fn time_of(minute: u64) -> u64 {
+        minute * MINUTE
+    }
+
     /// Adds the sums of another part of the same limiter.
     pub(crate) fn add(&mut self, other: &Self) {
         other.hours.0.iter().for_each(|(hour, sums)| self.hours.add(*hour, *sums));

@@ -11,6 +11,8 @@ use crate::model::learned::Learned;
 use crate::model::limiter_info::{LimiterPage, ListPage};
 use crate::model::overrides::{AdminCommand, RuntimeState};
 use crate::model::permit::Settlement;
+#[cfg(feature = "redis")]
+use crate::model::refused_key::RefusedKey;
 use crate::model::request::{Request, Wait};
 use crate::model::statistics::Statistics;
 use crate::model::turns::{ReadyCalls, TurnsHost};
@@ -75,6 +77,12 @@ pub enum Operation<'a> {
     Statistics,
     /// [`Limiter::history`](crate::Limiter::history).
     History,
+    /// [`Limiter::most_refused`](crate::Limiter::most_refused).
+    #[cfg(feature = "redis")]
+    MostRefused {
+        /// The most keys to return.
+        count: u64,
+    },
     /// [`Limiter::apply_report`](crate::Limiter::apply_report).
     ApplyReport {
         /// The report of the upstream.
@@ -113,6 +121,9 @@ pub enum Answer {
     Statistics(Box<Statistics>),
     /// The result of `History`.
     History(Box<History>),
+    /// The result of `MostRefused`.
+    #[cfg(feature = "redis")]
+    MostRefused(Vec<RefusedKey>),
     /// The result of `Admin`.
     RuntimeState(Box<RuntimeState>),
     /// The result of `Inspect`.

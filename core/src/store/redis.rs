@@ -20,6 +20,7 @@ mod limiter_list;
 mod listener;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 mod log;
+mod most_refused;
 mod plain;
 mod plain_release;
 mod reply;
@@ -59,6 +60,7 @@ pub use socket::Socket;
 pub(crate) use blocking::check_timeout;
 pub(crate) use keys::{KeyParts, Keys, PARTS, Roles, TAGS};
 pub(crate) use limiter_list::PartialPage;
+pub(crate) use most_refused::MostRefused;
 pub(crate) use statistics_of_keys::StatisticsOfKeys;
 pub(crate) use tally::{Tallies, Tally};
 pub(crate) use together::{Listed, Settled};

@@ -140,6 +140,20 @@ fn keys_groups_and_files_name_a_limiter() {
     let said = operate(&["resume", &name, "--key", "u3"]);
     assert!(said.code == Some(0) && said.err.starts_with("warning: Redis had nothing of this limiter"), "{}", said.err);
 
+    // This process has counted for which key a call was refused.
+    paddlegate::store::redis::send_counts();
+    let said = operate(&["inspect", &name]);
+    assert!(
+        said.text().contains("\na state for each key; see one with --key\n\ngranted 2, refused 1,"),
+        "{}",
+        said.out
+    );
+    let row = said.text().lines().last().map(|row| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+    assert_eq!(row, Some(vec!["u1".to_owned(), "1".to_owned()]), "{}", said.out);
+    let found = operate(&["inspect", &name, "--json", "--count", "0"]).json();
+    assert_eq!(found["most_refused"], json!([{ "key": "u1", "refused": 1 }]));
+    assert_eq!((&found["key"], &found["statistics"]["refused"]), (&Value::Null, &json!(1)));
+
     // The name without keys is another limiter.
     store.window(&name, 7, MINUTE).unwrap().acquire(one()).unwrap();
     let limit = |args: &[&str]| operate(args).json()["limits"][0]["limit"].clone();

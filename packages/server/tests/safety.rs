@@ -419,6 +419,7 @@ fn a_scan_with_guessed_passwords_lets_nobody_in() {
         "/v1/limiters/api",
         "/v1/limiters/api/statistics",
         "/v1/limiters/api/history",
+        "/v1/limiters/api/most-refused",
         "/v1/audit",
         "/v1/events",
         "/metrics",

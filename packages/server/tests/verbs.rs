@@ -148,6 +148,16 @@ fn each_key_has_a_state() {
         assert_eq!((&looked["key"], &looked["limits"][0]["taken"]), (&json!("alice"), &json!(2)));
         let statistics = client.get(&store.path("per-user", "/statistics")).expect(200);
         assert_eq!((&statistics["granted"], &statistics["refused"]), (&json!(2), &json!(1)));
+        client.post(&acquire, &json!({ "key": "bob", "cost": 2 })).expect(200);
+        client.post(&acquire, &json!({ "key": "bob", "cost": 2 })).expect(200);
+        let most = |rest: &str| store.path("per-user", &format!("/most-refused{rest}"));
+        let keys = json!([{ "key": "bob", "refused": 2 }, { "key": "alice", "refused": 1 }]);
+        assert_eq!(client.get(&most("")).expect(200)["keys"], keys);
+        assert_eq!(client.get(&most("?count=1")).expect(200)["keys"], json!([keys[0]]));
+        for count in ["0", "101"] {
+            assert_eq!(client.get(&most(&format!("?count={count}"))).expect(400)["argument"], "count");
+        }
+        assert_eq!(client.get(&store.path("api", "/most-refused")).expect(400)["argument"], "name");
     }
 }
 

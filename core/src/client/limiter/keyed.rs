@@ -123,11 +123,16 @@ impl Limiter {
 
     /// Returns an error for an operation on a keyed limiter without the key, or with one where all keys are meant.
     pub(super) fn check_key(&self, operation: &Operation<'_>) -> Result<()> {
-        let is_of_all = matches!(operation, Operation::Statistics | Operation::History);
+        let is_of_all = match operation {
+            Operation::Statistics | Operation::History => true,
+            #[cfg(feature = "redis")]
+            Operation::MostRefused { .. } => true,
+            _ => false,
+        };
         match (&self.inner.keys, &self.inner.key) {
             (Some(_), None) if !is_of_all => Err(self.key_is_missing()),
             (Some(_), Some(_)) if is_of_all => {
-                let message = format!("statistics and history are of all keys; leave it out: name={}", self.name());
+                let message = format!("what is counted is of all keys; leave it out: name={}", self.name());
                 Err(Error::invalid("key", message))
             }
             _ => Ok(()),
@@ -172,7 +177,7 @@ impl Limiter {
         if self.has_statistics()
             && let Some(all) = self.all_keys_in_memory()
         {
-            all.count(&counted);
+            all.count(self.key(), &counted);
         }
     }
 

@@ -157,6 +157,8 @@ impl Limiter {
             Operation::Ready { count, host } => self.prepare_ready(count, host),
             Operation::Statistics => self.prepare_statistics(false),
             Operation::History => self.prepare_statistics(true),
+            #[cfg(feature = "redis")]
+            Operation::MostRefused { count } => self.prepare_most_refused(count),
             Operation::ApplyReport { report } => self.prepare_report(&report),
             Operation::Admin { command } => self.prepare_admin(&command),
             Operation::Inspect { page } => self.prepare_inspect(page),
@@ -514,11 +516,17 @@ impl Limiter {
         }
     }
 
-    fn prepare_statistics(&self, is_history: bool) -> Result<Prepared> {
-        if !self.has_statistics() {
-            let message = format!("the limiter keeps none; create it with statistics: name={}", self.name());
-            return Err(Error::invalid("statistics", message));
+    /// Returns an error for a limiter that keeps no statistics.
+    pub(super) fn check_statistics(&self) -> Result<()> {
+        if self.has_statistics() {
+            return Ok(());
         }
+        let message = format!("the limiter keeps none; create it with statistics: name={}", self.name());
+        Err(Error::invalid("statistics", message))
+    }
+
+    fn prepare_statistics(&self, is_history: bool) -> Result<Prepared> {
+        self.check_statistics()?;
         let now = self.now();
         let nothing = || {
             if is_history {
@@ -567,13 +575,19 @@ impl Limiter {
                 if let Some(cell) = self.known_cell() {
                     *cell.lock(State::default) = State::default();
                 }
+                #[cfg(feature = "redis")]
+                if let (Some(all), Some(key)) = (self.known_keys_in_memory(), self.key()) {
+                    all.forget_refused(key);
+                }
                 Prepared::Answered(Answer::Reset)
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
                 self.listed_at().store(0, Ordering::Relaxed);
                 // What was counted before the reset must not be added after it.
-                Prepared::Call(Call::reset(keys).with_reports(store.tallies().all(Some(keys.slot()))))
+                Prepared::Call(
+                    Call::reset(keys, Micros(self.now())).with_reports(store.tallies().all(Some(keys.slot()))),
+                )
             }
         }
     }

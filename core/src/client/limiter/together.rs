@@ -138,6 +138,8 @@ impl Limiter {
             Operation::Ready { .. } => Err(of_one("ready")),
             Operation::Statistics => Err(of_one("statistics")),
             Operation::History => Err(of_one("history")),
+            #[cfg(feature = "redis")]
+            Operation::MostRefused { .. } => Err(of_one("most_refused")),
             Operation::ApplyReport { .. } => Err(of_one("learn")),
             Operation::Admin { command } => Err(of_one(command.verb())),
             Operation::Inspect { .. } => Err(of_one("inspect")),

@@ -16,8 +16,12 @@ use crate::engine::state::State;
 use crate::model::history::History;
 use crate::model::limit::Limit;
 use crate::model::policy::Policy;
+#[cfg(feature = "redis")]
+use crate::model::refused_key::RefusedKey;
 use crate::model::statistics::Statistics;
 use crate::store::fork_safe::ForkSafe;
+#[cfg(feature = "redis")]
+use crate::store::refused_keys::RefusedKeys;
 
 /// The parts into which the keys are divided by their hashes, so that threads rarely wait for each other; a power of two.
 const PARTS: usize = if cfg!(target_family = "wasm") { 1 } else { 16 };
@@ -39,6 +43,9 @@ struct Part {
     states: HashMap<Box<str>, Form, Hasher>,
     /// What the plain calls have counted.
     counters: Counters,
+    /// How often each key was refused.
+    #[cfg(feature = "redis")]
+    refused: RefusedKeys,
     sweep_at: usize,
     swept_at: u64,
 }
@@ -74,7 +81,27 @@ pub(crate) struct PlainCall<'a> {
 impl Part {
     fn new(hasher: &Hasher) -> Self {
         let states = HashMap::with_hasher(hasher.clone());
-        Self { states, counters: Counters::default(), sweep_at: 0, swept_at: 0 }
+        Self {
+            states,
+            counters: Counters::default(),
+            #[cfg(feature = "redis")]
+            refused: RefusedKeys::default(),
+            sweep_at: 0,
+            swept_at: 0,
+        }
+    }
+
+    #[inline]
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
+    fn count(&mut self, key: &str, has_statistics: bool, decided: &Plain, limit: &Limit, units: u64) {
+        if !has_statistics {
+        } else if decided.is_granted() {
+            self.counters.grant(decided.at(), units);
+        } else {
+            self.counters.refuse(decided.at(), Some(limit.label()));
+            #[cfg(feature = "redis")]
+            self.refused.count(decided.at(), key);
+        }
     }
 }
 
@@ -110,14 +137,13 @@ impl OfAllKeys {
     pub(crate) fn acquire(&self, key: &str, call: &PlainCall<'_>) -> Option<Plain> {
         let PlainCall { policy, limit, now, units, has_statistics, .. } = *call;
         let mut part = self.part(key);
-        let Part { states, counters, .. } = &mut *part;
-        let decided = match states.get_mut(key) {
+        let decided = match part.states.get_mut(key) {
             Some(Form::Plain(state)) if call.has_plain_states => state.acquire(limit, now, units)?,
             Some(Form::Plain(_)) => return None,
             Some(Form::Whole(state)) => state.try_lock()?.acquire_plain(limit, policy.tag_list(), now, units, false)?,
             None => return self.acquire_first(key, &mut part, call),
         };
-        count(counters, has_statistics, &decided, limit, units);
+        part.count(key, has_statistics, &decided, limit, units);
         Some(decided)
     }
 
@@ -129,7 +155,7 @@ impl OfAllKeys {
         let mut state = PlainState::default();
         let decided = state.acquire(call.limit, call.now, call.units)?;
         self.insert(part, key, Form::Plain(state), call.now);
-        count(&mut part.counters, call.has_statistics, &decided, call.limit, call.units);
+        part.count(key, call.has_statistics, &decided, call.limit, call.units);
         Some(decided)
     }
 
@@ -219,9 +245,27 @@ impl OfAllKeys {
         self.parts.iter().map(|part| part.lock(|| Part::new(&self.hasher)))
     }
 
-    /// Adds what the whole engine has counted.
-    pub(crate) fn count(&self, counted: &Counters) {
+    /// Adds what the whole engine has counted in one call for a key.
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
+    pub(crate) fn count(&self, key: Option<&str>, counted: &Counters) {
+        #[cfg(feature = "redis")]
+        if let (Some(key), Some(at)) = (key, counted.refused_at()) {
+            self.part(key).refused.count(at, key);
+        }
         self.common.lock(CommonPart::default).counters.add(counted);
+    }
+
+    /// Returns so many keys, the most refused first.
+    #[cfg(feature = "redis")]
+    pub(crate) fn most_refused(&self, now: u64, count: u64) -> Vec<RefusedKey> {
+        let of_part = |part: MutexGuard<'_, Part>| part.refused.recent(now).collect::<Vec<_>>();
+        RefusedKey::most(self.each_part().flat_map(of_part), count)
+    }
+
+    /// Forgets how often a key was refused.
+    #[cfg(feature = "redis")]
+    pub(crate) fn forget_refused(&self, key: &str) {
+        self.part(key).refused.forget(key);
     }
 
     /// Returns the counters of all keys; their leases and tickets are not counted.
@@ -236,16 +280,6 @@ impl OfAllKeys {
         let mut sum = self.common.lock(CommonPart::default).counters.recent();
         self.each_part().for_each(|part| sum.add(&part.counters.recent()));
         sum.shown(now)
-    }
-}
-
-#[inline]
-fn count(counters: &mut Counters, has_statistics: bool, decided: &Plain, limit: &Limit, units: u64) {
-    if !has_statistics {
-    } else if decided.is_granted() {
-        counters.grant(decided.at(), units);
-    } else {
-        counters.refuse(decided.at(), Some(limit.label()));
     }
 }
 

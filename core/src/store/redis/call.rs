@@ -15,6 +15,7 @@ use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, page, scan};
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 use super::log::LogReply;
+use super::most_refused::{MostRefused, Read};
 use super::plain::PlainCall;
 use super::plain_release::PlainRelease;
 use super::reply::{
@@ -25,7 +26,7 @@ use super::route::redirection;
 use super::statistics_of_keys::{Added, StatisticsOfKeys};
 use super::tally::{Report, Tallies};
 use super::together::{Together, renewal};
-use super::wire::{Value, header, word, word_of_number};
+use super::wire::{Value, command, header, word, word_of_number};
 use crate::base::charge::Charge;
 use crate::base::clock;
 use crate::base::error::{Error, Result};
@@ -46,6 +47,7 @@ use crate::model::share::Order;
 use crate::model::statistics::Statistics;
 use crate::model::turns::TurnsHost;
 use crate::store::company::Look;
+use crate::store::refused_keys::RefusedKeys;
 
 /// The status of a call without an id that must be repeated with one.
 pub(super) const NEEDS_ID: i64 = 4;
@@ -61,6 +63,9 @@ pub(super) const LEASE_RENEWED: u64 = 9;
 
 /// The units of a call that takes none.
 const NOTHING: &str = "0";
+
+/// Removes a key from those that were refused in two hours.
+const FORGET: &[u8] = b"return redis.call('ZREM', KEYS[1], ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1])";
 
 /// The maximum number of resends of one call after redirections or while its slot is being moved.
 const MAX_STEPS: u8 = 8;
@@ -103,12 +108,16 @@ pub(super) enum Expects {
         estimate: bool,
         /// The keys of a call that takes a lease: they keep whether there is room for another.
         leases: Option<Arc<Keys>>,
+        /// The keys of a call for a key, whose refusals are counted for it.
+        refused: Option<Arc<Keys>>,
         /// The look of a call that waits beside others of this process.
         look: Option<Box<Look>>,
         /// Whether the call is the run of a job, which does not take the lease of another run.
         is_run: bool,
     },
     Settlement,
+    /// The end of a wait for a key whose time was up, which is a refusal.
+    GaveUp(Arc<Keys>, Micros),
     Extension {
         policy: Arc<Policy>,
         permit: String,
@@ -133,7 +142,10 @@ pub(super) enum Expects {
     Statistics,
     History,
     StatisticsOfKeys(Box<StatisticsOfKeys>),
+    MostRefused(Box<MostRefused>),
     Reset,
+    /// The reset of a key, whose refusals this call removes then.
+    ResetOfKey(Option<Box<Call>>),
     /// A page of the list of a tag; the names begin with this.
     List(Box<str>),
     Page(Box<PartialPage>),
@@ -181,6 +193,7 @@ impl Call {
     ) -> Self {
         let bytes = without_id(keys, b"acquire", &described(&charge, describes), at, listed);
         let (policy, retry_with_id) = (policy.clone(), Some(Repeat { keys: keys.clone(), at, describes }));
+        let refused = refusals(keys);
         Self::new(
             keys,
             bytes,
@@ -191,6 +204,7 @@ impl Call {
                 charge: charge.into(),
                 estimate: false,
                 leases: None,
+                refused,
                 look: None,
                 is_run: false,
             },
@@ -213,11 +227,16 @@ impl Call {
         let permit = keeps.then(|| entry.id.to_owned());
         let (policy, charge, estimate) = (policy.clone(), entry.charge.into(), entry.permit.is_some());
         let leases = keys.grants_leases().then(|| keys.clone());
+        // A call of nothing with an id only looks.
+        let refused = refusals(keys).filter(|_| entry.charge.most() > 0);
         // A call rises in the queue only when it looks.
         let look = policy.aging().is_none().then(|| Look::new(entry, || keys.number())).flatten().map(Box::new);
         let is_run = entry.is_run();
-        let expects = Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, leases, look, is_run };
-        Self::new(keys, bytes, expects)
+        Self::new(
+            keys,
+            bytes,
+            Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, leases, refused, look, is_run },
+        )
     }
 
     pub(crate) fn peek(
@@ -239,6 +258,7 @@ impl Call {
                 charge: charge.into(),
                 estimate,
                 leases: None,
+                refused: None,
                 look: None,
                 is_run: false,
             },
@@ -260,6 +280,7 @@ impl Call {
             charge: charge.into(),
             estimate: false,
             leases: None,
+            refused: None,
             look: None,
             is_run: false,
         };
@@ -313,9 +334,12 @@ impl Call {
         Self::new(keys, invocation(keys.with_leases(), b"renew", NOTHING, at, &words), Expects::Renewal)
     }
 
-    pub(crate) fn cancel(keys: &Keys, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
+    pub(crate) fn cancel(keys: &Arc<Keys>, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
         let words = [id, if gave_up { "1" } else { "" }];
-        Self::verb(keys, b"cancel", at, &words, Expects::Settlement)
+        let refused = refusals(keys).filter(|_| gave_up);
+        let expects = refused
+            .map_or(Expects::Settlement, |keys| Expects::GaveUp(keys, at.unwrap_or_else(|| Micros(clock::now()))));
+        Self::verb(keys, b"cancel", at, &words, expects)
     }
 
     pub(crate) fn ready(keys: &Keys, count: u64, host: Option<TurnsHost<'_>>, at: Option<Micros>) -> Self {
@@ -401,8 +425,16 @@ impl Call {
         Self::new(keys, command, Expects::Inspection(policy))
     }
 
-    pub(crate) fn reset(keys: &Keys) -> Self {
-        Self::new(keys, invocation(&keys.all(), b"reset", NOTHING, None, &[]), Expects::Reset)
+    pub(crate) fn reset(keys: &Keys, now: Micros) -> Self {
+        let forget = keys.key().filter(|_| keys.counts_refused_keys()).map(|key| {
+            let hour = RefusedKeys::hour_at(now.0);
+            let [this, last] = [hour, hour.saturating_sub(1)].map(|hour| keys.refused_keys(hour));
+            let mut bytes = Vec::with_capacity(256);
+            command(&mut bytes, &[b"EVAL", FORGET, b"2", this.as_bytes(), last.as_bytes(), key.as_bytes()]);
+            Self::with_slot(keys.slot(), Command::new(bytes), Expects::Reset)
+        });
+        let expects = forget.map_or(Expects::Reset, |forget| Expects::ResetOfKey(Some(forget.into())));
+        Self::new(keys, invocation(&keys.all(), b"reset", NOTHING, None, &[]), expects)
     }
 
     /// Creates a call that reads one page of the limiter list of a tag.
@@ -518,6 +550,11 @@ impl Call {
                 _ => report.is_sent(),
             }
         }
+        if let (Expects::ResetOfKey(forget), Value::Integer(_)) = (&mut self.expects, &reply)
+            && let Some(forget) = forget.take()
+        {
+            return Step::Done(CallOutcome::Further(*forget));
+        }
         let error = match reply {
             Value::Error(error) => error,
             reply => match (&self.expects, &reply) {
@@ -562,6 +599,13 @@ impl Call {
                     return Step::Done(match statistics.add(items) {
                         Added::Further(statistics) => CallOutcome::Further(Self::statistics_of_keys(statistics)),
                         Added::All(answer) => CallOutcome::Answered(Ok(answer)),
+                    });
+                }
+                (Expects::MostRefused(read), Value::Array(items)) => {
+                    return Step::Done(match read.add(items) {
+                        Ok(Read::Further(read)) => CallOutcome::Further(Self::most_refused(read)),
+                        Ok(Read::All(keys)) => CallOutcome::Answered(Ok(Answer::MostRefused(keys))),
+                        Err(error) => CallOutcome::Answered(Err(error)),
                     });
                 }
                 (Expects::Page(found), Value::Array(items)) => {
@@ -632,6 +676,11 @@ impl Call {
             #[cfg(all(feature = "redis-rs", feature = "aio"))]
             (Expects::Log(log), reply) => log.read(reply),
             (Expects::Settlement, Value::Array(items)) => settlement(items).map(Answer::Settlement),
+            (Expects::GaveUp(keys, at), Value::Array(items)) => {
+                let settlement = settlement(items)?;
+                keys.count_refused_key(*at);
+                Ok(Answer::Settlement(settlement))
+            }
             (Expects::Learned(report), Value::Array(items)) => {
                 let outcome = report_outcome(items, report.limits())?;
                 Ok(Answer::Report(Box::new((**report).clone().learned(&outcome))))
@@ -663,7 +712,7 @@ impl Call {
             {
                 Err(exceeded(items, if *estimate { "estimate" } else { "cost" }, policy, charge))
             }
-            (Expects::Decision { policy, charge, permit, leases, look, is_run, .. }, Value::Array(items)) => {
+            (Expects::Decision { policy, charge, permit, leases, refused, look, is_run, .. }, Value::Array(items)) => {
                 let has_companions = look.as_ref().is_some_and(|look| look.has_companions());
                 let (items, times) = if has_companions { with_companions(items)? } else { (&**items, Vec::new()) };
                 let reply = decision(items, policy)?;
@@ -673,6 +722,9 @@ impl Call {
                 }
                 if let Some(keys) = leases {
                     keys.note_decision(reply.status, reply.remaining);
+                }
+                if let (Some(keys), Status::Refused) = (refused, reply.status) {
+                    keys.count_refused_key(Micros(reply.at));
                 }
                 let permit = permit.as_deref();
                 Ok(Answer::Decision(if *is_run {
@@ -690,6 +742,11 @@ impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").field("slot", &self.slot).finish_non_exhaustive()
     }
+}
+
+/// Returns the keys of a call for a key, whose refusals are counted for it.
+pub(super) fn refusals(keys: &Arc<Keys>) -> Option<Arc<Keys>> {
+    keys.counts_refused_keys().then(|| keys.clone())
 }
 
 /// Returns the error of a call that exceeds the capacity of a limit, from the reply that says so.

@@ -49,6 +49,8 @@ pub(crate) struct Keys {
     part: usize,
     /// The text before and after the role in a key.
     ends: [String; 2],
+    /// The length of the key of a keyed limiter, with which the text after the role ends; 0 of others.
+    key_length: usize,
     statistics: String,
     /// Whether no other state has the same statistics.
     has_own_statistics: bool,
@@ -132,6 +134,7 @@ impl Keys {
             slot: slot(tag.as_bytes()),
             part,
             ends,
+            key_length: key.map_or(0, str::len),
             statistics,
             has_own_statistics: key.is_none(),
             list: list(&tag),
@@ -168,8 +171,31 @@ impl Keys {
     /// Counts the decision on a plain call of so many units at a time, which the limit with a tag refused or none.
     pub(super) fn count(&self, at: Micros, refused_by: Option<&str>, units: u64) {
         if let Some(tally) = &self.tally {
-            tally.count(at, refused_by, units);
+            tally.count(at, refused_by, units, self.key());
         }
+    }
+
+    /// Returns whether refusals are counted for the key.
+    pub(super) const fn counts_refused_keys(&self) -> bool {
+        self.key_length > 0 && self.tally.is_some()
+    }
+
+    /// Counts for its key a refusal that the script has counted.
+    pub(super) fn count_refused_key(&self, at: Micros) {
+        if let (Some(tally), Some(key)) = (&self.tally, self.key()) {
+            tally.count_refused_key(at, key);
+        }
+    }
+
+    /// Returns the key of the sorted set of the keys that were refused in an hour.
+    pub(super) fn refused_keys(&self, hour: u64) -> String {
+        refused_keys(&self.statistics, hour)
+    }
+
+    /// Returns the key of a keyed limiter.
+    pub(super) fn key(&self) -> Option<&str> {
+        let end = &self.ends[1];
+        (self.key_length > 0).then(|| &end[end.len() - self.key_length..])
     }
 
     pub(crate) const fn slot(&self) -> u16 {
@@ -367,6 +393,12 @@ pub(crate) fn statistics_of_all_keys(name: &str, group: Option<&str>) -> Vec<(u1
 /// Returns the key of the statistics that the keys of a keyed limiter with one hash tag share. No other key has `k` there.
 fn statistics_of_keys(before: &str, group: &str, name: &str) -> String {
     format!("{before}k:m:{group}{name}")
+}
+
+/// Returns the key of the sorted set of the keys that were refused in an hour, from that of the statistics.
+pub(super) fn refused_keys(statistics: &str, hour: u64) -> String {
+    // No hash tag and no length has a `k`.
+    statistics.replacen("k:m:", &format!("k:r{hour}:"), 1)
 }
 
 /// Returns the beginning of every key of a hash tag and a group, and what stands before the name. A dot separates the length of

@@ -9,12 +9,14 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 use std::{fmt, mem};
 
-use super::wire::{header, word};
+use super::keys::refused_keys;
+use super::wire::command;
 use crate::base::clock::monotonic;
 use crate::base::micros::Micros;
 use crate::base::process_id::process_id;
 use crate::model::history::RecentSums;
 use crate::store::fork_safe::ForkSafe;
+use crate::store::refused_keys::{OfHour, RefusedKeys};
 
 /// How long counts stay in the process while it makes calls.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -45,6 +47,8 @@ struct Counts {
     minutes: Vec<CountsOfMinute>,
     /// For how long released leases were held.
     held: u64,
+    /// Of a keyed limiter.
+    refused_keys: RefusedKeys,
     used_at: Option<Instant>,
 }
 
@@ -96,9 +100,14 @@ impl Tally {
         before.is_some_and(|before| now.duration_since(before) < PERIOD)
     }
 
-    /// Counts a decision on so many units at a time, which the limit with a tag refused or none.
-    pub(super) fn count(self: &Arc<Self>, at: Micros, refused_by: Option<&str>, units: u64) {
+    /// Counts a decision on so many units at a time, which the limit with a tag refused or none; a refusal also for its key.
+    pub(super) fn count(self: &Arc<Self>, at: Micros, refused_by: Option<&str>, units: u64, key: Option<&str>) {
         self.change(|counts| {
+            if refused_by.is_some()
+                && let Some(key) = key
+            {
+                counts.refused_keys.count(at.0, key);
+            }
             let counts = counts.of_minute(RecentSums::minute_at(at.0));
             if let Some(tag) = refused_by {
                 counts.refuse(tag, 1);
@@ -107,6 +116,11 @@ impl Tally {
                 counts.units += units;
             }
         });
+    }
+
+    /// Counts for its key alone a refusal that the script has counted.
+    pub(super) fn count_refused_key(self: &Arc<Self>, at: Micros, key: &str) {
+        self.change(|counts| counts.refused_keys.count(at.0, key));
     }
 
     /// Counts for how long a released lease was held.
@@ -119,6 +133,7 @@ impl Tally {
     fn add(self: &Arc<Self>, more: &Counts) {
         self.change(|counts| {
             counts.held += more.held;
+            counts.refused_keys.add(&more.refused_keys);
             for more in &more.minutes {
                 let counts = counts.of_minute(more.minute);
                 counts.granted += more.granted;
@@ -149,7 +164,7 @@ impl Tally {
 
 impl Counts {
     fn is_empty(&self) -> bool {
-        self.minutes.is_empty() && self.held == 0
+        self.minutes.is_empty() && self.held == 0 && self.refused_keys.is_empty()
     }
 
     fn of_minute(&mut self, minute: u64) -> &mut CountsOfMinute {
@@ -297,15 +312,19 @@ impl Report {
         let mut fields: Vec<_> = self.counts.minutes.iter().flat_map(CountsOfMinute::fields).collect();
         fields.push(("held".to_owned(), i128::from(self.counts.held)));
         fields.retain(|(_, number)| *number != 0);
-        let mut bytes = Vec::with_capacity(SCRIPT.len() + self.tally.key.len() + 160);
-        header(&mut bytes, 5 + 2 * fields.len());
-        for text in ["EVAL", SCRIPT, "1", &self.tally.key, EXPIRY] {
-            word(&mut bytes, text.as_bytes());
+        let hours = self.counts.refused_keys.hours();
+        let mut words =
+            vec!["EVAL".to_owned(), SCRIPT.to_owned(), (1 + hours.len()).to_string(), self.tally.key.clone()];
+        words.extend(hours.iter().map(|of| refused_keys(&self.tally.key, of.hour)));
+        words.extend([EXPIRY.to_owned(), fields.len().to_string()]);
+        words.extend(fields.into_iter().flat_map(|(field, number)| [field, number.to_string()]));
+        for OfHour { counts, .. } in hours {
+            words.push(counts.len().to_string());
+            words.extend(counts.iter().flat_map(|(key, refused)| [key.to_string(), refused.to_string()]));
         }
-        for (field, number) in fields {
-            word(&mut bytes, field.as_bytes());
-            word(&mut bytes, number.to_string().as_bytes());
-        }
+        let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+        let mut bytes = Vec::new();
+        command(&mut bytes, &words);
         bytes
     }
 
@@ -350,13 +369,13 @@ mod tests {
     fn counts_that_did_not_arrive_are_sent_again_and_others_are_not() {
         let all = Arc::default();
         let tally = tally(1, &all);
-        tally.count(NOW, None, 5);
-        tally.count(NOW, Some("w"), 7);
+        tally.count(NOW, None, 5, None);
+        tally.count(NOW, Some("w"), 7, None);
         assert!(all.due(1).is_empty(), "a second has not passed");
         let reports = all.all(None);
         assert_eq!(counted(&reports), [(1, 1, 5)]);
-        tally.count(NOW, None, 2);
-        tally.count(Micros(NOW.0 + 60_000_000), None, 3);
+        tally.count(NOW, None, 2, None);
+        tally.count(Micros(NOW.0 + 60_000_000), None, 3, None);
         drop(reports);
         let mut reports = all.all(None);
         assert_eq!(counted(&reports), [(2, 1, 7), (1, 0, 3)]);
@@ -369,12 +388,12 @@ mod tests {
     fn a_fork_does_not_send_what_its_parent_has_counted() {
         let all: Arc<Tallies> = Arc::default();
         let tally = tally(1, &all);
-        tally.count(NOW, None, 5);
+        tally.count(NOW, None, 5, None);
         // As in a child: what the parent left has another process id.
         tally.counts.lock(Counts::default).pid = u32::MAX;
         all.waiting.lock(Waiting::default).pid = u32::MAX;
         assert!(all.all(None).is_empty());
-        tally.count(NOW, Some("w"), 1);
+        tally.count(NOW, Some("w"), 1, None);
         assert_eq!(counted(&all.all(None)), [(0, 1, 0)]);
     }
 
@@ -382,8 +401,8 @@ mod tests {
     fn in_a_cluster_a_call_takes_along_what_belongs_to_its_slot() {
         let all = Arc::default();
         let (one, other) = (tally(1, &all), tally(2, &all));
-        one.count(NOW, None, 1);
-        other.count(NOW, None, 2);
+        one.count(NOW, None, 1, None);
+        other.count(NOW, None, 2, None);
         Report::new(tally(3, &all)).was_moved();
         assert_eq!(counted(&all.all(Some(2))), [(1, 0, 2)]);
         assert_eq!(all.all(None).len(), 2, "also those that were dropped");
@@ -394,7 +413,7 @@ mod tests {
         let all = Arc::default();
         let tallies: Vec<_> = (0..200).map(|slot| tally(slot, &all)).collect();
         for tally in &tallies {
-            tally.count(NOW, None, 1);
+            tally.count(NOW, None, 1, None);
         }
         all.waiting.lock(Waiting::default).sent_at = None;
         all.due_at.store(0, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::call::{
     Call, EXCEEDS_CAPACITY, Expects, LEASE_ENDED, LEASE_RENEWED, NEEDS_ID, described, entry_words, exceeded,
-    listed_words,
+    listed_words, refusals,
 };
 use super::command::Command;
 use super::keys::{FixedArguments, Keys};
@@ -17,6 +17,7 @@ use crate::base::micros::Micros;
 use crate::engine::script::Script;
 use crate::engine::together::{self, Parts};
 use crate::engine::transaction::{Entry, Waiting};
+use crate::model::decision::Status;
 use crate::model::operation::Answer;
 use crate::model::permit::new_id;
 
@@ -29,6 +30,8 @@ pub(super) enum Together {
         parts: Parts,
         /// Keys and time of a call without an id, in case it must be repeated with one.
         retry_with_id: Option<(Vec<Arc<Keys>>, Option<Micros>)>,
+        /// Of each limiter with a state the keys, if its refusals are counted for a key.
+        refused: Vec<Option<Arc<Keys>>>,
     },
     Settlement,
     Cancellation,
@@ -65,7 +68,8 @@ impl Call {
         });
         let command = invocation(verb, &members.collect::<Vec<_>>(), at);
         let retry_with_id = (verb == b"acquire").then(|| (keys.to_vec(), at));
-        Self::to_several(keys, command, Together::Decision { parts, retry_with_id })
+        let refused = keys.iter().map(|keys| retry_with_id.as_ref().and_then(|_| refusals(keys))).collect();
+        Self::to_several(keys, command, Together::Decision { parts, retry_with_id, refused })
     }
 
     /// Creates a call with an id.
@@ -89,7 +93,10 @@ impl Call {
             }
         });
         let command = invocation(b"acquire", &members.collect::<Vec<_>>(), at);
-        Self::to_several(keys, command, Together::Decision { parts, retry_with_id: None })
+        let refused =
+            parts.with_state().zip(keys).map(|(part, keys)| refusals(keys).filter(|_| part.charge.most() > 0));
+        let refused = refused.collect();
+        Self::to_several(keys, command, Together::Decision { parts, retry_with_id: None, refused })
     }
 
     pub(crate) fn correct_together(settled: &[Settled], at: Option<Micros>) -> Self {
@@ -140,7 +147,7 @@ impl Call {
 impl Together {
     /// Returns the call with an id, if a limiter needs one; `None` otherwise.
     pub(super) fn repeated(&self, items: &[Value]) -> Option<Result<Call>> {
-        let Self::Decision { parts, retry_with_id: Some((keys, at)) } = self else { return None };
+        let Self::Decision { parts, retry_with_id: Some((keys, at)), .. } = self else { return None };
         let needs_id = |item: &Value| status(item) == Some(NEEDS_ID);
         items.iter().any(needs_id).then(|| {
             let id = new_id()?;
@@ -157,7 +164,7 @@ impl Together {
             })
         };
         match self {
-            Self::Decision { parts, .. } => {
+            Self::Decision { parts, refused, .. } => {
                 let replies = parts.with_state().zip(each()).map(|(part, items)| match items? {
                     items if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) => {
                         Err(exceeded(items, parts.argument(), &part.policy, &part.charge))
@@ -167,6 +174,11 @@ impl Together {
                 let replies = replies.collect::<Result<Vec<_>>>()?;
                 if replies.len() != parts.with_state().count() {
                     return Err(garbled());
+                }
+                for (reply, keys) in replies.iter().zip(refused) {
+                    if let (Status::Refused, Some(keys)) = (reply.status, keys) {
+                        keys.count_refused_key(Micros(reply.at));
+                    }
                 }
                 Ok(Answer::Decision(parts.decision(&replies)))
             }

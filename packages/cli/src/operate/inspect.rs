@@ -1,7 +1,7 @@
 //! `inspect`: what a limiter contains.
 
 use clap::Args;
-use paddlegate::{AdminCommand, Inspection, Kind, Limiter, Page, RuntimeState, Statistics};
+use paddlegate::{AdminCommand, Inspection, Kind, Limiter, MAX_REFUSED_KEYS, Page, RuntimeState, Statistics};
 
 use super::store::{Store, failure};
 use super::target::Target;
@@ -16,7 +16,8 @@ use crate::table::Table;
 pub(crate) struct Inspect {
     #[command(flatten)]
     target: Target,
-    /// How many leases and tickets are shown, at most 1000; 0 only counts
+    /// How many leases and tickets are shown, at most 1000; 0 only counts. Of a keyed limiter without --key, how many of the most
+    /// refused keys, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 20)]
     count: u64,
     /// How many leases and tickets before those, at most 100000
@@ -30,6 +31,9 @@ pub(crate) struct Inspect {
 pub(crate) fn run(order: &Inspect) -> Result<(), Failure> {
     let failed = |error| failure(&error);
     let limiter = order.target.find(&order.store.open()?)?;
+    if limiter.is_keyed() && limiter.key().is_none() {
+        return all_keys(&limiter, order);
+    }
     let page = Page { offset: order.offset, count: order.count };
     let found = limiter.inspect(page).map_err(failed)?;
     let state = limiter.admin(AdminCommand::Get).map_err(failed)?;
@@ -49,6 +53,26 @@ pub(crate) fn run(order: &Inspect) -> Result<(), Failure> {
         text += &counters(statistics);
     }
     print(&(text + &leases(&found) + &tickets(&found)))
+}
+
+/// Prints what all keys of a keyed limiter have in common: the counters, and which keys are refused most.
+fn all_keys(limiter: &Limiter, order: &Inspect) -> Result<(), Failure> {
+    let failed = |error| failure(&error);
+    let statistics = limiter.statistics().map_err(failed)?;
+    let keys = limiter.most_refused(order.count.clamp(1, MAX_REFUSED_KEYS)).map_err(failed)?;
+    if order.store.json {
+        return print(&pretty(&json::all_keys(limiter, &statistics, &keys)));
+    }
+    let mut text = format!("{}\na state for each key; see one with --key\n", plain(&change::title(limiter)));
+    text += &counters(&statistics);
+    if !keys.is_empty() {
+        let mut table = Table::default().cut("MOST REFUSED KEY", 24).number("IN THIS HOUR AND THE LAST");
+        for found in keys {
+            table.row([found.key, count(found.refused)]);
+        }
+        text += &format!("\n{}", table.show());
+    }
+    print(&text)
 }
 
 fn head(limiter: &Limiter, found: &Inspection, state: &RuntimeState) -> String {

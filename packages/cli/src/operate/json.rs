@@ -1,6 +1,6 @@
 //! Limiters as JSON, with the members that the server has. Times are seconds.
 
-use paddlegate::{Inspection, Limit, Limiter, LimiterInfo, Micros, RuntimeState, Statistics};
+use paddlegate::{Inspection, Limit, Limiter, LimiterInfo, Micros, RefusedKey, RuntimeState, Statistics};
 use serde_json::{Map, Value, json};
 
 /// Returns the seconds of a time; exact to the microsecond.
@@ -74,6 +74,18 @@ pub(crate) fn inspection(limiter: &Limiter, found: &Inspection, state: &RuntimeS
         "tickets": found.tickets.iter().map(ticket).collect::<Vec<_>>(),
         "ticket_count": found.ticket_count,
         "state": runtime_state(state),
+    })
+}
+
+/// Returns what all keys of a keyed limiter have in common.
+pub(crate) fn all_keys(limiter: &Limiter, all: &Statistics, keys: &[RefusedKey]) -> Value {
+    let key = |found: &RefusedKey| json!({ "key": found.key, "refused": found.refused });
+    json!({
+        "name": limiter.name(),
+        "group": limiter.group(),
+        "key": null,
+        "statistics": statistics(all),
+        "most_refused": keys.iter().map(key).collect::<Vec<_>>(),
     })
 }
 

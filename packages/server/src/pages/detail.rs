@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
-use paddlegate::{Answer, Inspection, Limiter, Operation, Page, RuntimeState, Statistics};
+use paddlegate::{Answer, Inspection, Limiter, Operation, Page, RefusedKey, RuntimeState, Statistics};
 use serde::Deserialize;
 
 use super::chart::Chart;
@@ -16,7 +16,7 @@ use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::{Name, Query};
 use crate::problem::Problem;
-use crate::routes::limiters::inspected;
+use crate::routes::limiters::{MOST_REFUSED, inspected};
 use crate::routes::unexpected;
 
 /// The query of the page.
@@ -35,6 +35,8 @@ struct DetailPage {
     about: String,
     is_keyed: bool,
     key: String,
+    /// The most refused keys of a keyed limiter: the key, its address and how often it was refused.
+    refused_keys: Vec<(String, String, u64)>,
     is_looked_into: bool,
     may_operate: bool,
     limits: Vec<LimitRow>,
@@ -112,6 +114,13 @@ pub(super) async fn show_limiter(
         other => return Err(unexpected(&other)),
     };
     shown.counted = counted(&statistics);
+    if is_keyed {
+        let of_key = |found: RefusedKey| {
+            let address = format!("{}?key={}", shown.address, show::encoded(&found.key));
+            (found.key, address, found.refused)
+        };
+        shown.refused_keys = limiter.most_refused_async(MOST_REFUSED).await?.into_iter().map(of_key).collect();
+    }
     if !is_keyed || key.is_some() {
         let one = key.map_or(Ok(limiter.clone()), |key| limiter.with_key(key))?;
         let (inspection, state) = inspected(&one, Page::default()).await?;

@@ -15,7 +15,7 @@ use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::{Name, Query};
 use crate::index::Sort;
-use crate::json::{HistoryBody, InspectionBody, LimiterPageBody, StatisticsBody};
+use crate::json::{HistoryBody, InspectionBody, LimiterPageBody, MostRefusedBody, StatisticsBody};
 use crate::problem::Problem;
 
 /// The query of the list.
@@ -49,6 +49,19 @@ struct Look {
     count: Option<u64>,
 }
 
+/// The query of the most refused keys.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+struct Most {
+    /// How many keys, at most 100. Default 10.
+    #[param(minimum = 1, maximum = 100)]
+    count: Option<u64>,
+}
+
+/// How many of the most refused keys are read by default.
+pub(crate) const MOST_REFUSED: u64 = 10;
+
 /// Returns the routes.
 pub(crate) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -56,6 +69,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(inspect))
         .routes(routes!(statistics))
         .routes(routes!(history))
+        .routes(routes!(most_refused))
 }
 
 /// Lists the limiters that any program, in any language, used within their `ttl`: pages of about 100 to 300, each sorted by name.
@@ -152,4 +166,23 @@ async fn history(State(app): State<App>, access: Access, Name(name): Name) -> Re
         Answer::History(history) => Ok(Json(HistoryBody::from(&*history))),
         other => Err(unexpected(&other)),
     }
+}
+
+/// Reads the keys of a keyed limiter whose calls were refused most often in this hour and the last, by all programs. Of few keys the
+/// numbers are exact; of many, keys that are refused seldom are left out.
+#[utoipa::path(get, path = "/v1/limiters/{name}/most-refused", tag = "look",
+    params(("name" = String, Path, description = "The name, percent-encoded"), Most),
+    responses((status = 200, body = MostRefusedBody)))]
+async fn most_refused(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Query(most): Query<Most>,
+) -> Result<Json<MostRefusedBody>, Problem> {
+    access.check(Scope::Read, &name)?;
+    let limiter = app.known_without_key(&name, true).await?;
+    if !limiter.is_keyed() {
+        return Err(Problem::invalid("name", format!("must be that of a keyed limiter: name={name:?}")));
+    }
+    Ok(Json(limiter.most_refused_async(most.count.unwrap_or(MOST_REFUSED)).await?.into()))
 }

@@ -5,7 +5,7 @@ use super::node::Node;
 use crate::human::{count, plain};
 
 /// The commands of the page on ACL, with arguments as a limiter sends them.
-const COMMANDS: [&str; 39] = [
+const COMMANDS: [&str; 42] = [
     "EVALSHA 0 1 KEY",
     "EVAL 0 1 KEY",
     "GET KEY",
@@ -33,6 +33,9 @@ const COMMANDS: [&str; 39] = [
     "ZCARD KEY",
     "ZRANGE KEY 0 0",
     "ZRANK KEY 0",
+    "ZINCRBY KEY 1 0",
+    "ZREMRANGEBYSCORE KEY 0 0",
+    "ZUNION 1 KEY",
     "HGET KEY 0",
     "HSET KEY 0 0",
     "HDEL KEY 0",
@@ -95,8 +98,20 @@ pub(super) fn check(node: &mut Node, user: Option<&str>, at: &str, checks: &mut 
     }
 }
 
-/// Without these every decision is made: waiting calls are woken late, a reset fails, and changes are missing from their log.
-const SPARED: [&str; 7] = ["&pg2:hints:*", "+publish", "+subscribe", "+unlink", "+xadd", "+xrange", "+xrevrange"];
+/// Without these every decision is made: waiting calls are woken late, a reset fails, changes are missing from their log, and so are the
+/// keys that are refused most.
+const SPARED: [&str; 10] = [
+    "&pg2:hints:*",
+    "+publish",
+    "+subscribe",
+    "+unlink",
+    "+xadd",
+    "+xrange",
+    "+xrevrange",
+    "+zincrby",
+    "+zremrangebyscore",
+    "+zunion",
+];
 
 const ASK: &str = "needs Redis 7 and +acl|whoami +acl|dryrun; the doctor tries decisions below";
 
