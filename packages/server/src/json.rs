@@ -10,6 +10,7 @@ mod listed;
 mod policy;
 mod report;
 mod runtime_state;
+mod samples;
 mod span;
 mod statistics;
 
@@ -23,5 +24,6 @@ pub(crate) use listed::LimiterPageBody;
 pub(crate) use policy::PolicyBody;
 pub(crate) use report::{Learn, LearnedBody, ReportBudget};
 pub(crate) use runtime_state::RuntimeStateBody;
+pub(crate) use samples::SamplesBody;
 pub(crate) use span::{Span, Time, deadline, seconds};
 pub(crate) use statistics::StatisticsBody;
