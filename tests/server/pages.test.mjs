@@ -31,11 +31,18 @@ writeFileSync(file, JSON.stringify({ limiters: limits }));
 const store = process.env.PADDLEGATE_TEST_URL ? ["--redis", process.env.PADDLEGATE_TEST_URL] : [];
 const command = join(root, "target/release/paddlegate");
 const simulator = ["--simulator", join(root, "packages/simulator/dist")];
-const options = ["--listen", "127.0.0.1:0", "--limits", file, ...simulator, ...store];
-const server = spawn(command, ["serve", ...options]);
-const lines = createInterface({ input: server.stdout });
-const [first] = await new Promise((resolve) => lines.once("line", (line) => resolve([line])));
-const origin = first.replace("listening on ", "");
+
+/** A server and where it listens. */
+async function serve(...options) {
+  const server = spawn(command, ["serve", "--listen", "127.0.0.1:0", "--limits", file, ...options]);
+  const lines = createInterface({ input: server.stdout });
+  const [first] = await new Promise((resolve) => lines.once("line", (line) => resolve([line])));
+  return [server, first.replace("listening on ", "")];
+}
+
+const [server, origin] = await serve(...simulator, ...store);
+// Its limits are in memory, and its clock moves when it is told to.
+const [sampler, sampled] = await serve("--test-clock", "1800000058000000");
 const flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"];
 flags.push("--disable-background-networking", "--disable-component-update", "--disable-sync");
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -43,14 +50,16 @@ const browser = await chromium.launch({ executablePath, args: flags });
 
 after(async () => {
   await browser.close();
-  server.kill("SIGTERM");
-  await new Promise((resolve) => server.once("exit", resolve));
+  for (const one of [server, sampler]) {
+    one.kill("SIGTERM");
+    await new Promise((resolve) => one.once("exit", resolve));
+  }
   rmSync(directory, { recursive: true });
 });
 
 /** Calls the API; the answer must be a success. */
-async function call(method, name, rest, body) {
-  const url = `${origin}/v1/limiters/${encodeURIComponent(prefix + name)}${rest}`;
+async function call(method, name, rest, body, from = origin) {
+  const url = `${from}/v1/limiters/${encodeURIComponent(prefix + name)}${rest}`;
   const headers = { "content-type": "application/json" };
   const response = await fetch(url, { method, headers, body: body && JSON.stringify(body) });
   assert.equal(response.status, 200, await response.clone().text());
@@ -69,7 +78,7 @@ for (let i = 0; i < 60; i++) await call("POST", "busy", "/acquire");
 await call("POST", "api", "/acquire", { cost: 9 }).catch(() => {});
 
 /** A page; any error on it and any request to elsewhere fails the test. */
-async function opened(t, path, options = {}) {
+async function opened(t, path, options = {}, from = origin) {
   const context = await browser.newContext({ reducedMotion: "reduce", ...options });
   context.setDefaultTimeout(30_000);
   const page = await context.newPage();
@@ -80,7 +89,7 @@ async function opened(t, path, options = {}) {
     dialog.dismiss();
   });
   page.on("request", (request) => {
-    if (!request.url().startsWith(origin)) troubles.push(`request: ${request.url()}`);
+    if (!request.url().startsWith(from)) troubles.push(`request: ${request.url()}`);
   });
   page.on("console", (message) => {
     if (/Content Security Policy/.test(message.text())) troubles.push(message.text());
@@ -89,7 +98,7 @@ async function opened(t, path, options = {}) {
     await context.close();
     assert.deepEqual(troubles, []);
   });
-  await page.goto(origin + path);
+  await page.goto(from + path);
   return page;
 }
 
@@ -104,10 +113,11 @@ test("the list has the numbers of each limiter", async (t) => {
   const page = await opened(t, list);
   assert.equal(await page.locator("tbody tr").count(), 7);
   assert.equal(await rowOf(page, "api").locator("[data-cell=used]").textContent(), "2 of 5");
-  assert.match(
-    await rowOf(page, "workers").locator("[data-cell=waiting]").textContent(),
-    /^1, the first for /,
-  );
+  const workers = rowOf(page, "workers");
+  assert.equal(await workers.locator("[data-cell=waiting]").textContent(), "1");
+  assert.match(await workers.locator("[data-cell=oldest]").textContent(), /^\d+ (ms|s|min)/);
+  assert.equal(await rowOf(page, "api").locator("[data-cell=oldest]").textContent(), "-");
+  assert.match(await page.locator("caption").textContent(), /^7 limiters, by name/);
   assert.equal(await rowOf(page, "per-user").locator("[data-cell=state]").textContent(), "keyed");
 });
 
@@ -124,6 +134,9 @@ test("the list is sorted by a column, by the keyboard", async (t) => {
   await page.getByRole("link", { name: "Waiting" }).click();
   await page.locator("th[aria-sort=descending]", { hasText: "Waiting" }).waitFor();
   assert.equal((await names())[0], `${prefix}slow`, "two wait");
+  await page.getByRole("link", { name: "Oldest wait" }).click();
+  await page.locator("th[aria-sort=descending]", { hasText: "Oldest wait" }).waitFor();
+  assert.equal((await names())[0], `${prefix}workers`, "its call came first");
   const bar = rowOf(page, "busy").locator("progress");
   assert.deepEqual(await bar.evaluate(({ value, max }) => [value, max]), [60, 100]);
   assert.equal((await fetch(`${origin}/ui/limiters?sort=colour`)).status, 400);
@@ -146,6 +159,35 @@ test("the numbers of the list are live", async (t) => {
   );
 });
 
+test("a page whose order was being read is shown again in that order", async (t) => {
+  const page = await opened(t, list);
+  let loads = 0;
+  page.on("load", () => {
+    loads++;
+  });
+  const contentType = "text/event-stream";
+  const body = "event: ordered\ndata:\n\n";
+  await page.route("**/ui/live?**", (route) => route.fulfill({ contentType, body }));
+  await page.reload();
+  await page.waitForEvent("load");
+  assert.ok(loads >= 2);
+});
+
+test("whoever types a prefix is not interrupted", async (t) => {
+  const page = await opened(t, list);
+  let told = 0;
+  await page.route("**/ui/live?**", async (route) => {
+    // The browser asks again when it was told all.
+    told++;
+    const body = "retry: 10\nevent: ordered\ndata:\n\n";
+    if (told === 1) await page.locator("#prefix").fill("typed");
+    await route.fulfill({ contentType: "text/event-stream", body });
+  });
+  await page.goto(origin + list, { waitUntil: "domcontentloaded" });
+  for (const seen = told; told < seen + 3; ) await page.waitForRequest("**/ui/live?**");
+  assert.equal(await page.locator("#prefix").inputValue(), "typed");
+});
+
 test("without a script the pages say the same", async (t) => {
   const page = await opened(t, list, { javaScriptEnabled: false });
   assert.match(await rowOf(page, "api").locator("[data-cell=used]").textContent(), /of 5$/);
@@ -160,6 +202,42 @@ test("one limiter has its limits, leases, queue and history", async (t) => {
   }
   assert.equal(await page.locator("svg.chart").count(), 2);
   assert.equal(await page.locator("details tbody tr").count(), 60 + 48);
+});
+
+/** Waits until the minute that is not over has been looked at. */
+async function passed(name, seconds) {
+  const headers = { "content-type": "application/json" };
+  const body = JSON.stringify({ micros: seconds * 1_000_000 });
+  const address = `${sampled}/ojs/v1/test-clock/advance`;
+  assert.equal((await fetch(address, { method: "POST", headers, body })).status, 200);
+  for (;;) {
+    const { minutes } = await call("GET", name, "/samples", undefined, sampled);
+    if (minutes.at(-1).waiting !== null) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+test("the page has charts of what is left and of who waits", async (t) => {
+  await call("POST", "workers", "/acquire", { id: "holder" }, sampled);
+  await call("POST", "workers", "/enqueue", { id: "waiter" }, sampled);
+  await passed("workers", 2);
+  const page = await opened(t, address("workers"), {}, sampled);
+  const charts = await page
+    .locator("svg.chart")
+    .evaluateAll((all) => all.map((one) => one.ariaLabel));
+  assert.deepEqual(
+    charts.filter((label) => label.startsWith("Waiting") || label.startsWith("Remaining")),
+    [
+      "Waiting in the last hour: from 1 to 1",
+      "Remaining of concurrency in the last hour: from 0 to 0",
+      "Waiting in the last two days: from 1 to 1",
+      "Remaining of concurrency in the last two days: from 0 to 0",
+    ],
+  );
+  await page.getByText(/since \d\d:\d\d:58 UTC, by this server/).waitFor();
+  await page.getByText("Numbers of the last hour").click();
+  const [row] = await page.locator("details tbody tr").allTextContents();
+  assert.match(row, /10$/, "one waits, none is left");
 });
 
 test("the page says when the last that waits is granted", async (t) => {
@@ -427,7 +505,8 @@ for (const colorScheme of ["light", "dark"]) {
   ]) {
     test(`axe finds nothing: ${colorScheme}, ${viewport.width} wide`, async (t) => {
       const page = await opened(t, list, { colorScheme, viewport });
-      const within = async (path) => {
+      const opening = page;
+      const within = async (path, page = opening) => {
         await page.evaluate(() => {
           for (const part of document.querySelectorAll("details")) part.open = true;
         });
@@ -458,6 +537,11 @@ for (const colorScheme of ["light", "dark"]) {
       await page.keyboard.press("Enter");
       await page.getByRole("heading", { name: "Effect" }).waitFor();
       await within("the effect");
+      await call("POST", "workers", "/acquire", { id: "holder" }, sampled);
+      await passed("workers", 60);
+      const charts = await opened(t, address("workers"), { colorScheme, viewport }, sampled);
+      await charts.locator("svg.chart .remaining").first().waitFor();
+      await within("charts of samples", charts);
     });
   }
 }

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Paddlegate, Policy, TestClock};
+use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Micros, Paddlegate, Policy, TestClock};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Scope, Tokens};
@@ -18,9 +18,11 @@ use crate::limits_file::LimitsFile;
 use crate::metrics::Snapshots;
 use crate::options::Options;
 use crate::problem::Problem;
+use crate::samples::Samples;
 use crate::simulator::Simulator;
 use crate::store_times::StoreTimes;
 use crate::waits::Waits;
+use crate::wall_clock::since_1970;
 
 /// The maximum number of policies from bodies that are remembered; beyond it all are forgotten.
 const MAX_POLICIES: usize = 1_000;
@@ -45,6 +47,7 @@ pub struct Shared {
     request_times: Histogram,
     snapshots: Snapshots,
     indexes: Indexes,
+    samples: Samples,
     waits: Waits,
     audit: Audit,
     stopping: CancellationToken,
@@ -82,6 +85,7 @@ impl App {
             request_times: Histogram::default(),
             snapshots: Snapshots::default(),
             indexes: Indexes::default(),
+            samples: Samples::default(),
             audit,
             stopping,
         })))
@@ -122,6 +126,11 @@ impl Shared {
         self.clock.as_ref()
     }
 
+    /// Returns the time of the clock for tests, or that of this machine, which may not be that of the store.
+    pub(crate) fn now(&self) -> Micros {
+        self.clock.as_ref().map_or_else(|| Micros(u64::try_from(since_1970().as_micros()).unwrap_or(0)), TestClock::now)
+    }
+
     /// Returns the word that the forms of a caller send. Without random bytes there is none, and no form works.
     pub(crate) fn csrf(&self, who: &str) -> String {
         let mut words = self.csrf.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,6 +165,10 @@ impl Shared {
 
     pub(crate) const fn indexes(&self) -> &Indexes {
         &self.indexes
+    }
+
+    pub(crate) const fn samples(&self) -> &Samples {
+        &self.samples
     }
 
     pub(crate) fn waits(&self) -> &Waits {

@@ -1,15 +1,16 @@
 //! `Index`: the limiters with the numbers by which a list is sorted, read from time to time, because sorting needs those of all.
 
 use std::cmp::{Ordering, Reverse};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError, Weak};
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use paddlegate::{LIMITERS_PER_PAGE, LimiterInfo, Result};
+use futures_util::stream::{StreamExt, TryStreamExt, iter};
+use paddlegate::{Answer, Error, History, HistoryEntry, LIMITERS_PER_PAGE, LimiterInfo, Operation, Result};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use utoipa::ToSchema;
 
 use crate::access::{Access, Scope};
@@ -21,17 +22,28 @@ use crate::wall_clock::since_1970;
 /// How many times as long an index is used as it took to read, so that lists cost Redis at most a tenth of its time.
 const TIMES_USED: u32 = 10;
 
-/// How long an index is used while the next one is read, and kept at all.
+/// How long an index is used while the next one is read, and kept at all; at least twice as long as it is used otherwise.
 const KEPT: Duration = Duration::from_secs(60);
 
 /// From when a caller does not wait for the next index while there is one.
 const SLOW: Duration = Duration::from_millis(50);
 
+/// How long a page waits for an index before it is shown without one.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// How many histories are read at the same time.
+const AT_ONCE: usize = 256;
+
+/// How long after its last use a limiter may have calls in the last full minute: the list knows the minute of its last use,
+/// and what programs have counted comes a second later.
+const RECENT: u64 = 180_000_000;
+
 /// The order of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Sort {
     /// By name.
+    #[default]
     Name,
     /// The last used first, to the minute.
     LastUsed,
@@ -39,8 +51,14 @@ pub(crate) enum Sort {
     Granted,
     /// The most refused calls first.
     Refused,
+    /// The most calls granted in the last full minute first.
+    GrantedMinute,
+    /// The most calls refused in the last full minute first.
+    RefusedMinute,
     /// The most tickets in the queue first; keyed limiters last.
     Waiting,
+    /// The longest wait among the first 100 tickets first; keyed limiters last.
+    OldestWait,
     /// The largest used part of a limit first; keyed limiters last.
     Used,
 }
@@ -51,8 +69,12 @@ pub(crate) struct Row {
     pub(crate) info: LimiterInfo,
     pub(crate) granted: u64,
     pub(crate) refused: u64,
+    /// Of the last full minute.
+    pub(crate) minute: HistoryEntry,
     /// `None` of a keyed limiter.
     pub(crate) waiting: Option<u64>,
+    /// In microseconds; `None` of a keyed limiter.
+    pub(crate) oldest_wait: Option<u64>,
     /// The used part of the limit of which the least is left, in millionths; `None` of a keyed limiter.
     pub(crate) used: Option<u64>,
 }
@@ -62,6 +84,15 @@ pub(crate) struct Index {
     rows: Vec<Row>,
     /// When it was begun, in seconds since 1970.
     pub(crate) read_at: f64,
+}
+
+/// A page of an index.
+pub(crate) struct Page<'a> {
+    pub(crate) rows: Vec<&'a Row>,
+    /// The cursor of the next page; `None` on the last one.
+    pub(crate) cursor: Option<String>,
+    /// The number of limiters of all pages.
+    pub(crate) count: usize,
 }
 
 /// The place of a row in an order, which a cursor tells.
@@ -74,7 +105,8 @@ type Identity<'a> = (&'a str, Option<&'a str>, bool);
 /// Reads indexes.
 #[derive(Default)]
 pub(crate) struct Indexes {
-    last: Mutex<Option<Read>>,
+    last: SyncMutex<Option<Read>>,
+    reading: Mutex<()>,
 }
 
 struct Read {
@@ -84,14 +116,21 @@ struct Read {
 }
 
 impl Sort {
-    pub(crate) const NAMES: [(&'static str, Self); 6] = [
+    pub(crate) const NAMES: [(&'static str, Self); 9] = [
         ("name", Self::Name),
         ("last_used", Self::LastUsed),
         ("granted", Self::Granted),
         ("refused", Self::Refused),
+        ("granted_minute", Self::GrantedMinute),
+        ("refused_minute", Self::RefusedMinute),
         ("waiting", Self::Waiting),
+        ("oldest_wait", Self::OldestWait),
         ("used", Self::Used),
     ];
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, sort)| *sort == self).map_or("", |(name, _)| name)
+    }
 
     /// Reads the argument `sort`.
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, Problem> {
@@ -106,61 +145,136 @@ impl Sort {
 impl Indexes {
     /// Returns an index: the last one, unless it is old. While one that takes long is read, that before it is used.
     pub(crate) async fn get(&self, app: &App) -> Result<Arc<Index>> {
-        let mut last = self.last.lock().await;
-        let known = last.as_ref().and_then(|read| Some((read.begun.elapsed(), read.took, read.index.upgrade()?)));
-        if let Some((age, took, index)) = known {
-            if age <= took * TIMES_USED {
-                return Ok(index);
-            }
-            if age <= KEPT && took >= SLOW {
-                // The next call finds it as new, whatever becomes of the reading.
-                if let Some(read) = last.as_mut() {
-                    read.begun = Instant::now();
-                }
-                let app = app.clone();
-                tokio::spawn(async move {
-                    if let Ok(read) = read(&app).await {
-                        *app.indexes().last.lock().await = Some(read);
-                    }
-                });
-                return Ok(index);
-            }
+        if let Some(index) = self.known(app) {
+            return Ok(index);
         }
-        let read = read(app).await?;
-        let index = read.index.upgrade();
-        *last = Some(read);
-        index.ok_or_else(|| paddlegate::Error::internal("the index was forgotten at once"))
+        let _turn = self.reading.lock().await;
+        // Perhaps it was read meanwhile.
+        if let Some(index) = self.known(app) {
+            return Ok(index);
+        }
+        self.read(app).await
+    }
+
+    /// Returns an index as [`get`](Self::get) does, if it takes hardly any time; otherwise it is read behind the caller's back.
+    pub(crate) async fn soon(&self, app: &App) -> Result<Option<Arc<Index>>> {
+        if let Some(index) = self.known(app) {
+            return Ok(Some(index));
+        }
+        let app = app.clone();
+        let reading = tokio::spawn(async move { app.indexes().get(&app).await });
+        match timeout(PATIENCE, reading).await {
+            Ok(Ok(read)) => read.map(Some),
+            Ok(Err(_)) => Err(Error::internal("the reading of the index has ended")),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Returns the last index if it is to be used, without waiting for anything.
+    pub(crate) fn known(&self, app: &App) -> Option<Arc<Index>> {
+        let mut last = self.last();
+        let read = last.as_mut()?;
+        let (index, age) = (read.index.upgrade()?, read.begun.elapsed());
+        if age <= read.took * TIMES_USED {
+            return Some(index);
+        }
+        if age > kept(read.took) || read.took < SLOW {
+            return None;
+        }
+        // The next call finds it as new, whatever becomes of the reading.
+        read.begun = Instant::now();
+        let app = app.clone();
+        tokio::spawn(async move {
+            let _turn = app.indexes().reading.lock().await;
+            // Whoever needs it then reads it again, and learns what is wrong.
+            let _ = app.indexes().read(&app).await;
+        });
+        Some(index)
+    }
+
+    /// Keeps others from reading an index.
+    #[cfg(test)]
+    pub(crate) async fn being_read(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.reading.lock().await
+    }
+
+    async fn read(&self, app: &App) -> Result<Arc<Index>> {
+        let (read, index) = read(app).await?;
+        *self.last() = Some(read);
+        Ok(index)
+    }
+
+    fn last(&self) -> std::sync::MutexGuard<'_, Option<Read>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Reads the numbers of all limiters, and keeps them for a while.
-async fn read(app: &App) -> Result<Read> {
+async fn read(app: &App) -> Result<(Read, Arc<Index>)> {
     let begun = Instant::now();
     let read_at = since_1970().as_secs_f64();
     let mut rows = read_all(app, Row::new).await?;
     rows.sort_by(|a, b| a.identity().cmp(&b.identity()));
     // A name may be on two pages.
     rows.dedup_by(|later, first| later.identity() == first.identity());
+    read_minutes(app, &mut rows).await?;
     let index = Arc::new(Index { rows, read_at });
     let read = Read { begun, took: begun.elapsed(), index: Arc::downgrade(&index) };
+    let (kept, duration) = (index.clone(), kept(read.took));
     tokio::spawn(async move {
-        sleep(KEPT).await;
-        drop(index);
+        sleep(duration).await;
+        drop(kept);
     });
-    Ok(read)
+    Ok((read, index))
+}
+
+/// Returns how long an index is kept that took so long.
+fn kept(took: Duration) -> Duration {
+    KEPT.max(took * TIMES_USED * 2)
+}
+
+/// Adds the last full minute of those that may have calls in it, because most of many have not.
+async fn read_minutes(app: &App, rows: &mut [Row]) -> Result<()> {
+    let last_used = |row: &Row| row.info.last_used.0;
+    // By the clock of the store, which may be behind that of the server; zero in memory.
+    let newest = rows.iter().map(last_used).max().unwrap_or(0).min(app.now().0);
+    let recent = (0..rows.len()).filter(|i| last_used(&rows[*i]) >= newest.saturating_sub(RECENT)).collect::<Vec<_>>();
+    let read = iter(recent).map(|i| {
+        let limiter = app.of_info(&rows[i].info);
+        async move { Ok::<_, Error>((i, last_minute(&history(&limiter?).await?))) }
+    });
+    for (i, minute) in read.buffered(AT_ONCE).try_collect::<Vec<_>>().await? {
+        rows[i].minute = minute;
+    }
+    Ok(())
+}
+
+/// Returns the last full minute of a history.
+pub(crate) fn last_minute(history: &History) -> HistoryEntry {
+    history.minutes.iter().rev().nth(1).copied().unwrap_or_default()
+}
+
+/// Reads what a limiter has counted by the minute and the hour.
+pub(crate) async fn history(limiter: &paddlegate::Limiter) -> Result<History> {
+    match limiter.run_async(Operation::History).await? {
+        Answer::History(history) => Ok(*history),
+        other => Err(Error::internal(format!("unexpected reply type: {other:?}"))),
+    }
 }
 
 impl Index {
-    /// Returns a page of the limiters that the caller may read, and the cursor of the next one.
+    /// Returns a page of the limiters that the caller may read.
     pub(crate) fn page(
         &self,
         (sort, prefix, cursor): (Sort, &str, Option<&str>),
         access: &Access,
-    ) -> std::result::Result<(Vec<&Row>, Option<String>), Problem> {
+    ) -> std::result::Result<Page<'_>, Problem> {
         let after = cursor.map(|cursor| Place::parse(cursor, sort)).transpose()?;
         let is_shown = |row: &&Row| row.info.name.starts_with(prefix) && access.may(Scope::Read, &row.info.name);
         let is_after = |row: &&Row| after.as_ref().is_none_or(|after| row.compare(after) == Ordering::Greater);
-        let mut rows: Vec<&Row> = self.rows.iter().filter(is_shown).filter(is_after).collect();
+        let mut rows: Vec<&Row> = self.rows.iter().filter(is_shown).collect();
+        let count = rows.len();
+        rows.retain(is_after);
         let has_more = rows.len() > LIMITERS_PER_PAGE;
         let order = |a: &&Row, b: &&Row| a.key(sort).cmp(&b.key(sort));
         if has_more {
@@ -170,7 +284,7 @@ impl Index {
         }
         rows.sort_by(order);
         let cursor = rows.last().filter(|_| has_more).map(|row| row.place(sort).to_cursor());
-        Ok((rows, cursor))
+        Ok(Page { rows, cursor, count })
     }
 }
 
@@ -190,6 +304,8 @@ impl Row {
             info,
             granted: counted.granted,
             refused: counted.refused,
+            minute: HistoryEntry::default(),
+            oldest_wait: state.map(|state| state.oldest_wait.0),
             waiting: state.map(|state| state.waiting),
             used,
         }
@@ -205,6 +321,9 @@ impl Row {
             Sort::LastUsed => Some(self.info.last_used.0),
             Sort::Granted => Some(self.granted),
             Sort::Refused => Some(self.refused),
+            Sort::GrantedMinute => Some(self.minute.granted),
+            Sort::RefusedMinute => Some(self.minute.refused),
+            Sort::OldestWait => self.oldest_wait,
             Sort::Waiting => self.waiting,
             Sort::Used => self.used,
         }

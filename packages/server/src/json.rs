@@ -11,6 +11,7 @@ mod most_refused;
 mod policy;
 mod report;
 mod runtime_state;
+mod samples;
 mod span;
 mod statistics;
 
@@ -25,5 +26,6 @@ pub(crate) use most_refused::MostRefusedBody;
 pub(crate) use policy::PolicyBody;
 pub(crate) use report::{Learn, LearnedBody, ReportBudget};
 pub(crate) use runtime_state::RuntimeStateBody;
+pub(crate) use samples::SamplesBody;
 pub(crate) use span::{Span, Time, deadline, seconds};
 pub(crate) use statistics::StatisticsBody;

@@ -23,6 +23,7 @@ mod problem;
 mod refusal;
 mod request;
 mod routes;
+mod samples;
 mod server;
 mod simulator;
 mod store_times;

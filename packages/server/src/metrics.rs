@@ -12,7 +12,7 @@ use paddlegate::{ErrorKind, LimiterInfo, LimiterPage, Result};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-pub(crate) use self::measured::Measured;
+pub(crate) use self::measured::{Measured, inspected, oldest_wait};
 use crate::app::App;
 use crate::histogram::Counted;
 

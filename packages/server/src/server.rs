@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::connections::{self, Service};
 use crate::failure::Failure;
 use crate::options::Options;
-use crate::{otlp, routes, tls};
+use crate::{otlp, routes, samples, tls};
 
 /// A server that is bound to its addresses.
 pub struct Server {
@@ -64,6 +64,7 @@ impl Server {
         let Self { app, listener, metrics, service, .. } = self;
         let stopping = app.stopping().clone();
         let of_metrics = Service { routes: routes::metrics_router(&app), ..service.clone() };
+        let sampling = tokio::spawn(samples::run(app.clone()));
         let served = async {
             let metrics = async {
                 if let Some((listener, _)) = metrics {
@@ -78,6 +79,7 @@ impl Server {
             () = &mut served => return,
         }
         served.await;
+        let _ = sampling.await;
         let paddlegate = app.paddlegate().clone();
         // It sends what was counted and not yet sent, on this thread.
         let _ = tokio::task::spawn_blocking(move || paddlegate.close()).await;

@@ -21,4 +21,8 @@ if (table) {
     }
     table.dataset.updates = String(Number(table.dataset.updates ?? 0) + 1);
   });
+  source.addEventListener("ordered", () => {
+    // Whoever types a prefix keeps what is typed, and has the link.
+    if (!document.activeElement?.matches("input")) location.reload();
+  });
 }

@@ -44,6 +44,7 @@ fn each_order_puts_the_most_first_and_says_the_numbers() {
             ("granted", vec!["api", "shop", "both", "per-user", "workers"]),
             ("refused", vec!["api", "workers", "both", "per-user", "shop"]),
             ("waiting", vec!["workers", "api", "both", "shop", "per-user"]),
+            ("oldest_wait", vec!["workers", "api", "both", "shop", "per-user"]),
             ("used", vec!["api", "workers", "both", "shop", "per-user"]),
         ];
         for (sort, expected) in expected {
@@ -55,9 +56,16 @@ fn each_order_puts_the_most_first_and_says_the_numbers() {
             });
         }
         let found = all(&mut client, &format!("sort=name&prefix={}", store.prefix));
-        assert_eq!(found[0]["numbers"], json!({ "granted": 5, "refused": 2, "waiting": 0, "used": 1.0 }));
-        assert_eq!(found[2]["numbers"], json!({ "granted": 1, "refused": 0, "waiting": null, "used": null }));
+        assert_eq!(
+            found[0]["numbers"],
+            json!({ "granted": 5, "refused": 2, "granted_minute": 0, "refused_minute": 0, "waiting": 0, "oldest_wait": 0.0, "used": 1.0 })
+        );
+        assert_eq!(
+            found[2]["numbers"],
+            json!({ "granted": 1, "refused": 0, "granted_minute": 0, "refused_minute": 0, "waiting": null, "oldest_wait": null, "used": null })
+        );
         assert_eq!(found[4]["numbers"]["waiting"], 1);
+        assert!(found[4]["numbers"]["oldest_wait"].as_f64().is_some_and(|waited| waited > 0.0), "{}", found[4]);
         let (sorted, plain) = (
             client.get("/v1/limiters?sort=last_used").expect(200),
             client.get(&format!("/v1/limiters?prefix={}", store.prefix)).expect(200),
@@ -67,6 +75,41 @@ fn each_order_puts_the_most_first_and_says_the_numbers() {
         let used: Vec<f64> =
             sorted["limiters"].as_array().unwrap().iter().map(|one| one["last_used"].as_f64().unwrap_or(0.0)).collect();
         assert!(used.is_sorted_by(|a, b| a >= b), "{used:?}");
+    }
+}
+
+#[test]
+fn the_last_full_minute_puts_those_of_now_first() {
+    for store in [Store { url: None, prefix: String::new() }, Store::redis()] {
+        let start = 1_800_000_000_000_000;
+        let limits = Some(store.limits());
+        let test_clock = Some(paddlegate::Micros(start));
+        let server = Running::start(Options { redis: store.url.clone(), limits, test_clock, ..Options::default() });
+        let mut client = server.client();
+        for (name, calls) in [("api", 7), ("both", 4), ("shop", 2)] {
+            for _ in 0..calls {
+                client.post(&store.path(name, "/acquire"), &json!({ "cost": 1 })).expect(200);
+            }
+        }
+        // The first call of a later minute ends the minutes before in the store.
+        support::advance(&mut client, 61);
+        client.post(&store.path("shop", "/acquire"), &json!({ "cost": 1 })).expect(200);
+        let expected = [
+            ("granted_minute", vec!["api", "both", "shop"], [5, 3, 2]),
+            ("refused_minute", vec!["api", "both", "shop"], [2, 1, 0]),
+        ];
+        for (sort, names_of, counts) in expected {
+            until(sort, || {
+                let found = all(&mut client, &format!("sort={sort}&prefix={}", store.prefix));
+                let of = found.iter().map(|one| one["numbers"][sort].as_u64().unwrap()).collect::<Vec<_>>();
+                names(&found, &store.prefix) == names_of && of == counts
+            });
+        }
+        support::advance(&mut client, 3_600);
+        until("an hour later it is over", || {
+            let found = all(&mut client, &format!("sort=granted_minute&prefix={}", store.prefix));
+            found.len() == 3 && found.iter().all(|one| one["numbers"]["granted_minute"] == 0)
+        });
     }
 }
 
@@ -111,7 +154,11 @@ fn a_wrong_order_or_the_cursor_of_another_is_named() {
     for wrong in ["", "size", "Name", "name,used", "granted%20"] {
         let problem = client.get(&format!("/v1/limiters?sort={wrong}")).expect(400);
         assert_eq!((&problem["code"], &problem["argument"]), (&json!("invalid"), &json!("sort")), "{problem}");
-        assert!(problem["detail"].as_str().unwrap().contains("name, last_used, granted, refused, waiting, used"));
+        assert!(
+            problem["detail"].as_str().unwrap().contains(
+                "name, last_used, granted, refused, granted_minute, refused_minute, waiting, oldest_wait, used"
+            )
+        );
     }
     let mut cursor = Value::Null;
     until("there are two pages", || {

@@ -1,5 +1,5 @@
 // Policies as documents: written in Paddlegate's own format; the core reads every format, in the worker.
-import { draftOfLimit, entryOf, KINDS, labelOf } from "./scenario.mjs";
+import { CALENDAR, draftOfLimit, entryOf, KINDS, labelOf } from "./scenario.mjs";
 import { micros, shortest } from "./span.mjs";
 
 const INTERVAL = {
@@ -25,9 +25,10 @@ export function documentOf(policy) {
   return JSON.stringify({ limiters: { [policy.name || "policy"]: limiter } }, null, 2);
 }
 
-function ruleOf({ kind, limit, interval, offset }) {
+function ruleOf({ kind, limit, interval, offset, ...others }) {
   if (entryOf(KINDS, kind)?.interval === null) return true;
   const rule = { limit };
+  for (const key of CALENDAR) if (others[key] !== undefined) rule[key] = others[key];
   if (interval !== undefined) rule[entryOf(INTERVAL, kind) ?? "interval"] = interval;
   if (offset !== undefined) rule.offset = offset;
   return rule;

@@ -4,6 +4,7 @@
 import { limitsFrom } from "./document.mjs";
 import {
   ARRIVALS,
+  CALENDAR,
   EVENTS,
   entryOf,
   KINDS,
@@ -94,14 +95,16 @@ const limits = (list, path) =>
   );
 
 function limit(given, path) {
-  const one = members(given, path, ["kind", "label", "limit", "interval", "offset"]);
+  const one = members(given, path, ["kind", "label", "limit", "interval", "offset", ...CALENDAR]);
   for (const name of Object.keys(one)) checkValue(one, name, path);
   const kind = entryOf(KINDS, one.kind);
   if (kind === undefined) return one;
   const isCounted = kind.interval !== null;
+  const isQuota = kind.interval === "";
   const has = {
-    ...{ kind: true, label: true, limit: isCounted, interval: isCounted },
+    ...{ kind: true, label: true, limit: isCounted, interval: isCounted && !isQuota },
     offset: one.kind === "bucket",
+    ...Object.fromEntries(CALENDAR.map((name) => [name, isQuota])),
   };
   // The core reports a limit of 1 for kinds without a limit.
   if (!has.limit && one.limit === 1) delete one.limit;

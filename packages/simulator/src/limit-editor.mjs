@@ -1,7 +1,15 @@
 // The editor of the limits of a policy, or of the upstream.
 import { button, h, named } from "./dom.mjs";
 import { field } from "./field.mjs";
-import { entryOf, KINDS, labelTwins, MAX_LIMITS, newLimit, unlabelTwin } from "./scenario.mjs";
+import {
+  entryOf,
+  KINDS,
+  labelTwins,
+  MAX_LIMITS,
+  newLimit,
+  PERIODS,
+  unlabelTwin,
+} from "./scenario.mjs";
 
 const NAMES = Object.fromEntries(Object.entries(KINDS).map(([kind, { name }]) => [kind, name]));
 const SPAN = "as 500ms, 10s, 5m, 1h, 1d or PT0.1S";
@@ -31,6 +39,27 @@ function set(element, id, path) {
   return element;
 }
 
+/** The fields of a quota: what the periods start with depends on their length. */
+function calendarFields(limit, path, changed) {
+  const one = (key, label, others) =>
+    field({
+      path: `${path}.${key}`,
+      label,
+      source: limit,
+      key,
+      changed: () => changed(false),
+      ...others,
+    });
+  const options = Object.fromEntries(Object.keys(PERIODS).map((per) => [per, per]));
+  const other = () => changed(true, `${path}.per`);
+  const example = entryOf(PERIODS, limit.per) ?? "2026-01-31";
+  return [
+    one("per", "Per", { options, changed: other }),
+    one("timezone", "Time zone", { placeholder: "UTC", hint: "as +05:30 or Europe/Berlin" }),
+    one("starts", "Starts", { hint: `as ${example}; the run begins on 2026-01-01 at 00:00 UTC` }),
+  ];
+}
+
 function limitRow(limits, i, path, changed) {
   const limit = limits[i];
   const edited = () => changed(false);
@@ -45,6 +74,7 @@ function limitRow(limits, i, path, changed) {
       changed: () => {
         // Most throttles have one call per interval.
         if (limit.kind === "throttle") limit.limit = "";
+        if (limit.kind === "quota") limit.per ||= "month";
         unlabelTwin(limit);
         labelTwins(limits);
         changed(true, `${path}.kind`);
@@ -74,17 +104,21 @@ function limitRow(limits, i, path, changed) {
         changed: edited,
       }),
     );
-    const placeholder = limit.kind === "concurrency" ? "30s" : "1m";
-    parts.push(
-      field({
-        path: `${path}.interval`,
-        label: kind.interval,
-        source: limit,
-        key: "interval",
-        placeholder,
-        changed: edited,
-      }),
-    );
+    if (kind.interval === "") {
+      parts.push(...calendarFields(limit, path, changed));
+    } else {
+      const placeholder = limit.kind === "concurrency" ? "30s" : "1m";
+      parts.push(
+        field({
+          path: `${path}.interval`,
+          label: kind.interval,
+          source: limit,
+          key: "interval",
+          placeholder,
+          changed: edited,
+        }),
+      );
+    }
     if (limit.kind === "bucket") {
       parts.push(
         field({

@@ -4,6 +4,9 @@ import { seconds } from "./span.mjs";
 
 export const hasLabel = ({ kind, label }) => label !== kind;
 
+/** Whether the code names the kind of a limit: it has a label of its own, or options with names. */
+export const isNamed = (limit) => hasLabel(limit) || limit.kind === "quota";
+
 /** Whether a limit is a throttle of several starts per interval. */
 export const isRate = ({ kind, limit }) => kind === "throttle" && limit > 1;
 
@@ -27,6 +30,7 @@ function plainOf(limit, [open, close]) {
 /** The arguments of a limit that names its kind; `option` formats one that is not positional. */
 function argumentsOf(limit, option, milliseconds = seconds) {
   const { kind, offset, interval } = limit;
+  if (kind === "quota") return quotaOf(limit, (name, value) => option([name], value));
   const numbers = numbersOf({ ...limit, offset: 0 });
   if (kind === "concurrency")
     return [numbers[0], option(["lock_timeout", "lockTimeoutMs"], milliseconds(interval))];
@@ -34,11 +38,17 @@ function argumentsOf(limit, option, milliseconds = seconds) {
   return offset > 0 ? [...numbers, option(["offset"], seconds(offset))] : numbers;
 }
 
+/** The arguments of a quota; `option` formats its time zone and its start, where it has them. */
+function quotaOf({ limit, per, timezone, starts }, option, word = text) {
+  const options = Object.entries({ timezone, starts }).filter(([, value]) => value !== undefined);
+  return [String(limit), word(per), ...options.map(([name, value]) => option(name, text(value)))];
+}
+
 /** Returns the code of a limit: its numbers, or a value that names the kind if its label is of its own. */
-const limitOf = (limit, plain, named) => (hasLabel(limit) ? named(limit) : plain(limit));
+const limitOf = (limit, plain, named) => (isNamed(limit) ? named(limit) : plain(limit));
 
 export const kindsWithLabels = ({ limits }) => [
-  ...new Set(limits.filter(hasLabel).map((one) => one.kind)),
+  ...new Set(limits.filter(isNamed).map((one) => one.kind)),
 ];
 
 export const capital = (word) => word[0].toUpperCase() + word.slice(1);
@@ -65,8 +75,13 @@ const RESERVED = new Set(
 
 export function nodeLimits(limits) {
   const option = (names, value) => `{ ${names.at(-1)}: ${value} }`;
-  const named = (limit) =>
-    `${limit.kind}(${argumentsOf(limit, option, (length) => length / 1000).join(", ")})`;
+  const quota = (limit) => {
+    const [amount, per, ...options] = quotaOf(limit, (name, value) => `${name}: ${value}`);
+    return [amount, per, ...(options.length > 0 ? [`{ ${options.join(", ")} }`] : [])];
+  };
+  const argumentsIn = (limit) =>
+    limit.kind === "quota" ? quota(limit) : argumentsOf(limit, option, (length) => length / 1000);
+  const named = (limit) => `${limit.kind}(${argumentsIn(limit).join(", ")})`;
   const plain = (limit) => (limit.kind === "paused" ? "true" : plainOf(limit, "[]"));
   const code = (limit) => limitOf(limit, plain, named);
   const key = (label) => (/^[a-z][a-z0-9_]*$/.test(label) ? label : text(label));

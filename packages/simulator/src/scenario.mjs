@@ -6,7 +6,10 @@ export const MAX_POLICIES = 4;
 export const MAX_LIMITS = 8;
 export const MAX_EVENTS = 1000;
 
-/** The name, the description and the label of the interval of each kind of limit; null without an interval. */
+/**
+ * The name, the description and the label of the interval of each kind of limit: null of a kind that counts nothing, and
+ * "" of a quota, which has a calendar instead.
+ */
 export const KINDS = {
   bucket: {
     name: "Bucket",
@@ -30,9 +33,26 @@ export const KINDS = {
     description: "a number of concurrent calls",
     interval: "Lock timeout",
   },
+  quota: {
+    name: "Quota",
+    description: "a number of units per day, week, month, quarter or year",
+    interval: "",
+  },
   unlimited: { name: "Unlimited", description: "everything passes", interval: null },
   paused: { name: "Paused", description: "nothing passes", interval: null },
 };
+
+/** The periods of a quota, each with an example of where it may start. */
+export const PERIODS = {
+  day: "06:00",
+  week: "monday",
+  month: "15",
+  quarter: "04-06",
+  year: "04-06",
+};
+
+/** The members of a quota in the place of an interval. */
+export const CALENDAR = ["per", "timezone", "starts"];
 
 /** The fields of each kind of arrivals, and of events. */
 export const ARRIVALS = {
@@ -132,7 +152,8 @@ export function scenarioOf(draft) {
       const kind = entryOf(KINDS, limit.kind);
       if (kind?.interval === null) return result;
       field(result, limit, "limit", `${path}.limits[${i}]`);
-      field(result, limit, "interval", `${path}.limits[${i}]`);
+      const spans = kind?.interval === "" ? CALENDAR : ["interval"];
+      for (const key of spans) field(result, limit, key, `${path}.limits[${i}]`);
       if (limit.kind === "bucket") field(result, limit, "offset", `${path}.limits[${i}]`);
       return result;
     });
@@ -242,10 +263,11 @@ export function nameOfLimit(limit) {
   return label === limit.kind ? ruleOf(limit) : `${label}: ${ruleOf(limit)}`;
 }
 
-function ruleOf({ kind, limit, interval }) {
+function ruleOf({ kind, limit, interval, per }) {
   if (entryOf(KINDS, kind)?.interval === null) return kind;
   if (kind === "throttle" && (limit ?? 1) === 1) return `throttle ${interval ?? ""}`;
   if (kind === "concurrency") return `concurrency ${limit ?? ""}`;
+  if (kind === "quota") return `quota ${limit ?? ""} per ${per ?? ""}`;
   return `${kind} ${limit ?? ""} in ${interval ?? ""}`;
 }
 

@@ -4,6 +4,7 @@ import * as jobs from "./job-snippets.mjs";
 import {
   capital,
   hasLabel,
+  isNamed,
   isRate,
   kindsWithLabels,
   nodeLimits,
@@ -12,7 +13,7 @@ import {
   rubyLimits,
   text,
 } from "./limit-snippets.mjs";
-import { KINDS, labelOf } from "./scenario.mjs";
+import { CALENDAR, KINDS, labelOf } from "./scenario.mjs";
 import { micros, seconds } from "./span.mjs";
 
 const URL = "redis://localhost:6379/0";
@@ -29,7 +30,8 @@ export const LANGUAGES = [
 
 /** Returns the facts that the code of every language needs, from a scenario and one of its policies. */
 function factsOf(policy, scenario) {
-  const all = policy.limits.map(({ kind, label, limit, interval, offset }) => ({
+  const all = policy.limits.map(({ kind, label, limit, interval, offset, ...calendar }) => ({
+    ...calendar,
     kind,
     label: KINDS[kind].interval === null ? kind : labelOf({ kind, label }),
     limit: limit ?? 1,
@@ -43,7 +45,7 @@ function factsOf(policy, scenario) {
       (kind !== "paused" || all.findIndex((one) => one.kind === kind) === i),
   );
   const limits = ruling.length > 0 ? ruling : all.slice(0, 1);
-  const isLabelled = limits.some(hasLabel);
+  const isLabelled = limits.some(isNamed);
   const labels = limits.map(({ label }) => label);
   const isEstimated = scenario.actual !== undefined && policy.correct !== false;
   const waits = policy.retry === "wait";
@@ -184,6 +186,7 @@ function rust(policy, scenario) {
     hasLabel(one) ? `${made(one)}.labelled(${rustText(one.label)})?` : made(one);
   const made = (one) => {
     if (one.kind === "paused") return "Limit::paused()";
+    if (one.kind === "quota") return `Limit::quota(${grouped(one.limit)}, ${rustCalendar(one)})?`;
     if (isRate(one)) return `Limit::throttle_rate(${numbers(one).join(", ")})?`;
     if (one.offset > 0) return `Limit::bucket_with_offset(${numbers(one).join(", ")})?`;
     return `Limit::${one.kind}(${numbers(one).join(", ")})?`;
@@ -193,6 +196,7 @@ function rust(policy, scenario) {
       ? `limiter(${quoted}, Policy::new([\n        ${limits.map(limit).join(",\n        ")},\n    ])?)?`
       : `${only.kind === "concurrency" ? "concurrent" : only.kind}(${[quoted, ...numbers(only)].join(", ")})?`;
   const several = only === null ? ["Limit", "Policy"] : [];
+  if (limits.some(({ kind }) => kind === "quota")) several.push("Calendar");
   const waiting = facts.isJob ? "OnLimit" : "Status";
   const names = [...several, "Paddlegate", "Request", waiting].sort().join(", ");
   const asked = `Request::${facts.actual === null ? "cost" : "estimate"}(${costs.rust(facts.cost, grouped)})`;
@@ -227,6 +231,11 @@ ${after.length > 0 ? settling : ""}    } else {
 `;
 }
 
+const rustCalendar = ({ per, timezone, starts }) =>
+  `Calendar::${per}()${timezone === undefined ? "" : `.in_timezone(${rustText(timezone)})?`}${
+    starts === undefined ? "" : `.starting(${rustText(starts)})?`
+  }`;
+
 const rustText = (value) =>
   `"${value.replace(/[\\"]/g, "\\$&").replace(/[^ -~]/gu, (c) => `\\u{${c.codePointAt(0).toString(16)}}`)}"`;
 
@@ -242,7 +251,11 @@ function c(policy, scenario) {
   const row = (limit) => {
     const members = [`.kind = PG_KIND_${limit.kind.toUpperCase()}`];
     if (hasLabel(limit)) members.push(`.label = ${cText(limit.label)}`);
-    if (KINDS[limit.kind].interval !== null) {
+    if (limit.kind === "quota") {
+      members.push(`.amount = ${limit.limit}`);
+      for (const key of CALENDAR)
+        if (limit[key] !== undefined) members.push(`.${key} = ${cText(limit[key])}`);
+    } else if (KINDS[limit.kind].interval !== null) {
       if (limit.kind !== "throttle" || isRate(limit)) members.push(`.amount = ${limit.limit}`);
       members.push(`.interval_us = ${us(limit.interval)}`);
       if (limit.offset > 0) members.push(`.offset_us = ${us(limit.offset)}`);

@@ -63,6 +63,7 @@ for (const [view, options, rules] of views) {
       await fits(page, `${view}, ${name}`);
     }
 
+    await at(page, "policies[0].limits[0].kind").selectOption("quota");
     for (const letter of ["C", "D"]) {
       await page.getByRole("button", { name: "Add policy" }).click();
       await page.getByLabel("Name").last().fill(`${letter}, with a rather long name, and longer`);

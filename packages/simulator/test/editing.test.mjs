@@ -108,6 +108,64 @@ test("the form edits policies, arrivals, calls, upstream and events", async (t) 
   );
 });
 
+test("a quota is edited with its calendar, as a form and as a document", async (t) => {
+  const page = await opened(t);
+  const limit = "policies[0].limits[0]";
+  await at(page, `${limit}.kind`).selectOption("quota");
+  assert.equal(await at(page, `${limit}.interval`).count(), 0, "it has a period instead");
+  assert.equal(await at(page, `${limit}.per`).inputValue(), "month");
+  await at(page, `${limit}.limit`).fill("25");
+  await at(page, `${limit}.per`).selectOption("day");
+  assert.equal(
+    await page.evaluate(() => document.activeElement.dataset.path),
+    `${limit}.per`,
+    "the focus stays",
+  );
+  await at(page, `${limit}.timezone`).fill("Europe/Berlin");
+  await at(page, `${limit}.starts`).fill("06:00");
+  await rerun(page);
+  const quota = {
+    ...{ kind: "quota", limit: 25, per: "day" },
+    ...{ timezone: "Europe/Berlin", starts: "06:00" },
+  };
+  const scenario = await shownScenario(page);
+  assert.deepEqual(scenario.policies[0].limits, [quota]);
+  const expected = await inNode(scenario);
+  assert.deepEqual(
+    await totalsOf(page),
+    expected.map(({ totalsText }) => totalsText),
+  );
+  await page.getByRole("button", { name: "JSON", exact: true }).nth(1).click();
+  const document = JSON.parse(await at(page, "policies[0].document").inputValue());
+  const { kind, ...rule } = quota;
+  assert.deepEqual(Object.values(document.limiters)[0], { [kind]: rule });
+  const typed = { limiters: { plan: { quota: { limit: 7, per: "month", starts: 15 } } } };
+  await at(page, "policies[0].document").fill(JSON.stringify(typed));
+  await rerun(page);
+  const [read] = (await shownScenario(page)).policies[0].limits;
+  assert.deepEqual([read.kind, read.limit, read.per, read.starts], ["quota", 7, "month", "15"]);
+  await page.getByRole("button", { name: "Form", exact: true }).first().click();
+  assert.equal(await at(page, `${limit}.starts`).inputValue(), "15");
+});
+
+test("what is wrong with a calendar is told at its field", async (t) => {
+  const page = await opened(t);
+  const limit = "policies[0].limits[0]";
+  await at(page, `${limit}.kind`).selectOption("quota");
+  for (const [key, wrong, right, pattern] of [
+    ["timezone", "Mars/Phobos", "+01:00", /must be UTC, an offset/],
+    ["starts", "32", "31", /must be a day from 1 to 31/],
+    ["limit", "0", "5", /must be/],
+  ]) {
+    await at(page, `${limit}.${key}`).fill(wrong);
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await hasError(page, `${limit}.${key}`, pattern);
+    await at(page, `${limit}.${key}`).fill(right);
+    await rerun(page);
+    await isRight(page, `${limit}.${key}`);
+  }
+});
+
 test("a second limit of a kind gets a label, by which events name it", async (t) => {
   const page = await opened(t);
   const label = at(page, "policies[0].limits[1].label");

@@ -1,6 +1,6 @@
 //! `LimiterPageBody`: a page of the list of limiters.
 
-use paddlegate::{Limit, LimiterInfo, LimiterPage};
+use paddlegate::{Limit, LimiterInfo, LimiterPage, Micros};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -51,9 +51,16 @@ pub(crate) struct SortNumbersBody {
     granted: u64,
     /// Refused calls.
     refused: u64,
+    /// Calls granted in the last full minute.
+    granted_minute: u64,
+    /// Calls refused in the last full minute.
+    refused_minute: u64,
     /// Tickets in the queue; null of a keyed limiter.
     #[schema(required)]
     waiting: Option<u64>,
+    /// The longest wait among the first 100 tickets; 0 without a queue, null of a keyed limiter.
+    #[schema(required)]
+    oldest_wait: Option<f64>,
     /// The used part of the limit of which the least is left, from 0 to 1; null of a keyed limiter.
     #[schema(required)]
     used: Option<f64>,
@@ -92,7 +99,15 @@ impl From<&Row> for SortNumbersBody {
     #[allow(clippy::cast_precision_loss, reason = "millionths of a whole")]
     fn from(row: &Row) -> Self {
         let used = row.used.map(|millionths| millionths as f64 / 1e6);
-        Self { granted: row.granted, refused: row.refused, waiting: row.waiting, used }
+        Self {
+            granted: row.granted,
+            refused: row.refused,
+            granted_minute: row.minute.granted,
+            refused_minute: row.minute.refused,
+            waiting: row.waiting,
+            oldest_wait: row.oldest_wait.map(|waited| seconds(Micros(waited))),
+            used,
+        }
     }
 }
 

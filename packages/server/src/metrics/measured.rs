@@ -1,11 +1,14 @@
 //! `Measured`: the numbers of one limiter, without what is not exported of it, because there may be many.
 
 use paddlegate::{
-    AdminCommand, Answer, Error, Inspection, Label, LimitSource, LimiterInfo, Micros, Operation, Page, Result,
+    AdminCommand, Answer, Error, Inspection, Label, LimitSource, Limiter, LimiterInfo, Micros, Operation, Page, Result,
     Statistics, Waits,
 };
 
 use crate::app::App;
+
+/// Among how many tickets at the head of the queue the oldest is looked for: priorities and shares may be ahead of it.
+pub(crate) const OLDEST_OF: u64 = 100;
 
 /// The numbers of one limiter.
 pub(crate) struct Measured {
@@ -40,6 +43,8 @@ pub(crate) struct State {
     /// The label of each limit, the amount that rules, and the units that remain.
     pub(crate) limits: Box<[(Label, u64, u64)]>,
     pub(crate) waiting: u64,
+    /// The longest wait among the first [`OLDEST_OF`] tickets.
+    pub(crate) oldest_wait: Micros,
     pub(crate) leases: u64,
     pub(crate) is_paused: bool,
     /// The labels with the amounts.
@@ -61,11 +66,7 @@ impl Measured {
         if limiter.is_keyed() {
             return Ok(measured);
         }
-        let page = Page { offset: 0, count: 0 };
-        let inspection: Inspection = match limiter.run_async(Operation::Inspect { page }).await? {
-            Answer::Inspection(inspection) => *inspection,
-            other => return Err(unexpected(&other)),
-        };
+        let inspection = inspected(&limiter).await?;
         let mut state = State::of(&inspection);
         if inspection.limits.iter().any(|limit| limit.source == LimitSource::Override) {
             let command = AdminCommand::Get;
@@ -98,6 +99,21 @@ impl Measured {
     }
 }
 
+/// Looks into a limiter, with the head of its queue if it has one.
+pub(crate) async fn inspected(limiter: &Limiter) -> Result<Inspection> {
+    let look = async |count| match limiter.run_async(Operation::Inspect { page: Page { offset: 0, count } }).await? {
+        Answer::Inspection(inspection) => Ok(*inspection),
+        other => Err(unexpected(&other)),
+    };
+    let inspection = look(0).await?;
+    if inspection.ticket_count == 0 { Ok(inspection) } else { look(OLDEST_OF).await }
+}
+
+/// Returns the longest wait among the tickets of an inspection.
+pub(crate) fn oldest_wait(inspection: &Inspection) -> Option<Micros> {
+    inspection.tickets.iter().map(|ticket| ticket.waited).max()
+}
+
 impl Counters {
     fn of(statistics: Statistics) -> Self {
         let waits = statistics.waits.counts();
@@ -125,6 +141,7 @@ impl State {
         Self {
             limits: limits.collect(),
             waiting: inspection.ticket_count,
+            oldest_wait: oldest_wait(inspection).unwrap_or_default(),
             leases: inspection.lease_count,
             is_paused: inspection.paused_for.is_some() || inspection.blocked_for.is_some(),
             overrides: Box::default(),

@@ -1,19 +1,31 @@
 //! Charts as SVG, and the same in words.
 
-use paddlegate::HistoryEntry;
+use paddlegate::{HistoryEntry, Label};
 
 use super::show;
+use crate::samples::Sample;
 
 /// The width and the height of a chart.
 const WIDTH: u64 = 480;
 const HEIGHT: u64 = 100;
 
-/// A chart of granted and refused calls, with its numbers.
+/// A chart of granted and refused calls, those of what was sampled meanwhile, and their numbers.
 pub(super) struct Chart {
     pub(super) title: &'static str,
     pub(super) label: String,
     pub(super) bars: Vec<Bar>,
+    /// Of the tickets in the queue, and of what was left of each limit.
+    pub(super) figures: Vec<Figure>,
+    /// The titles of the columns of each entry behind its counts.
+    pub(super) sampled: Vec<String>,
     pub(super) entries: Vec<Entry>,
+}
+
+/// A chart of one number.
+pub(super) struct Figure {
+    pub(super) title: String,
+    pub(super) label: String,
+    pub(super) bars: Vec<Bar>,
 }
 
 /// One rectangle.
@@ -32,21 +44,19 @@ pub(super) struct Entry {
     pub(super) refused: u64,
     pub(super) waited: u64,
     pub(super) units: u64,
+    pub(super) sampled: Vec<String>,
 }
 
 impl Chart {
     /// Draws a bar for each entry: granted calls below, refused ones above them.
     pub(super) fn new(title: &'static str, entries: &[HistoryEntry]) -> Self {
-        let most = entries.iter().map(|entry| entry.granted.saturating_add(entry.refused)).max().unwrap_or(0).max(1);
-        let step = WIDTH / (entries.len() as u64).max(1);
-        let scaled =
-            |count: u64| u64::try_from(u128::from(count) * u128::from(HEIGHT) / u128::from(most)).unwrap_or(HEIGHT);
+        let most = entries.iter().map(|entry| entry.granted.saturating_add(entry.refused)).max().unwrap_or(0);
         let bars = entries.iter().zip(0_u64..).flat_map(|(entry, i)| {
-            let (granted, refused) = (scaled(entry.granted), scaled(entry.refused));
-            let (x, width) = (i * step, step.saturating_sub(1).max(1));
+            let (granted, refused) = (scaled(entry.granted, most), scaled(entry.refused, most));
+            let bar = |class, y, height| Bar { y, height, ..Bar::at(class, i, entries.len()) };
             [
-                Bar { class: "granted", x, y: HEIGHT - granted, width, height: granted },
-                Bar { class: "refused", x, y: (HEIGHT - granted).saturating_sub(refused), width, height: refused },
+                bar("granted", HEIGHT - granted, granted),
+                bar("refused", (HEIGHT - granted).saturating_sub(refused), refused),
             ]
         });
         let shown = |entry: &HistoryEntry| Entry {
@@ -55,10 +65,54 @@ impl Chart {
             refused: entry.refused,
             waited: entry.waited,
             units: entry.units,
+            sampled: Vec::new(),
         };
         let bars = bars.filter(|bar| bar.height > 0).collect();
-        Self { title, label: spoken(entries, title), bars, entries: entries.iter().rev().map(shown).collect() }
+        let (label, entries) = (spoken(entries, title), entries.iter().rev().map(shown).collect());
+        Self { title, label, bars, figures: Vec::new(), sampled: Vec::new(), entries }
     }
+
+    /// Adds what was sampled in each of its minutes or hours.
+    pub(super) fn with_samples(mut self, limits: &[(Label, u64)], samples: &[Sample]) -> Self {
+        let waiting: Vec<_> = samples.iter().map(|sample| sample.waiting).collect();
+        self.add("waiting", "Waiting".to_owned(), waiting.iter().flatten().copied().max().unwrap_or(0), &waiting);
+        for (i, (label, amount)) in limits.iter().enumerate() {
+            let left: Vec<_> = samples.iter().map(|sample| sample.remaining[i]).collect();
+            self.add("remaining", format!("Remaining of {}", &**label), *amount, &left);
+        }
+        self
+    }
+
+    /// Adds a number: where it is not known there is a gap, and where it is 0 a line.
+    fn add(&mut self, class: &'static str, title: String, most: u64, values: &[Option<u64>]) {
+        let bars = values.iter().zip(0_u64..).filter_map(|(value, i)| {
+            let height = scaled((*value)?, most).max(1);
+            Some(Bar { y: HEIGHT - height, height, ..Bar::at(class, i, values.len()) })
+        });
+        let known = values.iter().flatten();
+        let of = self.title;
+        let label = match (known.clone().min(), known.clone().max()) {
+            (Some(least), Some(most)) => format!("{title} in {of}: from {least} to {most}"),
+            _ => format!("{title} in {of}: not known"),
+        };
+        self.figures.push(Figure { label, bars: bars.collect(), title: title.clone() });
+        self.sampled.push(title);
+        for (entry, value) in self.entries.iter_mut().rev().zip(values) {
+            entry.sampled.push(value.map_or_else(|| "-".to_owned(), |value| value.to_string()));
+        }
+    }
+}
+
+impl Bar {
+    /// Returns the place of an entry among so many.
+    fn at(class: &'static str, i: u64, count: usize) -> Self {
+        let step = WIDTH / (count as u64).max(1);
+        Self { class, x: i * step, y: HEIGHT, width: step.saturating_sub(1).max(1), height: 0 }
+    }
+}
+
+fn scaled(count: u64, most: u64) -> u64 {
+    u64::try_from(u128::from(count) * u128::from(HEIGHT) / u128::from(most.max(1))).map_or(HEIGHT, |y| y.min(HEIGHT))
 }
 
 /// Returns the points of a line of granted calls, 120 by 24.

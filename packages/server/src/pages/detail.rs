@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
-use paddlegate::{Answer, Inspection, Limiter, Operation, Page, RefusedKey, RuntimeState, Statistics};
+use paddlegate::{Answer, History, Inspection, Limiter, Operation, Page, RefusedKey, RuntimeState, Statistics};
 use serde::Deserialize;
 
 use super::chart::Chart;
@@ -18,6 +18,7 @@ use crate::body::{Name, Query};
 use crate::problem::Problem;
 use crate::routes::limiters::{MOST_REFUSED, inspected};
 use crate::routes::unexpected;
+use crate::samples::Sampled;
 
 /// The query of the page.
 #[derive(Debug, Default, Deserialize)]
@@ -42,6 +43,8 @@ struct DetailPage {
     limits: Vec<LimitRow>,
     state: String,
     charts: Vec<Chart>,
+    /// From when on and by whom something was sampled; empty when nothing was.
+    sampled: String,
     counted: Vec<(&'static str, String)>,
     leases: Vec<(String, String, String, String)>,
     lease_count: u64,
@@ -108,7 +111,7 @@ pub(super) async fn show_limiter(
         Answer::History(history) => *history,
         other => return Err(unexpected(&other)),
     };
-    shown.charts = vec![Chart::new("the last hour", &history.minutes), Chart::new("the last two days", &history.hours)];
+    shown.draw(&history, app.samples().of(&limiter, newest_minute(&history)).as_ref());
     let statistics = match limiter.run_async(Operation::Statistics).await? {
         Answer::Statistics(statistics) => *statistics,
         other => return Err(unexpected(&other)),
@@ -146,6 +149,23 @@ pub(super) async fn show_limiter(
 }
 
 impl DetailPage {
+    fn draw(&mut self, history: &History, sampled: Option<&Sampled>) {
+        let spans = [("the last hour", &history.minutes), ("the last two days", &history.hours)];
+        let [hour, days] = spans.map(|(title, entries)| Chart::new(title, entries));
+        self.charts = match sampled {
+            Some(sampled) => {
+                vec![
+                    hour.with_samples(&sampled.limits, &sampled.minutes),
+                    days.with_samples(&sampled.limits, &sampled.hours),
+                ]
+            }
+            None => vec![hour, days],
+        };
+        if let Some(sampled) = sampled {
+            self.sampled = show::clock(sampled.since.0 / 1_000_000);
+        }
+    }
+
     fn look_into(&mut self, inspection: &Inspection, state: &RuntimeState) {
         self.is_looked_into = true;
         let row = |limit: &paddlegate::InspectedLimit| LimitRow {
@@ -192,6 +212,11 @@ impl DetailPage {
             .collect();
         self.ticket_count = inspection.ticket_count;
     }
+}
+
+/// Returns the number of the last minute of a history.
+fn newest_minute(history: &History) -> u64 {
+    history.minutes.last().map_or(0, |entry| entry.start.0 / 60_000_000)
 }
 
 /// Returns when the last waiting call is granted, if that can be estimated.

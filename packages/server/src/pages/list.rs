@@ -11,19 +11,24 @@ use axum::response::sse::{Event, KeepAlive};
 use axum::response::{Response, Sse};
 use axum::routing::get;
 use futures_util::stream::{Stream, StreamExt, iter, unfold};
+use paddlegate::LimiterInfo;
 use serde::Deserialize;
 use tokio::time::sleep;
 
 use super::row::Row;
-use super::sort::{Column, Sort};
+use super::sort::{Column, called, columns, parameter};
 use super::{page, show};
 use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::Query;
+use crate::index::{Index, Sort};
 use crate::problem::Problem;
 
 /// How many limiters are read at the same time.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 128;
+
+/// The most rows of a page: those of a page of the store, which has about 100 to 300.
+const MAX_ROWS: usize = 500;
 
 /// The time between two updates of the numbers.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -37,16 +42,39 @@ struct List {
     sort: Sort,
 }
 
+/// A page of the list.
+struct Listed {
+    infos: Vec<LimiterInfo>,
+    /// The order of all pages together; without one only the names of this page are sorted.
+    order: Option<Order>,
+    /// The query of the next page behind the prefix; empty on the last one.
+    next: String,
+    /// Whether all limiters are being read, to put them in the order that was asked for.
+    is_pending: bool,
+}
+
+/// The order of all limiters.
+struct Order {
+    sort: Sort,
+    /// The number of limiters on all pages.
+    count: usize,
+    /// When an index was read; `None` of now.
+    read_at: Option<f64>,
+}
+
 #[derive(Template)]
 #[template(path = "list.html")]
 struct ListPage {
     prefix: String,
-    prefix_encoded: String,
-    cursor_parameter: String,
+    live_address: String,
     caption: String,
     columns: Vec<Column>,
     rows: Vec<Row>,
     next_address: String,
+    /// This page again, while the order is being read; empty otherwise.
+    pending_address: String,
+    /// The order that was asked for.
+    asked: String,
 }
 
 /// Returns the routes.
@@ -55,46 +83,189 @@ pub(super) fn router() -> Router<App> {
 }
 
 async fn list(State(app): State<App>, access: Access, Query(list): Query<List>) -> Result<Response, Problem> {
-    let (mut rows, next) = read(&app, &access, &list).await?;
-    list.sort.apply(&mut rows);
-    let prefix_encoded = show::encoded(&list.prefix);
-    let parameter = |cursor: &str| format!("&cursor={}", show::encoded(cursor));
-    let next_address =
-        next.map(|next| format!("/ui/limiters?prefix={prefix_encoded}{}{}", parameter(&next), list.sort.parameter()));
-    let cursor_parameter = list.cursor.as_deref().map(parameter).unwrap_or_default();
-    let next_address = next_address.unwrap_or_default();
-    let columns = list.sort.columns(&format!("/ui/limiters?prefix={prefix_encoded}{cursor_parameter}"));
-    let caption = list.sort.caption(rows.len());
-    let prefix = list.prefix;
-    page(StatusCode::OK, &ListPage { prefix, prefix_encoded, cursor_parameter, caption, columns, rows, next_address })
+    let listed = list.find(&app, &access).await?;
+    let rows = read(&app, &listed.infos).await?;
+    let start = format!("/ui/limiters?prefix={}", show::encoded(&list.prefix));
+    let own = list.parameters();
+    let shown = ListPage {
+        live_address: format!("/ui/live?prefix={}{own}", show::encoded(&list.prefix)),
+        caption: listed.caption(),
+        columns: columns(listed.order.as_ref().map(|order| order.sort), &start),
+        rows,
+        next_address: if listed.next.is_empty() { String::new() } else { format!("{start}{}", listed.next) },
+        pending_address: if listed.is_pending { format!("{start}{own}") } else { String::new() },
+        asked: called(list.sort),
+        prefix: list.prefix,
+    };
+    page(StatusCode::OK, &shown)
 }
 
-async fn read(app: &App, access: &Access, list: &List) -> Result<(Vec<Row>, Option<String>), Problem> {
-    let read = app.paddlegate().limiter_page_async(&list.prefix, list.cursor.as_deref()).await?;
-    let allowed = read.limiters.into_iter().filter(|info| access.may(Scope::Read, &info.name));
-    let rows = iter(allowed.collect::<Vec<_>>()).map(|info| Row::read(app, info)).buffered(AT_ONCE);
-    let rows = rows.collect::<Vec<_>>().await.into_iter().collect::<paddlegate::Result<_>>()?;
-    Ok((rows, read.cursor))
+impl List {
+    /// Finds the limiters of the page. Nobody waits for an order that takes long to read: until then there is a page without it.
+    async fn find(&self, app: &App, access: &Access) -> Result<Listed, Problem> {
+        let of_store = self.cursor.as_deref().filter(|cursor| cursor.contains('.'));
+        if of_store.is_some() {
+            return self.of_store(app, access, of_store).await;
+        }
+        let is_first_by_name = self.sort == Sort::Name && self.cursor.is_none();
+        if is_first_by_name && app.indexes().known(app).is_none() {
+            let listed = self.of_store(app, access, None).await?;
+            if listed.order.is_some() {
+                return Ok(listed);
+            }
+        }
+        if let Some(index) = app.indexes().soon(app).await? {
+            return self.of_index(&index, access);
+        }
+        Ok(Listed { is_pending: true, ..self.of_store(app, access, None).await? })
+    }
+
+    async fn of_store(&self, app: &App, access: &Access, cursor: Option<&str>) -> Result<Listed, Problem> {
+        let read = app.paddlegate().limiter_page_async(&self.prefix, cursor).await?;
+        let is_whole = cursor.is_none() && read.cursor.is_none();
+        let is_shown = |info: &LimiterInfo| access.may(Scope::Read, &info.name);
+        let mut infos = read.limiters.into_iter().filter(is_shown).collect::<Vec<_>>();
+        // In memory all are one page.
+        let is_whole = is_whole && infos.len() <= MAX_ROWS;
+        infos.truncate(MAX_ROWS);
+        let order = is_whole.then_some(Order { sort: Sort::Name, count: infos.len(), read_at: None });
+        let next = read.cursor.map(|cursor| format!("&cursor={}", show::encoded(&cursor))).unwrap_or_default();
+        Ok(Listed { infos, order, next, is_pending: false })
+    }
+
+    fn of_index(&self, index: &Index, access: &Access) -> Result<Listed, Problem> {
+        let page = index.page((self.sort, &self.prefix, self.cursor.as_deref()), access)?;
+        let order = Some(Order { sort: self.sort, count: page.count, read_at: Some(index.read_at) });
+        let infos = page.rows.iter().map(|row| row.info.clone()).collect();
+        let next = Self { cursor: page.cursor, ..self.clone() };
+        let next = if next.cursor.is_some() { next.parameters() } else { String::new() };
+        Ok(Listed { infos, order, next, is_pending: false })
+    }
+
+    /// Returns the parameters of the address behind the prefix.
+    fn parameters(&self) -> String {
+        let cursor = self.cursor.as_deref().map(|cursor| format!("&cursor={}", show::encoded(cursor)));
+        format!("{}{}", cursor.unwrap_or_default(), parameter(self.sort))
+    }
 }
 
-/// Streams the numbers of the rows.
+impl Listed {
+    fn caption(&self) -> String {
+        let count = self.infos.len();
+        let limiters = |count: usize| if count == 1 { "limiter" } else { "limiters" };
+        match &self.order {
+            None => format!("{count} {} on this page, by name", limiters(count)),
+            Some(Order { sort, count: all, read_at }) => {
+                let of = if count == *all { String::new() } else { format!("{count} of ") };
+                let at = read_at.map(|at| format!(", in the order of {} UTC", show::clock_of(at)));
+                format!("{of}{all} {}, by {}{}", limiters(*all), called(*sort), at.unwrap_or_default())
+            }
+        }
+    }
+}
+
+async fn read(app: &App, infos: &[LimiterInfo]) -> Result<Vec<Row>, Problem> {
+    let rows = iter(infos.to_vec()).map(|info| Row::read(app, info)).buffered(AT_ONCE);
+    Ok(rows.collect::<Vec<_>>().await.into_iter().collect::<paddlegate::Result<_>>()?)
+}
+
+/// Streams the numbers of the rows, and says when the order that was asked for can be shown.
 async fn live(
     State(app): State<App>,
     access: Access,
     Query(list): Query<List>,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let stream = unfold((app, access, list), |(app, access, list)| async move {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let listed = list.find(&app, &access).await?;
+    let stream = unfold((app, listed), |(app, mut listed)| async move {
         loop {
             let stopping = app.stopping().clone();
             tokio::select! {
                 () = stopping.cancelled() => return None,
                 () = sleep(PERIOD) => {}
             }
+            if listed.is_pending && matches!(app.indexes().soon(&app).await, Ok(Some(_))) {
+                listed.is_pending = false;
+                return Some((Ok(Event::default().event("ordered").data("")), (app, listed)));
+            }
             // While the store cannot be read, the page keeps the last numbers.
-            let Ok((rows, _)) = read(&app, &access, &list).await else { continue };
+            let Ok(rows) = read(&app, &listed.infos).await else { continue };
             let Ok(event) = Event::default().event("rows").json_data(&rows) else { continue };
-            return Some((Ok(event), (app, access, list)));
+            return Some((Ok(event), (app, listed)));
         }
     });
-    Sse::new(stream).keep_alive(KeepAlive::default())
+    Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use paddlegate::Request;
+
+    use super::*;
+    use crate::options::Options;
+
+    fn names(listed: &Listed) -> Vec<&str> {
+        listed.infos.iter().map(|info| info.name.as_str()).collect()
+    }
+
+    /// Creates limiters `n000`, `n001` and so on, each used a little less than the one before.
+    fn app_with(count: u64) -> App {
+        let app = App::open(Options::default()).expect("a store in memory");
+        for i in 0..count {
+            let limiter =
+                app.paddlegate().window(&format!("n{i:03}"), 1_000, Duration::from_secs(60)).expect("a limiter");
+            limiter.acquire(Request::cost(1_000 - i)).expect("a decision");
+        }
+        app
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_an_order_that_is_being_read() {
+        let (app, access) = (app_with(3), Access::anybody());
+        let list = List { sort: Sort::Used, ..List::default() };
+        let reading = app.indexes().being_read().await;
+        let listed = list.find(&app, &access).await.expect("a page");
+        assert!(listed.is_pending && names(&listed) == ["n000", "n001", "n002"]);
+        assert_eq!((listed.order.as_ref().map(|order| order.sort), listed.next.as_str()), (Some(Sort::Name), ""));
+        drop(reading);
+        let mut listed = list.find(&app, &access).await.expect("a page");
+        while listed.is_pending {
+            listed = list.find(&app, &access).await.expect("a page");
+        }
+        assert_eq!(listed.order.expect("an order").sort, Sort::Used);
+    }
+
+    #[tokio::test]
+    async fn a_list_of_one_page_by_name_needs_no_index() {
+        let (app, access) = (app_with(3), Access::anybody());
+        let _reading = app.indexes().being_read().await;
+        let listed = List::default().find(&app, &access).await.expect("a page");
+        assert_eq!((listed.is_pending, listed.caption().as_str()), (false, "3 limiters, by name"));
+    }
+
+    #[tokio::test]
+    async fn a_long_list_is_in_one_order_page_by_page() {
+        let (app, access) = (app_with(MAX_ROWS as u64 + 7), Access::anybody());
+        {
+            let _reading = app.indexes().being_read().await;
+            let listed = List::default().find(&app, &access).await.expect("a page");
+            assert!(listed.is_pending && listed.order.is_none() && listed.infos.len() == MAX_ROWS);
+        }
+        for (sort, prefix, count) in [(Sort::Name, "", 507), (Sort::Used, "", 507), (Sort::Used, "n2", 100)] {
+            let mut list = List { sort, prefix: prefix.to_owned(), cursor: None };
+            let mut found = Vec::new();
+            loop {
+                let listed = list.find(&app, &access).await.expect("a page");
+                if listed.is_pending {
+                    continue;
+                }
+                assert_eq!(listed.order.as_ref().map(|order| (order.sort, order.count)), Some((sort, count)));
+                found.extend(names(&listed).into_iter().map(str::to_owned));
+                let Some(cursor) = listed.next.strip_prefix("&cursor=") else { break };
+                let cursor = cursor.split('&').next().expect("a cursor");
+                let cursor = percent_encoding::percent_decode_str(cursor).decode_utf8().expect("text");
+                list.cursor = Some(cursor.into_owned());
+            }
+            assert!(found.len() == count && found.is_sorted(), "{sort:?} {prefix:?}: {found:?}");
+        }
+    }
 }

@@ -1,10 +1,13 @@
 //! `Row`: one limiter of the list.
 
-use paddlegate::{Answer, Error, History, Inspection, LimiterInfo, Operation, Page, Result, RuntimeState};
+use futures_util::future::try_join3;
+use paddlegate::{AdminCommand, Answer, Error, History, Inspection, LimiterInfo, Operation, Result, RuntimeState};
 use serde::Serialize;
 
 use super::{chart, show};
 use crate::app::App;
+use crate::index::{history, last_minute};
+use crate::metrics::{inspected, oldest_wait};
 
 /// One limiter of the list, as it is shown.
 #[derive(Debug, Serialize)]
@@ -20,8 +23,8 @@ pub(super) struct Row {
     pub(super) taken: u64,
     pub(super) limit: u64,
     pub(super) waiting: String,
-    #[serde(skip)]
-    pub(super) waiting_count: u64,
+    /// The longest wait among the first tickets.
+    pub(super) oldest: String,
     pub(super) next: String,
     pub(super) granted: u64,
     pub(super) refused: u64,
@@ -36,29 +39,22 @@ impl Row {
     /// Reads what is shown of a listed limiter.
     pub(super) async fn read(app: &App, info: LimiterInfo) -> Result<Self> {
         let limiter = app.of_info(&info)?;
-        let history = match limiter.run_async(Operation::History).await? {
-            Answer::History(history) => *history,
-            other => return Err(Error::internal(format!("unexpected reply type: {other:?}"))),
-        };
         if limiter.is_keyed() {
-            return Ok(Self::new(&info, &history, None));
+            return Ok(Self::new(&info, &history(&limiter).await?, None));
         }
-        let page = Page { offset: 0, count: 1 };
-        let inspection = match limiter.run_async(Operation::Inspect { page }).await? {
-            Answer::Inspection(inspection) => *inspection,
-            other => return Err(Error::internal(format!("unexpected reply type: {other:?}"))),
+        let state = async {
+            match limiter.run_async(Operation::Admin { command: AdminCommand::Get }).await? {
+                Answer::RuntimeState(state) => Ok(*state),
+                other => Err(Error::internal(format!("unexpected reply type: {other:?}"))),
+            }
         };
-        let command = paddlegate::AdminCommand::Get;
-        let state = match limiter.run_async(Operation::Admin { command }).await? {
-            Answer::RuntimeState(state) => *state,
-            other => return Err(Error::internal(format!("unexpected reply type: {other:?}"))),
-        };
+        let (history, inspection, state) = try_join3(history(&limiter), inspected(&limiter), state).await?;
         Ok(Self::new(&info, &history, Some((&inspection, &state))))
     }
 
     fn new(info: &LimiterInfo, history: &History, looked: Option<(&Inspection, &RuntimeState)>) -> Self {
         let kinds: Vec<&str> = info.limits.iter().map(|limit| limit.kind().name()).collect();
-        let last = history.minutes.iter().rev().nth(1).copied().unwrap_or_default();
+        let last = last_minute(history);
         let mut row = Self {
             id: format!("{}/{}/{}", info.keyed, info.group.as_deref().unwrap_or_default(), info.name),
             name: info.name.clone(),
@@ -68,7 +64,7 @@ impl Row {
             taken: 0,
             limit: 0,
             waiting: "-".to_owned(),
-            waiting_count: 0,
+            oldest: "-".to_owned(),
             next: "-".to_owned(),
             granted: last.granted,
             refused: last.refused,
@@ -91,11 +87,8 @@ impl Row {
                 row.used = format!("{} of {}", limit.taken, limit.limit);
                 (row.taken, row.limit) = (limit.taken, limit.limit);
             }
-            row.waiting_count = inspection.ticket_count;
-            row.waiting = match inspection.tickets.first() {
-                Some(head) => format!("{}, the first for {}", inspection.ticket_count, show::span(head.waited)),
-                None => inspection.ticket_count.to_string(),
-            };
+            row.waiting = inspection.ticket_count.to_string();
+            row.oldest = oldest_wait(inspection).map_or_else(|| "-".to_owned(), show::span);
             let all: Option<Vec<_>> = inspection.limits.iter().map(|limit| limit.next_after).collect();
             row.next = match all.map(|all| all.into_iter().max()) {
                 Some(Some(after)) if after.0 > 0 => format!("in {}", show::span(after)),

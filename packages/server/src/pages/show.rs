@@ -40,3 +40,9 @@ pub(super) fn clock(seconds: u64) -> String {
     let day = seconds % 86_400;
     format!("{:02}:{:02}:{:02}", day / 3_600, day / 60 % 60, day % 60)
 }
+
+/// Returns the time of day in UTC of seconds since 1970 with a fraction.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since 1970")]
+pub(super) fn clock_of(seconds: f64) -> String {
+    clock(seconds as u64)
+}

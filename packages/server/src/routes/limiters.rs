@@ -15,8 +15,9 @@ use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::{Name, Query};
 use crate::index::Sort;
-use crate::json::{HistoryBody, InspectionBody, LimiterPageBody, MostRefusedBody, StatisticsBody};
+use crate::json::{HistoryBody, InspectionBody, LimiterPageBody, MostRefusedBody, SamplesBody, StatisticsBody};
 use crate::problem::Problem;
+use crate::samples::Samples;
 
 /// The query of the list.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -70,6 +71,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(statistics))
         .routes(routes!(history))
         .routes(routes!(most_refused))
+        .routes(routes!(samples))
 }
 
 /// Lists the limiters that any program, in any language, used within their `ttl`: pages of about 100 to 300, each sorted by name.
@@ -87,8 +89,8 @@ async fn list(
     if let Some(sort) = sort {
         let sort = Sort::parse(&sort)?;
         let index = app.indexes().get(&app).await?;
-        let (rows, cursor) = index.page((sort, &prefix, cursor.as_deref()), &access)?;
-        return Ok(Json(LimiterPageBody::sorted(&rows, cursor, index.read_at)));
+        let page = index.page((sort, &prefix, cursor.as_deref()), &access)?;
+        return Ok(Json(LimiterPageBody::sorted(&page.rows, page.cursor, index.read_at)));
     }
     let page = app.paddlegate().limiter_page_async(&prefix, cursor.as_deref()).await?;
     let mut body = LimiterPageBody::from(&page);
@@ -185,4 +187,17 @@ async fn most_refused(
         return Err(Problem::invalid("name", format!("must be that of a keyed limiter: name={name:?}")));
     }
     Ok(Json(limiter.most_refused_async(most.count.unwrap_or(MOST_REFUSED)).await?.into()))
+}
+
+/// Reads how much was left of each limit and how many calls waited in the last 60 minutes and 48 hours, as far as this server has read
+/// it: once a minute, at most 2,000 limiters without keys, those that were used within the minute or of which something is taken. The
+/// least of what was left and the most that waited are kept in the memory of this server alone.
+#[utoipa::path(get, path = "/v1/limiters/{name}/samples", tag = "look",
+    params(("name" = String, Path, description = "The name, percent-encoded")),
+    responses((status = 200, body = SamplesBody)))]
+async fn samples(State(app): State<App>, access: Access, Name(name): Name) -> Result<Json<SamplesBody>, Problem> {
+    access.check(Scope::Read, &name)?;
+    let limiter = app.known_without_key(&name, false).await?;
+    let minute = Samples::minute(&app);
+    Ok(Json(SamplesBody::new(app.samples().of(&limiter, minute).as_ref(), minute)))
 }

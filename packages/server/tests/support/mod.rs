@@ -151,6 +151,11 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Moves the clock of a server with one for tests.
+pub fn advance(client: &mut Client, seconds: u64) {
+    client.post("/ojs/v1/test-clock/advance", &serde_json::json!({ "micros": seconds * 1_000_000 })).expect(200);
+}
+
 /// A connection to the server, kept alive.
 pub struct Client {
     address: SocketAddr,
