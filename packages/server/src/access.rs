@@ -106,6 +106,15 @@ impl Tokens {
 }
 
 impl Access {
+    /// Returns what the caller of a request with these headers may do.
+    pub(crate) fn of(app: &App, headers: &HeaderMap) -> Result<Self, Problem> {
+        let Some(tokens) = app.tokens() else { return Ok(Self(None)) };
+        tokens.access(headers).ok_or_else(|| {
+            let detail = "send a token of the tokens file: authorization: Bearer TOKEN";
+            Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+        })
+    }
+
     /// Fails unless the caller has the scope for this name.
     pub(crate) fn check(&self, scope: Scope, name: &str) -> Result<(), Problem> {
         if self.may(scope, name) {
@@ -141,11 +150,7 @@ impl FromRequestParts<App> for Access {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let Some(tokens) = app.tokens() else { return Ok(Self(None)) };
-        tokens.access(&parts.headers).ok_or_else(|| {
-            let detail = "send a token of the tokens file: authorization: Bearer TOKEN";
-            Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
-        })
+        Self::of(app, &parts.headers)
     }
 }
 
