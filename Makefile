@@ -189,7 +189,7 @@ test-verbs: build-python build-node build-ruby build-go build-kotlin build-wasm 
 	$(TALLY) verbs .venv/bin/python -m pytest -p no:cacheprovider tests/verbs
 
 test-server: build-cli build-python build-simulator ## Test the server and its pages, on both stores
-	$(TALLY) server scripts/with-redis.sh tests/server/run.sh
+	$(TALLY) server $(SERVERS) tests/server/run.sh
 
 test-ojs: build-cli build-python ## Test the job server of Open Job Spec
 	$(TALLY) ojs scripts/with-redis.sh tests/ojs/run.sh

@@ -46,7 +46,7 @@ pub const MAX_LIMITERS: usize = 10_000;
 
 /// The limiters of a company, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(title = "Paddlegate limits"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(title = "Paddlegate limits", transform = with_server))]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// The address of this schema, for editors; ignored otherwise.
@@ -79,7 +79,8 @@ impl Limits {
 
     pub(crate) fn read(value: &Value) -> Result<Self> {
         let root = Field::root(value);
-        root.object(&["$schema", "limiters"])?;
+        // The server reads what is for it.
+        root.object(&["$schema", "limiters", "server"])?;
         let schema = root.get("$schema").map(|schema| schema.text().map(str::to_owned)).transpose()?;
         let named = root.need("limiters")?;
         let members = named.members()?;
@@ -122,5 +123,14 @@ impl Limits {
         serde_json::to_string_pretty(&schema)
             .map(|text| text + "\n")
             .map_err(|error| crate::base::error::Error::internal(format!("the schema cannot be written: {error}")))
+    }
+}
+
+/// Adds the member that only the server reads, whose reference describes it.
+#[cfg(feature = "schema")]
+fn with_server(schema: &mut schemars::Schema) {
+    let server = serde_json::json!({"description": "What `paddlegate serve` alone reads, such as `envoy`; ignored otherwise.", "type": "object"});
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert("server".to_owned(), server);
     }
 }

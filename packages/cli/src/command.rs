@@ -57,6 +57,9 @@ pub(crate) struct Serve {
     /// Another address for the metrics [default: with the rest]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) metrics: Option<SocketAddr>,
+    /// The address of Envoy's rate limit service, gRPC; the limits file says which limiter decides [default: not served]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) grpc: Option<SocketAddr>,
     /// A receiver of OpenTelemetry to which the metrics are pushed by OTLP over HTTP, with protobuf; /v1/metrics is added
     /// where the URL has no path [default: none]
     #[arg(long, value_name = "URL")]

@@ -10,7 +10,8 @@ use crate::failure::Failure;
 
 /// Serves until SIGINT or SIGTERM.
 pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
-    let Serve { redis, listen, metrics, otlp, otlp_headers, otlp_interval, limits, tokens, simulator, .. } = order;
+    let Serve { redis, listen, metrics, grpc, otlp, otlp_headers, otlp_interval, limits, tokens, simulator, .. } =
+        order;
     let Serve { tls_cert, tls_key, insecure_http, max_wait, host, test_clock, .. } = order;
     let interval = Micros::from_seconds("--otlp-interval", otlp_interval).map(Micros::duration);
     let interval = interval.map_err(|error| Failure::Input(error.message().to_owned()))?;
@@ -26,6 +27,7 @@ pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
         redis,
         listen,
         metrics,
+        grpc,
         otlp,
         limits,
         tokens,
@@ -45,6 +47,9 @@ pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
         let _ = writeln!(io::stdout(), "listening on {scheme}://{}", server.address());
         if let Some(address) = server.metrics_address() {
             let _ = writeln!(io::stdout(), "metrics on {scheme}://{address}/metrics");
+        }
+        if let Some(address) = server.grpc_address() {
+            let _ = writeln!(io::stdout(), "grpc on {address}");
         }
     };
     let say = |message: &str| {

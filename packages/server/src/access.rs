@@ -112,6 +112,15 @@ impl Access {
         Self(None)
     }
 
+    /// Returns what the caller of a request with these headers may do.
+    pub(crate) fn of(app: &App, headers: &HeaderMap) -> Result<Self, Problem> {
+        let Some(tokens) = app.tokens() else { return Ok(Self(None)) };
+        tokens.access(headers).ok_or_else(|| {
+            let detail = "send a token of the tokens file: authorization: Bearer TOKEN";
+            Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
+        })
+    }
+
     /// Fails unless the caller has the scope for this name.
     pub(crate) fn check(&self, scope: Scope, name: &str) -> Result<(), Problem> {
         if self.may(scope, name) {
@@ -147,11 +156,7 @@ impl FromRequestParts<App> for Access {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let Some(tokens) = app.tokens() else { return Ok(Self(None)) };
-        tokens.access(&parts.headers).ok_or_else(|| {
-            let detail = "send a token of the tokens file: authorization: Bearer TOKEN";
-            Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", detail)
-        })
+        Self::of(app, &parts.headers)
     }
 }
 

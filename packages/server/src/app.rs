@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Scope, Tokens};
 use crate::audit::Audit;
+use crate::count_news::CountNews;
 use crate::failure::Failure;
 use crate::histogram::Histogram;
 use crate::index::Indexes;
@@ -50,6 +51,7 @@ pub struct Shared {
     samples: Samples,
     waits: Waits,
     audit: Audit,
+    count_news: CountNews,
     stopping: CancellationToken,
 }
 
@@ -87,6 +89,7 @@ impl App {
             indexes: Indexes::default(),
             samples: Samples::default(),
             audit,
+            count_news: CountNews::default(),
             stopping,
         })))
     }
@@ -121,6 +124,11 @@ impl Shared {
         self.limits.load().get(name).cloned()
     }
 
+    /// Returns the limits file, as it is now.
+    pub(crate) fn limits(&self) -> Arc<LimitsFile> {
+        self.limits.load_full()
+    }
+
     /// Returns the clock of a server for tests.
     pub(crate) const fn clock(&self) -> Option<&TestClock> {
         self.clock.as_ref()
@@ -144,6 +152,10 @@ impl Shared {
 
     pub(crate) fn audit(&self) -> &Audit {
         &self.audit
+    }
+
+    pub(crate) const fn count_news(&self) -> &CountNews {
+        &self.count_news
     }
 
     /// Returns how many wake-ups have reached a request that waits.

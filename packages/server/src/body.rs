@@ -1,6 +1,6 @@
 //! `Body`, `Query` and `Name`: the parts of a request, whose errors are problems that name the wrong member.
 
-use axum::body::to_bytes;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
@@ -13,6 +13,22 @@ use crate::problem::Problem;
 /// The maximum length of a body in bytes: 1 MiB.
 pub(crate) const MAX_BODY: usize = 1 << 20;
 
+/// Reads a body, which must be short and arrive in time.
+pub(crate) async fn read(body: axum::body::Body, app: &App) -> Result<Bytes, Problem> {
+    let patience = app.options().client_timeout;
+    match timeout(patience, to_bytes(body, MAX_BODY)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => {
+            let detail = format!("the body must have at most {MAX_BODY} bytes, and all that it announces");
+            Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail))
+        }
+        Err(_) => {
+            let detail = format!("the body must arrive within {} s", patience.as_secs());
+            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail))
+        }
+    }
+}
+
 /// A body in JSON. No body is `{}`.
 pub(crate) struct Body<T>(pub(crate) T);
 
@@ -21,18 +37,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let patience = app.options().client_timeout;
-        let bytes = match timeout(patience, to_bytes(body, MAX_BODY)).await {
-            Ok(Ok(bytes)) => bytes,
-            Ok(Err(_)) => {
-                let detail = format!("the body must have at most {MAX_BODY} bytes, and all that it announces");
-                return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail));
-            }
-            Err(_) => {
-                let detail = format!("the body must arrive within {} s", patience.as_secs());
-                return Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "body_too_slow", detail));
-            }
-        };
+        let bytes = read(body, app).await?;
         if bytes.is_empty() {
             return parse(b"{}").map(Self);
         }

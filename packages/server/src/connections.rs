@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -28,10 +28,23 @@ const MAX_HEAD: usize = 32 << 10;
 /// The maximum number of headers of a request.
 const MAX_HEADERS: usize = 64;
 
+/// The maximum number of requests at once on a connection of HTTP/2.
+const MAX_STREAMS: u32 = 1_000;
+
+/// The version of HTTP of an address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Version {
+    /// HTTP/1.1.
+    One,
+    /// HTTP/2 alone, which gRPC is sent over.
+    Two,
+}
+
 /// What is served on an address, and how.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) routes: Router,
+    pub(crate) version: Version,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) connections: Arc<Semaphore>,
     pub(crate) client_timeout: Duration,
@@ -79,6 +92,9 @@ async fn serve_one(stream: TcpStream, service: &Service, watcher: Watcher) {
 async fn carry<S: AsyncRead + AsyncWrite + Unpin + 'static>(stream: S, service: &Service, watcher: Watcher) {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(service.client_timeout));
+    if service.version == Version::Two {
+        return carry_two(stream, service, watcher).await;
+    }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(service.client_timeout)
@@ -86,5 +102,22 @@ async fn carry<S: AsyncRead + AsyncWrite + Unpin + 'static>(stream: S, service: 
         .max_headers(MAX_HEADERS)
         .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service.routes.clone()));
     // A client that leaves is no failure of the server.
+    let _ = watcher.watch(connection).await;
+}
+
+async fn carry_two<S: AsyncRead + AsyncWrite + Unpin + 'static>(
+    mut stream: TimeoutStream<S>,
+    service: &Service,
+    watcher: Watcher,
+) {
+    // Who is there answers a ping in this time, also when it asks nothing.
+    stream.set_read_timeout(Some(service.client_timeout));
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Some(service.client_timeout / 2))
+        .keep_alive_timeout(service.client_timeout / 2)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX))
+        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service.routes.clone()));
     let _ = watcher.watch(connection).await;
 }

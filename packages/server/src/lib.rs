@@ -8,6 +8,8 @@ mod app;
 mod audit;
 mod body;
 mod connections;
+mod count_news;
+mod envoy;
 mod failure;
 mod guard;
 mod histogram;

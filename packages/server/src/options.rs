@@ -20,6 +20,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The address of the metrics; `None` serves them with the rest.
     pub metrics: Option<SocketAddr>,
+    /// The address of Envoy's rate limit service, over gRPC; `None` serves it not.
+    pub grpc: Option<SocketAddr>,
     /// The receiver to which the metrics are pushed; `None` pushes none.
     pub otlp: Option<Otlp>,
     /// The file with the limiters, in any format of the core.
@@ -51,6 +53,7 @@ impl Default for Options {
             timeout: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             metrics: None,
+            grpc: None,
             otlp: None,
             limits: None,
             tokens: None,
@@ -69,7 +72,7 @@ impl Default for Options {
 impl Options {
     /// Fails for an address of the network that everybody could use or read along.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        let addresses = [("--listen", Some(self.listen)), ("--metrics", self.metrics)];
+        let addresses = [("--listen", Some(self.listen)), ("--metrics", self.metrics), ("--grpc", self.grpc)];
         for (option, address) in addresses.into_iter().filter_map(|(option, address)| Some((option, address?))) {
             if address.ip().is_loopback() {
                 continue;

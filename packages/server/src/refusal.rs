@@ -106,7 +106,7 @@ fn refused(limiter: &Limiter, decision: &Decision, body: DecisionBody, mut heade
 }
 
 /// Returns `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-10, an item for each limit.
-fn fields(limiter: &Limiter, decision: &Decision) -> HeaderMap {
+pub(crate) fn fields(limiter: &Limiter, decision: &Decision) -> HeaderMap {
     let (mut policies, mut limits) = (Vec::new(), Vec::new());
     for limit in &decision.limits {
         let one = limiter_of(limiter, limit.limiter.as_deref());
@@ -144,7 +144,7 @@ fn limiter_of<'a>(limiter: &'a Limiter, name: Option<&str>) -> &'a Limiter {
 }
 
 /// Returns the name of the limiter, with the label where it has several limits.
-fn policy_name(limiter: &Limiter, label: &str) -> String {
+pub(crate) fn policy_name(limiter: &Limiter, label: &str) -> String {
     if limiter.policy().limits().len() == 1 { limiter.name().to_owned() } else { format!("{}:{label}", limiter.name()) }
 }
 
@@ -162,6 +162,6 @@ fn quoted(name: &str) -> String {
 }
 
 /// Returns whole seconds, rounded up.
-const fn whole_seconds(micros: Micros) -> u64 {
+pub(crate) const fn whole_seconds(micros: Micros) -> u64 {
     micros.0.div_ceil(1_000_000)
 }

@@ -3,7 +3,8 @@
 mod acquire;
 mod audit;
 pub(crate) mod changes;
-mod health;
+mod events;
+pub(crate) mod health;
 mod jobs;
 mod learn;
 pub(crate) mod limiters;
@@ -70,4 +71,5 @@ fn api() -> OpenApiRouter<App> {
         .merge(limiters::router())
         .merge(changes::router())
         .merge(audit::router())
+        .merge(events::router())
 }

@@ -9,10 +9,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::app::App;
-use crate::connections::{self, Service};
+use crate::connections::{self, Service, Version};
 use crate::failure::Failure;
 use crate::options::Options;
-use crate::{otlp, routes, samples, tls};
+use crate::{envoy, otlp, routes, samples, tls};
 
 /// A server that is bound to its addresses.
 pub struct Server {
@@ -20,6 +20,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     metrics: Option<(TcpListener, SocketAddr)>,
+    grpc: Option<(TcpListener, SocketAddr, Service)>,
     service: Service,
 }
 
@@ -27,7 +28,11 @@ impl Server {
     /// Checks the options, opens the store, reads the files and binds the addresses.
     pub async fn bind(options: Options) -> Result<Self, Failure> {
         options.check()?;
-        let tls = options.tls.as_ref().map(|(certificates, key)| tls::acceptor(certificates, key)).transpose()?;
+        let tls = |protocols: &[&str]| {
+            let files = options.tls.as_ref();
+            files.map(|(certificates, key)| tls::acceptor(certificates, key, protocols)).transpose()
+        };
+        let (tls, grpc_tls) = (tls(&[])?, tls(&["h2"])?);
         let app = App::open(options)?;
         let options = app.options();
         let (listener, address) = listen(options.listen).await?;
@@ -37,11 +42,20 @@ impl Server {
         };
         let service = Service {
             routes: routes::router(&app),
+            version: Version::One,
             tls,
             connections: Arc::new(Semaphore::new(options.max_connections)),
             client_timeout: options.client_timeout,
         };
-        Ok(Self { app, listener, address, metrics, service })
+        let grpc = match options.grpc {
+            Some(address) => {
+                let (listener, address) = listen(address).await?;
+                let routes = envoy::router(&app);
+                Some((listener, address, Service { routes, version: Version::Two, tls: grpc_tls, ..service.clone() }))
+            }
+            None => None,
+        };
+        Ok(Self { app, listener, address, metrics, grpc, service })
     }
 
     /// Returns the address that it listens on.
@@ -54,6 +68,11 @@ impl Server {
         self.metrics.as_ref().map(|(_, address)| *address)
     }
 
+    /// Returns the address of Envoy's rate limit service, if it is served.
+    pub fn grpc_address(&self) -> Option<SocketAddr> {
+        self.grpc.as_ref().map(|(_, address, _)| *address)
+    }
+
     /// Returns what its requests share.
     pub const fn app(&self) -> &App {
         &self.app
@@ -61,7 +80,7 @@ impl Server {
 
     /// Serves until `stop` is ready. Then requests that wait give up, and those in progress end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
-        let Self { app, listener, metrics, service, .. } = self;
+        let Self { app, listener, metrics, grpc, service, .. } = self;
         let stopping = app.stopping().clone();
         let of_metrics = Service { routes: routes::metrics_router(&app), ..service.clone() };
         let sampling = tokio::spawn(samples::run(app.clone()));
@@ -71,7 +90,12 @@ impl Server {
                     connections::serve(listener, of_metrics, stopping.clone()).await;
                 }
             };
-            tokio::join!(connections::serve(listener, service, stopping.clone()), metrics);
+            let grpc = async {
+                if let Some((listener, _, service)) = grpc {
+                    connections::serve(listener, service, stopping.clone()).await;
+                }
+            };
+            tokio::join!(connections::serve(listener, service, stopping.clone()), metrics, grpc);
         };
         tokio::pin!(served);
         tokio::select! {

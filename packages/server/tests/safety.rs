@@ -2,7 +2,8 @@
 
 mod support;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ fn an_address_of_the_network_needs_tokens_and_tls() {
     let tokens = Some(tokens());
     assert!(failure(Options { listen: EVERYWHERE, ..Options::default() }).contains("--tokens"));
     assert!(failure(Options { metrics: Some(EVERYWHERE), ..Options::default() }).contains("--metrics"));
+    assert!(failure(Options { grpc: Some(EVERYWHERE), ..Options::default() }).contains("--grpc"));
     let without_tls = Options { listen: EVERYWHERE, tokens: tokens.clone(), ..Options::default() };
     assert!(failure(without_tls).contains("--insecure-http"));
     let behind_a_proxy = Options { listen: EVERYWHERE, tokens, insecure_http: true, ..Options::default() };
@@ -238,6 +240,26 @@ fn a_slow_client_is_dropped() {
     let head = "POST /v1/limiters/api/acquire HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     slow.write(format!("{head}content-length: 10\r\n\r\n{{").as_bytes());
     assert_eq!(slow.receive().status, 408, "half a body");
+}
+
+#[test]
+fn a_client_of_grpc_that_is_not_there_is_dropped() {
+    let grpc = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let options = Options { grpc, client_timeout: Duration::from_millis(100), ..Options::default() };
+    let server = Running::start(options);
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    let settings = [&preface[..], &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat();
+    // It answers no ping, and the last one has announced a message that does not come.
+    let headers = [&settings[..], &[0, 0, 1, 1, 4, 0, 0, 0, 1, 0x83]].concat();
+    for said in [&b""[..], preface, &settings, &headers] {
+        let mut stream = TcpStream::connect(server.grpc.expect("an address")).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a time-out");
+        stream.write_all(said).expect("what it says");
+        match stream.read_to_end(&mut Vec::new()) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{said:?}"),
+        }
+    }
 }
 
 #[test]

@@ -19,10 +19,16 @@ pub(crate) fn router() -> Router<App> {
 
 /// Ready while the store decides and the server does not stop.
 async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
+    check(&app).await?;
+    Ok("ready\n")
+}
+
+/// Fails while the server cannot decide.
+pub(crate) async fn check(app: &App) -> Result<(), Problem> {
     if app.stopping().is_cancelled() {
         return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server stops"));
     }
     let probe = app.paddlegate().unlimited(PROBE)?.without_statistics()?;
     probe.run_async(Operation::Admin { command: AdminCommand::Get }).await?;
-    Ok("ready\n")
+    Ok(())
 }

@@ -29,6 +29,7 @@ pub const LIMITS: &str = r#"{"limiters": {
 pub struct Running {
     pub address: SocketAddr,
     pub metrics: Option<SocketAddr>,
+    pub grpc: Option<SocketAddr>,
     pub app: App,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -44,13 +45,14 @@ impl Running {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
         let server = runtime.block_on(Server::bind(options))?;
         let (address, metrics, app) = (server.address(), server.metrics_address(), server.app().clone());
+        let grpc = server.grpc_address();
         let (stop, stopped) = oneshot::channel();
         let thread = thread::spawn(move || {
             runtime.block_on(server.run(async {
                 let _ = stopped.await;
             }));
         });
-        Ok(Self { address, metrics, app, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, metrics, grpc, app, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Starts a server with the limits of most tests.
