@@ -177,7 +177,7 @@ def test_values_are_the_key(service: Service, serving: Served, prefix: str) -> N
 
 
 def test_descriptors_are_taken_together_or_not_at_all(
-    service: Service, serving: Served, prefix: str
+    request: pytest.FixtureRequest, service: Service, serving: Served, prefix: str
 ) -> None:
     """What one limit refuses takes nothing of the others; each status is of its own limiter."""
     asked = (descriptor(("remote_address", "9")), descriptor(("generic_key", "slow")))
@@ -193,6 +193,8 @@ def test_descriptors_are_taken_together_or_not_at_all(
     assert Client(serving.url).peek(f"{prefix}slow")["remaining"] == 1
     reversed_answer = service.should_rate_limit(*reversed(asked))
     assert [it.code for it in reversed_answer.statuses] == [OK, OVER]
+    left = 0 if request.node.callspec.params["serving"] == "cluster" else 1
+    assert Client(serving.url).peek(f"{prefix}slow")["remaining"] == left
 
 
 def test_limiters_of_other_groups_decide_one_after_another(
