@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures Paddlegate against the usual clients, on a Redis of its own, and prints the table.
 # --markdown prints it for a document. Fails if something could not be measured, not if an aim is
-# missed. BENCH_SECONDS=0.01 BENCH_HANDOFFS=5 BENCH_REPETITIONS=1 shows quickly whether everything runs.
+# missed. BENCH_SECONDS=0.01 BENCH_HANDOFFS=5 BENCH_REPETITIONS=1 BENCH_LIMITERS=500 shows quickly whether everything runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/redis.bash
@@ -78,4 +78,6 @@ measure "in process" "$client_core" "${java[@]}" memory
 
 echo "bench: hand-offs" >&2
 taskset --cpu-list "$server_core,$client_core" "$python" bench/handoff.py || status=1
+echo "bench: the list of the server" >&2
+taskset --cpu-list "$server_core,$client_core" "$python" bench/dashboard.py || status=1
 exit "$status"

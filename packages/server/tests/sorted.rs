@@ -201,4 +201,13 @@ fn a_token_sees_its_own_names_and_its_pages_are_full() {
     let found = all(&mut reader, "sort=granted");
     assert_eq!(found.len(), 150);
     assert!(names(&found, "").iter().all(|name| name.starts_with('a')));
+    for address in ["/ui/limiters", "/ui/limiters?sort=used"] {
+        let mut page = String::new();
+        until("the page has its order", || {
+            page = reader.get(address).text();
+            !page.contains("role=\"status\"") && page.contains(" limiters, by ")
+        });
+        assert!(page.contains("/ui/limiters/a1\"") && !page.contains("/ui/limiters/b"), "{page}");
+        assert!(page.contains("150 limiters, by ") && !page.contains("300"), "{page}");
+    }
 }
