@@ -12,6 +12,8 @@ mod inspect;
 mod keyed;
 mod plain;
 mod prepare;
+#[cfg(feature = "redis")]
+mod record;
 #[cfg(feature = "simulate")]
 mod remaining;
 mod run;
@@ -52,6 +54,8 @@ pub use if_version::ChangeIfVersion;
 use keyed::AllKeys;
 pub use keyed::MAX_KEY;
 use plain::PlainLimiter;
+#[cfg(feature = "redis")]
+pub use record::{MAX_RECORDED, MAX_RECORDED_PAGE, RecordedPage, Recording};
 #[cfg(feature = "documents")]
 pub(crate) use variants::check_group;
 
