@@ -90,6 +90,8 @@ pub use client::batch::Batch;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 pub use client::limiter::ChangeIfVersion;
 pub use client::limiter::{Limiter, MAX_KEY, MAX_NAME, WAIT_TIMEOUT};
+#[cfg(feature = "redis")]
+pub use client::limiter::{MAX_RECORDED, MAX_RECORDED_PAGE, RecordedPage, Recording};
 pub use client::local_fallback::Fallback;
 pub use client::multi_step::MultiStep;
 pub use client::paddlegate::Paddlegate;
@@ -134,6 +136,8 @@ pub use model::permit::{
 };
 pub use model::policy::{MAX_LIMITS, Policy};
 pub use model::reason::Reason;
+#[cfg(feature = "redis")]
+pub use model::recorded_decision::{RecordedDecision, RecordedOutcome, RecordedVerb};
 pub use model::refund::Refund;
 #[cfg(feature = "redis")]
 pub use model::refused_key::{MAX_REFUSED_KEYS, RefusedKey};

@@ -21,6 +21,8 @@ pub(crate) mod overrides;
 pub(crate) mod permit;
 pub(crate) mod policy;
 pub(crate) mod reason;
+#[cfg(feature = "redis")]
+pub(crate) mod recorded_decision;
 pub(crate) mod refund;
 #[cfg(feature = "redis")]
 pub(crate) mod refused_key;

@@ -29,6 +29,10 @@ mod fields;
 mod headers;
 mod job;
 mod limit_history;
+#[cfg(feature = "redis")]
+mod recorded_calls;
+#[cfg(feature = "redis")]
+mod replay;
 mod scenario;
 #[cfg(feature = "documents")]
 mod scenario_limits;
@@ -41,6 +45,10 @@ mod units;
 pub use arrivals::MAX_ARRIVALS;
 pub use clients::MAX_CLIENTS;
 pub use fields::Scalar;
+#[cfg(feature = "redis")]
+pub use recorded_calls::recorded_arrivals;
+#[cfg(feature = "redis")]
+pub use replay::{Replay, ReplayedCall, replay};
 pub use scenario::{MAX_POLICIES, Scenario};
 #[cfg(feature = "documents")]
 pub use scenario_limits::scenario_limits;

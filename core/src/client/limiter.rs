@@ -14,6 +14,8 @@ mod keyed;
 mod most_refused;
 mod plain;
 mod prepare;
+#[cfg(feature = "redis")]
+mod record;
 #[cfg(feature = "simulate")]
 mod remaining;
 mod run;
@@ -54,6 +56,8 @@ pub use if_version::ChangeIfVersion;
 use keyed::AllKeys;
 pub use keyed::MAX_KEY;
 use plain::PlainLimiter;
+#[cfg(feature = "redis")]
+pub use record::{MAX_RECORDED, MAX_RECORDED_PAGE, RecordedPage, Recording};
 #[cfg(feature = "documents")]
 pub(crate) use variants::check_group;
 

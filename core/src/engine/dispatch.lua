@@ -1,6 +1,9 @@
 -- Calls the handler of the verb; the contract is in state.lua.
 --
--- REQUIRES: verb handlers
+-- REQUIRES: verb handlers record_decision
 -- PROVIDES: nothing
 
-return handlers[verb]()
+if not record_decision then
+  return handlers[verb]()
+end
+return record_decision(handlers[verb]())

@@ -1,13 +1,14 @@
 -- The fast path: calls without an id, which count the queue's summary as load ahead and do not read the queue, on a state
 -- whose records are those of the call's limits, in their order. The same decision as in limits.lua, in one pass and without
--- a table or a function, which the script would make anew for every call: that halves the time.
+-- a table or a function, which the script would make anew for every call: that halves the time. A limiter that is recorded has
+-- no fast path.
 --
 -- REQUIRES: dry_run bucket leaky quota window push MAX DAMAGED call format find min max limit_count conduct verb_at verb units
 -- REQUIRES: describes costs id add_statistic register_limiter raw last skew levels_at tickets queued queued_until now skew_changed quotas
--- REQUIRES: overrides
+-- REQUIRES: overrides recorded_until
 -- PROVIDES: nothing
 
-if not id and not describes and (verb == 'acquire' or verb == 'peek') then
+if not id and not describes and (verb == 'acquire' or verb == 'peek') and recorded_until <= now then
   local is_decided, writes = true, verb == 'acquire' and not dry_run
   local ahead = nil
   if tickets > 0 and now < queued_until and units > 0 then

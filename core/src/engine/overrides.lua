@@ -8,10 +8,11 @@
 -- "tag=a/b/c" with commas between, also for limits that this call does not have. An overridden limit has precedence over a
 -- learned one, and that over the caller's. The mode ('s' shadow, 'e' enforce, or '') is overridden until then too. Nothing passes
 -- before `blocked_until`, which a command sets, and `barred_until`, which refusals set: `refusals` of them are counted until
--- `counted_until`.
+-- `counted_until`. While the decisions are recorded, ";R" with recorded_until and "/" with the number of decisions that are kept stands
+-- before all this, alone if there is nothing else; see recording.lua. It is no override and has no version.
 --
 -- REQUIRES: MAX DAMAGED format find max limit_count conduct verb overrides_text now
--- PROVIDES: overrides decode_limit limit_list encode_overrides effective_limit counts_refusals
+-- PROVIDES: overrides decode_limit limit_list encode_overrides effective_limit counts_refusals recording recorded_until
 
 -- `overrides.own` has the caller's limits by their tags, and is nil while no override, pause or learned limit is stored;
 -- `overrides.tags` are all tags of `overridden` and `learned`, in the order in which they came.
@@ -19,7 +20,17 @@ local overrides, decode_limit, limit_list, encode_overrides, effective_limit
 
 -- Most calls need none of this, and Lua would make the functions anew for each.
 local counts_refusals = conduct and verb == 'acquire' and find(conduct, ':', 1, true)
-if overrides_text ~= '' or verb == 'control' or verb == 'learn' or counts_refusals then
+-- What the text says of a recording, and the end of that, which may have passed.
+local recording, recorded_until = '', 0
+if overrides_text ~= '' or verb == 'control' or verb == 'learn' or verb == 'record' or counts_refusals then
+  local _, _, text, ends = find(overrides_text, '^(;R(%d+)/%d+)')
+  if text then
+    if ends - MAX > 0 then
+      return redis.error_reply(DAMAGED)
+    end
+    recording, recorded_until = text, ends + 0
+  end
+
   -- The numbers of a limit as texts; nil when they are impossible: levels are divided by them, and a log grows up to them.
   function decode_limit(kind, text)
     local _, _, a, b, c = find(text, '^(%d+)/(%d+)/(%d+)$')
@@ -43,7 +54,8 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' or counts_refusa
     return table.concat(list, ',')
   end
 
-  -- Sets the text of the overrides and for how many microseconds it matters; overrides that say nothing have no text.
+  -- Sets the text of the overrides and for how many microseconds it matters; overrides that say nothing have no text, but for
+  -- that of a recording.
   function encode_overrides()
     local OVERRIDES_EXPIRY, REPORT_MEMORY = 7776000000000, 300000000
     local overridden, learned, own, ends = overrides.overridden, overrides.learned, overrides.own, overrides.overridden_until
@@ -65,14 +77,19 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' or counts_refusa
     if has_learned then
       lifetime = OVERRIDES_EXPIRY
     end
-    overrides.text, overrides.lifetime = '', lifetime
+    overrides.text, overrides.lifetime, overrides.is_in_force = '', lifetime, false
     if lifetime > 0 or overrides.reported_at + REPORT_MEMORY > now then
+      overrides.is_in_force = true
       overrides.text = format(';%.0f;%.0f;%.0f;%.0f;', overrides.version, overrides.paused_until, ends, overrides.reported_at)
         .. limit_list(overridden) .. ';' .. limit_list(learned)
       if overrides.mode or max(blocked, barred, counted) > now then
         overrides.text = overrides.text
           .. format(';%s;%.0f;%.0f;%.0f;%.0f', overrides.mode or '', blocked, barred, counted, overrides.refusals)
       end
+    end
+    if overrides.recorded_until > now then
+      overrides.text = overrides.recording .. overrides.text
+      overrides.lifetime = max(lifetime, overrides.recorded_until - now)
     end
   end
 
@@ -96,9 +113,9 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' or counts_refusa
   end
 end
 
-if overrides_text ~= '' then
+if #overrides_text > #recording then
   local _, stop, version, pause, ends, reported_at, overridden_list, learned_list =
-    find(overrides_text, '^;(%d+);(%d+);(%d+);(%d+);([^;]*);([^;]*)')
+    find(overrides_text, '^;(%d+);(%d+);(%d+);(%d+);([^;]*);([^;]*)', #recording + 1)
   local mode, blocked, barred, counted, refusals = '', 0, 0, 0, 0
   if stop and stop < #overrides_text then
     _, _, mode, blocked, barred, counted, refusals = find(overrides_text, '^;([se]?);(%d+);(%d+);(%d+);(%d+)$', stop + 1)
@@ -126,7 +143,7 @@ if overrides_text ~= '' then
     version = version + 0, paused_until = pause + 0, overridden_until = ends, reported_at = reported_at + 0, tags = tags,
     overridden = read_list(overridden_list, ends > now), learned = read_list(learned_list, true), own = {}, text = '',
     lifetime = 0, mode = ends > now and mode ~= '' and mode or nil, blocked_until = blocked + 0, barred_until = barred + 0,
-    counted_until = counted + 0, refusals = refusals + 0,
+    counted_until = counted + 0, refusals = refusals + 0, recorded_until = recorded_until, recording = recording,
   }
   if is_damaged then
     return redis.error_reply(DAMAGED)
@@ -144,14 +161,18 @@ if overrides_text ~= '' then
     end
   end
   encode_overrides()
-  if overrides.text == '' then
+  if not overrides.is_in_force then
     -- Nothing of them is in force.
     overrides.version, overrides.reported_at, overrides.own = 0, 0, nil
     overrides.paused_until, overrides.blocked_until, overrides.barred_until, overrides.counted_until = 0, 0, 0, 0
   end
-elseif verb == 'control' or verb == 'learn' or counts_refusals then
+elseif overrides_text ~= '' or verb == 'control' or verb == 'learn' or verb == 'record' or counts_refusals then
   overrides = {
     version = 0, paused_until = 0, overridden_until = 0, reported_at = 0, tags = {}, text = '', lifetime = 0,
-    blocked_until = 0, barred_until = 0, counted_until = 0, refusals = 0,
+    blocked_until = 0, barred_until = 0, counted_until = 0, refusals = 0, recorded_until = recorded_until, recording = recording,
   }
+  if recorded_until > now then
+    overrides.overridden, overrides.learned = {}, {}
+    encode_overrides()
+  end
 end

@@ -19,6 +19,7 @@
 --                             zset and hash of tickets (see queue.lua)
 --       then         only to correct, learn and extend: hash of extended permits (see extend.lua)
 --       or           only for inspect, statistics and a reset without a concurrency limit: the leases of the name
+--       no key of a call: stream of recorded decisions (see recording.lua), whose key is the first one with another role
 --       last         only with an entry: zset of limiters (score: when it is forgotten)
 -- ARGV  1            count    number of limits, 0 to 8; then "q" when one of them is a quota, "s" for a caller in shadow, and ":refusals/within_us/for_us" of one whose refusals lead to a block
 --       per limit    tag, a, b, c:   b limit interval_us offset_us    bucket
@@ -31,7 +32,7 @@
 --                    A tag is the letter of the kind, and with a label of its own "w:label". Policies of one name share
 --                    the limits with equal tags, and the leases whatever the label
 --       then verb    'acquire', 'peek', 'debit', 'correct', 'extend', 'learn', 'release', 'renew', 'cancel', 'ready', 'statistics',
---                    'inspect', 'control' or 'reset', which deletes the keys and the windows of all policies of the name
+--                    'inspect', 'control', 'record' or 'reset', which deletes the keys and the windows of all policies of the name
 --            units   cost to take, or the actual cost: "5" of every limit, or "1,2000", of each in policy order. Of a
 --                    limit that counts calls any number above zero is one. Behind a "?" the
 --                  reply to acquire and peek ends with the numbers of each limit, see describe.lua
@@ -54,6 +55,8 @@
 --                    "-label" removes those of a label, "M=s" or "M=e" the mode shadow or enforce, "-M" removes that, "-" all;
 --                    '': all unchanged); entry as of acquire, which is written unless the limiter is in the list for as long
 --                    as something is in force
+--       record       'start', how long in us and how many decisions are kept; 'end' and the end that the start replied; or
+--                    'read', the id of the last entry that was read and how many to read
 --       inspect      offset and count of the page of leases and of that of tickets
 --       cancel       '1' when it waited until its time was up, 'here' when it waited here or for another limiter
 --       ready        the most ids, and of a host that wants messages its channel and its id (see hosts.lua)
@@ -70,6 +73,8 @@
 --       To learn: that, flags, and per limit marks (see engine/budget.rs).  To control: version, remaining us of the pause,
 --       remaining us of the overrides, overrides and learned limits as "tag=a/b/c" with commas between, 1 when there was a
 --       state or a statistic before the call, the overriding mode ('' none, 's' shadow, 'e' enforce), remaining us of the block.
+--       To record: start: time_us, the end and the id of an entry before all decisions; end: 1 when it was still recorded until then;
+--       read: time_us, how many us it goes on, 1 when the last entry is still there, and a list of ids and texts by turns.
 --       To inspect: time_us, remaining us of the pause and of the block, the overriding mode, leases, tickets, and three lists:
 --       per limit source (0 policy, 1 override, 2 learned), "a/b/c", taken, remaining, us until one more unit passes, reset_after_us;
 --       per lease id, us held, us that remain, fencing token (-1 unknown); per ticket id, priority, share, us waited, 1 when ready.
@@ -139,12 +144,14 @@ if not (units >= 0 and units <= MAX and units % 1 == 0 and server_time >= 0 and 
   return redis.error_reply('PGINVALID cost or time is out of range')
 end
 
--- Also of a damaged state. The state lists the windows of all policies of the name; their keys differ in the role alone.
+-- Also of a damaged state. The state lists the windows of all policies of the name; their keys differ in the role alone, as does that
+-- of what was recorded.
 if verb == 'reset' then
   local keys, text = {}, attempt('GET', KEYS[1])
   for i = 1, #KEYS do
     keys[i] = KEYS[i]
   end
+  keys[#keys + 1] = (string.gsub(KEYS[1], ':s:', ':r:', 1))
   for tag in string.gmatch(type(text) == 'string' and text or '', ' (w[:%l%d_-]*)') do
     -- A foreign text may have any number of such words.
     if #keys < 100 then

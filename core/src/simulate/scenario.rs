@@ -144,6 +144,11 @@ impl Scenario {
         self.policies.len()
     }
 
+    /// Returns a policy, counted from 0.
+    pub fn policy(&self, number: usize) -> Option<&Policy> {
+        self.policies.get(number).map(|candidate| &candidate.policy)
+    }
+
     /// Returns the interval for the largest burst: the shortest interval of the first policy, otherwise a second.
     pub(super) fn burst_interval(&self) -> Micros {
         let limits = self.policies.first().map_or(&[][..], |candidate| candidate.policy.limits());

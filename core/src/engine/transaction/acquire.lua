@@ -3,7 +3,7 @@
 -- functions of the queue and of the verbs are made.
 --
 -- REQUIRES: dry_run DAMAGED min max limit_count verb units id register_limiter now overrides ctx evaluate own_units
--- REQUIRES: describes describe limit_exceeded_by add_statistic write_state append_to_logs keep_skew in_mode count_refusal write_overrides
+-- REQUIRES: describes describe limit_exceeded_by add_statistic write_state append_to_logs keep_skew in_mode count_refusal write_overrides record_decision
 -- PROVIDES: nothing
 
 if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
@@ -74,5 +74,5 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
   if numbers then
     reply[#reply + 1] = numbers
   end
-  return reply
+  return record_decision and record_decision(reply) or reply
 end

@@ -132,7 +132,7 @@ if verb == 'control' then
     local overridden, until_time = limit_list(overrides.overridden), overrides.overridden_until
     local remaining = (overridden ~= '' or overrides.mode) and until_time < MAX and until_time - now or 0
     return {
-      overrides.text == '' and 0 or overrides.version, max(overrides.paused_until - now, 0), remaining, overridden,
+      overrides.is_in_force and overrides.version or 0, max(overrides.paused_until - now, 0), remaining, overridden,
       limit_list(overrides.learned), in_use, overrides.mode or '',
       max(overrides.blocked_until, overrides.barred_until, now) - now,
     }

@@ -39,6 +39,7 @@ if verb == 'acquire' then
     if ctx.damaged then
       return redis.error_reply(DAMAGED)
     end
+    ctx.waited = ticket and now - ticket.queued_at
     if lease_end and lease_end > now then
       -- The id has a lease, and takes nothing more.
       local nothing = {}

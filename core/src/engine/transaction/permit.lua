@@ -153,6 +153,7 @@ if verb == 'cancel' then
     end
     if ticket then
       remove_ticket(ticket)
+      ctx.waited = now - ticket.queued_at
     end
     local gave_up = ARGV[verb_at + 4]
     if gave_up == '1' or gave_up == 'here' and ticket and not ticket.is_suspended then

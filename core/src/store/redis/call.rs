@@ -18,6 +18,7 @@ use super::log::LogReply;
 use super::most_refused::{MostRefused, Read};
 use super::plain::PlainCall;
 use super::plain_release::PlainRelease;
+use super::recording::RecordingReply;
 use super::reply::{
     decision, extension, garbled, parse_u64s, ready_calls, reply_error, report_outcome, runtime_state, settlement,
     with_companions,
@@ -136,6 +137,7 @@ pub(super) enum Expects {
     Learned(Box<PendingReport>),
     RuntimeState,
     Inspection(Arc<Policy>),
+    Recording(RecordingReply),
     Renewal,
     Ready,
     Report(Report),
@@ -449,7 +451,7 @@ impl Call {
         Self::with_slot(slot, Command::new(bytes), Expects::Page(Box::new(page)))
     }
 
-    fn verb(keys: &Keys, verb: &[u8], at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
+    pub(super) fn verb(keys: &Keys, verb: &[u8], at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
         Self::new(keys, invocation(keys.with_id(false), verb, NOTHING, at, words), expects)
     }
 
@@ -707,6 +709,7 @@ impl Call {
             (Expects::Inspection(policy), Value::Array(items)) => {
                 inspection(items, policy).map(|inspection| Answer::Inspection(Box::new(inspection)))
             }
+            (Expects::Recording(recording), Value::Array(items)) => recording.read(items),
             (Expects::Decision { policy, charge, estimate, .. }, Value::Array(items))
                 if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>
             {

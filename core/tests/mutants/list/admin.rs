@@ -168,7 +168,7 @@ pub const ADMIN: &[Mutant] = &[
     ),
     (
         "admin: the reply has a version without overrides",
-        "overrides.text == '' and 0 or overrides.version",
+        "overrides.is_in_force and overrides.version or 0",
         "overrides.version",
     ),
     (

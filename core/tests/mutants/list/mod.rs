@@ -42,7 +42,7 @@ macro_rules! lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 29] = [
+pub const FILES: [Lua; 31] = [
     lua!("engine/one_limiter.lua", &[]),
     lua!("engine/register.lua", register::REGISTER),
     lua!("limits/bucket.lua", arithmetic::BUCKET),
@@ -56,6 +56,8 @@ pub const FILES: [Lua; 29] = [
     lua!("engine/limits.lua", limits::LIMITS),
     lua!("engine/describe.lua", limits::DESCRIBE),
     lua!("engine/transaction/refusal.lua", refusal::REFUSAL),
+    // tests/recording.rs tests what is recorded.
+    lua!("engine/recording.lua", &[]),
     lua!("engine/transaction/acquire.lua", limits::WITHOUT_ID),
     lua!("engine/transaction/queue.lua", queue::QUEUE),
     lua!("engine/transaction/hosts.lua", hosts::HOSTS),
@@ -68,6 +70,7 @@ pub const FILES: [Lua; 29] = [
     lua!("engine/transaction/ready.lua", ready::READY),
     lua!("engine/transaction/log.lua", log::LOG),
     lua!("engine/transaction/admin.lua", admin::ADMIN),
+    lua!("engine/transaction/record.lua", &[]),
     lua!("engine/transaction/extend.lua", extend::EXTEND),
     lua!("engine/transaction/upstream.lua", upstream::UPSTREAM),
     lua!("engine/transaction/inspect.lua", inspect::INSPECT),
