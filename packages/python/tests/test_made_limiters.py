@@ -77,7 +77,7 @@ def test_the_limiters_do_not_keep_their_store():
 
 def test_a_store_that_a_limiter_leads_back_to_is_collected():
     store = Paddlegate("memory://")
-    store.leaky("api", 5, 60).store = store
+    setattr(store.leaky("api", 5, 60), "store", store)  # noqa: B010 - a type has no such attribute
     gone = weakref.ref(store)
     del store
     gc.collect()
