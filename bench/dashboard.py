@@ -120,13 +120,15 @@ def main() -> None:
     for _ in range(min(3, REPETITIONS)):
         for address in ["/ui/limiters", "/ui/limiters?sort=used"]:
             server = Server()
-            client.config_resetstat()
-            took, text = server.page(address)
-            cold.append(took)
-            begun = time.perf_counter()
-            ordered(server, "/ui/limiters?sort=used")
-            waited = time.perf_counter() - begun
-            server.stop()
+            try:
+                client.config_resetstat()
+                took, text = server.page(address)
+                cold.append(took)
+                begun = time.perf_counter()
+                ordered(server, "/ui/limiters?sort=used")
+                waited = time.perf_counter() - begun
+            finally:
+                server.stop()
         print(
             f"first visit: {max(cold[-2:]):.0f} ms, in order {waited:.1f} s later, "
             f"for which Redis works {script_time(client):.0f} ms"

@@ -114,7 +114,8 @@ impl List {
                 return Ok(listed);
             }
         }
-        if let Some(index) = app.indexes().soon(app).await? {
+        // What keeps all from being read, such as one late call, need not keep a page from it.
+        if let Ok(Some(index)) = app.indexes().soon(app).await {
             return self.of_index(&index, access);
         }
         Ok(Listed { is_pending: true, ..self.of_store(app, access, None).await? })
