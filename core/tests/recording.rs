@@ -414,6 +414,9 @@ fn a_recording_ends_by_its_time_by_a_command_and_by_a_reset() {
     acquire(&api, Request::cost(1), NOW + 10 * SECOND);
     let page = recording.read(1_000).unwrap();
     assert_eq!((page.decisions.len(), page.is_over, page.may_lack), (0, true, false), "{page:?}");
+    // The state still has its text.
+    let inspected = run(&api, Call::Inspect { page: paddlegate::Page::default() }, NOW + 10 * SECOND);
+    assert!(matches!(inspected, paddlegate::Answer::Inspection(_)));
 
     let first = api.record(Micros(100 * SECOND), 1_000).unwrap();
     let mut second = api.record(Micros(100 * SECOND), 1_000).unwrap();

@@ -166,7 +166,7 @@ if #overrides_text > #recording then
     overrides.version, overrides.reported_at, overrides.own = 0, 0, nil
     overrides.paused_until, overrides.blocked_until, overrides.barred_until, overrides.counted_until = 0, 0, 0, 0
   end
-elseif overrides_text ~= '' or verb == 'control' or verb == 'learn' or verb == 'record' or counts_refusals then
+elseif recorded_until > now or verb == 'control' or verb == 'learn' or verb == 'record' or counts_refusals then
   overrides = {
     version = 0, paused_until = 0, overridden_until = 0, reported_at = 0, tags = {}, text = '', lifetime = 0,
     blocked_until = 0, barred_until = 0, counted_until = 0, refusals = 0, recorded_until = recorded_until, recording = recording,

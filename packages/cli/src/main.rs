@@ -5,6 +5,7 @@
 
 mod arrivals;
 mod command;
+mod decisions;
 mod failure;
 mod human;
 mod hush;

@@ -47,7 +47,7 @@ pub(crate) enum Verb {
     /// Show who changed what, and why: of the servers and of this command
     #[cfg(feature = "serve")]
     Log(log::Log),
-    /// Record what a limiter counts, for plan and simulate
+    /// Record the decisions of a limiter, or what it counts, for plan and simulate
     Record(record::Record),
     /// Compare what another policy would have done with a record; a gate for changes of limits
     Plan(plan::Plan),

@@ -6,13 +6,54 @@ use std::path::Path;
 use paddlegate::Micros;
 use serde_json::{Value, json};
 
+use crate::decisions::{self, DecisionRecord};
 use crate::failure::Failure;
 use crate::source;
 
 /// The version of the lines.
-const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 1;
 
-/// The first line of a record: whose it is.
+/// A record of either version.
+#[derive(Debug)]
+pub(crate) enum Record {
+    /// Sums of intervals.
+    Sums(Recording),
+    /// Decisions one by one.
+    Decisions(DecisionRecord),
+}
+
+impl Record {
+    /// Reads a file.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let text = source::read(path)?;
+        Self::read(&text).map_err(|message| Failure::Input(format!("{}: {message}", source::name(path))))
+    }
+
+    /// Reads a text; a fault names the line.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(|(i, line)| {
+            let value = serde_json::from_str::<Value>(line);
+            (i + 1, value.map_err(|_| format!("line {}: not readable as JSON", i + 1)))
+        });
+        let (_, head) = lines.next().ok_or("is empty; write one by `paddlegate record`")?;
+        let head = head?;
+        match head["record"].as_u64() {
+            Some(VERSION) => Recording::read(&head, lines).map(Self::Sums),
+            Some(decisions::VERSION) => DecisionRecord::read(&head, lines).map(Self::Decisions),
+            _ => Err("line 1: is not the beginning of a record; write one by `paddlegate record`".to_owned()),
+        }
+    }
+
+    /// Returns the arrivals as CSV, as `simulate` reads them.
+    pub(crate) fn arrivals(&self) -> Result<String, String> {
+        match self {
+            Self::Sums(record) => Ok(record.arrivals(None)),
+            Self::Decisions(record) => record.arrivals(),
+        }
+    }
+}
+
+/// A record of sums.
 #[derive(Debug)]
 pub(crate) struct Recording {
     /// The name of the limiter.
@@ -45,9 +86,9 @@ pub(crate) struct Interval {
 }
 
 impl Recording {
-    /// Formats the first line.
-    pub(crate) fn head(limiter: &str, group: Option<&str>, limits: &Value) -> String {
-        json!({ "record": VERSION, "limiter": limiter, "group": group, "limits": limits }).to_string() + "\n"
+    /// Formats the first line of a record of this version.
+    pub(crate) fn head(version: u64, limiter: &str, group: Option<&str>, limits: &Value) -> String {
+        json!({ "record": version, "limiter": limiter, "group": group, "limits": limits }).to_string() + "\n"
     }
 
     /// Returns whether a text is a record.
@@ -57,23 +98,8 @@ impl Recording {
             .is_some_and(|line| serde_json::from_str::<Value>(line).is_ok_and(|line| line.get("record").is_some()))
     }
 
-    /// Reads a file.
-    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let text = source::read(path)?;
-        Self::read(&text).map_err(|message| Failure::Input(format!("{}: {message}", source::name(path))))
-    }
-
-    /// Reads a text; a fault names the line.
-    pub(crate) fn read(text: &str) -> Result<Self, String> {
-        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(|(i, line)| {
-            let value = serde_json::from_str::<Value>(line);
-            (i + 1, value.map_err(|_| format!("line {}: not readable as JSON", i + 1)))
-        });
-        let (_, head) = lines.next().ok_or("is empty; write one by `paddlegate record`")?;
-        let head = head?;
-        if head["record"].as_u64() != Some(VERSION) {
-            return Err("line 1: is not the beginning of a record; write one by `paddlegate record`".to_owned());
-        }
+    /// Reads the lines behind the first, with their numbers.
+    fn read(head: &Value, lines: impl Iterator<Item = (usize, Result<Value, String>)>) -> Result<Self, String> {
         let limiter = head["limiter"].as_str().ok_or("line 1: limiter: must be a text")?.to_owned();
         let mut intervals: Vec<Interval> = Vec::new();
         for (number, line) in lines {
@@ -172,9 +198,9 @@ mod tests {
         };
         let second =
             Interval { at: Micros(1_700_000_001_000_000), refused: 1, lasts: first.lasts, ..Interval::default() };
-        let text = Recording::head("api", None, &json!([])) + &first.line() + &second.line();
+        let text = Recording::head(VERSION, "api", None, &json!([])) + &first.line() + &second.line();
         assert!(Recording::is_one(&text) && !Recording::is_one("at\n1\n") && !Recording::is_one(""));
-        let record = Recording::read(&text).unwrap();
+        let Record::Sums(record) = Record::read(&text).unwrap() else { panic!("no sums") };
         assert_eq!((record.limiter.as_str(), &record.intervals[..]), ("api", &[first, second][..]));
         let csv = "at,cost.tpm,work\n1700000000.125000,4,2.000000\n1700000000.375000,3,2.000000\n\
             1700000000.625000,3,2.000000\n1700000000.875000,3,2.000000\n1700000001.500000,3,2.000000\n";
@@ -183,19 +209,21 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_named() {
-        let head = Recording::head("api", None, &json!([]));
+        let head = Recording::head(VERSION, "api", None, &json!([]));
         let line = Interval { at: Micros(5), ..Interval::default() }.line();
         for (text, fault) in [
             (String::new(), "is empty"),
             ("{}".to_owned(), "line 1: is not the beginning"),
-            (r#"{"record": 2}"#.to_owned(), "line 1: is not the beginning"),
+            (r#"{"record": 3}"#.to_owned(), "line 1: is not the beginning"),
             (r#"{"record": 1}"#.to_owned(), "line 1: limiter"),
+            (r#"{"record": 2}"#.to_owned(), "line 1: limiter"),
+            (Recording::head(2, "api", None, &json!([])) + "{}", "line 2: verb: must be a text"),
             (format!("{head}\nx"), "line 3: not readable as JSON"),
             (format!("{head}{{}}"), "line 2: at_us: must be a whole"),
             (head.clone() + &line.replace("\"units\":0", "\"units\":-1"), "line 2: units: must be a whole"),
             (head.clone() + &line + &Interval::default().line(), "line 3: at: is before"),
         ] {
-            assert!(Recording::read(&text).unwrap_err().starts_with(fault), "{text} {:?}", Recording::read(&text));
+            assert!(Record::read(&text).unwrap_err().starts_with(fault), "{text} {:?}", Record::read(&text));
         }
     }
 }

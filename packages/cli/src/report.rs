@@ -66,7 +66,10 @@ fn rows(totals: &[Totals]) -> Vec<Row> {
 
 /// Formats the totals side by side.
 pub(crate) fn table(totals: &[Totals]) -> Vec<String> {
-    let rows = rows(totals);
+    table_with(&rows(totals), totals)
+}
+
+fn table_with(rows: &[Row], totals: &[Totals]) -> Vec<String> {
     let first = rows.iter().map(|row| row.name.width()).max().unwrap_or(0);
     let mut lines = vec![" ".repeat(first)];
     lines.extend(rows.iter().map(|row| format!("{:<first$}", row.name)));
@@ -82,6 +85,15 @@ pub(crate) fn table(totals: &[Totals]) -> Vec<String> {
         }
     }
     lines
+}
+
+/// Formats what a replay knows of each policy side by side.
+pub(crate) fn table_of_replay(totals: &[Totals]) -> Vec<String> {
+    let is_unknown =
+        |name: &str| ["utilisation", "drained after", "looked at"].contains(&name) || name.starts_with("largest burst");
+    let mut rows = rows(totals);
+    rows.retain(|row| !is_unknown(&row.name));
+    table_with(&rows, totals)
 }
 
 /// Summarises a policy's totals in one sentence.

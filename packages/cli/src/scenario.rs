@@ -10,7 +10,7 @@ use crate::command::Simulate;
 use crate::failure::Failure;
 use crate::origins::Origins;
 use crate::policies::{self, Site};
-use crate::recording::Recording;
+use crate::recording::{Record, Recording};
 use crate::source;
 
 /// The requested simulation.
@@ -120,8 +120,8 @@ fn from_options(order: &Simulate) -> Result<(Value, Origins), Failure> {
             origins.add("arrivals.text", source::name(&file));
             let text = source::read(&file)?;
             let text = if Recording::is_one(&text) {
-                let record = Recording::read(&text);
-                record.map_err(|message| Failure::Input(format!("{}: {message}", source::name(&file))))?.arrivals(None)
+                let arrivals = Record::read(&text).and_then(|record| record.arrivals());
+                arrivals.map_err(|message| Failure::Input(format!("{}: {message}", source::name(&file))))?
             } else {
                 text
             };

@@ -60,7 +60,7 @@ impl Drop for Ended {
 /// Records until a condition holds for the sums of the lines, and ends the record as Ctrl-C does.
 fn recorded(url: &str, name: &str, calls: impl FnOnce(), sums: &[(&str, u64)]) -> String {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(support::name("record"));
-    let mut command = operator(url, &["record", name, "--for", "10h", "--out", path.to_str().unwrap()]);
+    let mut command = operator(url, &["record", name, "--sums", "--for", "10h", "--out", path.to_str().unwrap()]);
     let mut child = Ended(command.stdout(Stdio::null()).spawn().unwrap());
     let deadline = Instant::now() + Duration::from_secs(120);
     let mut calls = Some(calls);
@@ -244,11 +244,14 @@ fn bad_input_of_record_and_plan_is_told() {
     let keyed = format!("{name}-keyed");
     store.window(&keyed, 5, HOUR).unwrap().keyed().unwrap().with_key("u").unwrap().acquire(Request::cost(1)).unwrap();
     for (args, code, message) in [
-        (&["record", &name, "--every", "999ms"][..], 2, "--every: must be from 1s"),
-        (&["record", &name, "--for", "2d"], 2, "--for: would be 172800 intervals"),
+        (&["record", &name, "--sums", "--every", "999ms"][..], 2, "--every: must be from 1s"),
+        (&["record", &name, "--sums", "--for", "2d"], 2, "--for: would be 172800 intervals"),
         (&["record", &name, "--for", "0s"], 2, "invalid value '0s' for '--for <SPAN>'"),
-        (&["record", &keyed], 2, "NAME: the limiter has keys"),
-        (&["record", &keyed, "--key", "u"], 2, "NAME: the limiter has keys"),
+        (&["record", &keyed, "--sums"], 2, "NAME: the limiter has keys"),
+        (&["record", &keyed, "--sums", "--key", "u"], 2, "NAME: the limiter has keys"),
+        (&["record", &keyed], 2, "--key: is missing"),
+        (&["record", &name, "--max", "0"], 2, "--max: must be from 1 to 1000000"),
+        (&["record", &name, "--every", "1s"], 2, "the following required arguments were not provided"),
         (&["record", "nobody has this"], 2, "NAME: no program has used such a limiter"),
         (&["record", &name, "--out", "/nowhere/a"], 1, "cannot write /nowhere/a"),
     ] {

@@ -108,7 +108,14 @@ mod tests {
             wait: Waits { p95: 2_000_000, ..Waits::default() },
             ..Totals::default()
         };
-        let outcome = Outcome { in_force: totals.clone(), candidate: totals, newly_refused: 5, newly_granted: 0 };
+        let outcome = Outcome {
+            in_force: totals.clone(),
+            candidate: totals,
+            newly_refused: 5,
+            newly_granted: 0,
+            recorded: [0; 3],
+            decisions: None,
+        };
         for (rule, holds) in [
             ("newly_refused>0", true),
             ("newly_refused>5", false),
