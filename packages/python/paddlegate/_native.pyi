@@ -114,6 +114,8 @@ _StatisticsFields: TypeAlias = tuple[
     int,
     dict[str, int],
     tuple[int, ...],
+    int,
+    int,
 ]
 
 __version__: str

@@ -3,7 +3,7 @@
 use paddlegate::{Answer, Error, History, Inspection, LimiterInfo, Operation, Page, Result, RuntimeState};
 use serde::Serialize;
 
-use super::{chart, show};
+use super::{chart, degraded, show};
 use crate::app::App;
 
 /// One limiter of the list, as it is shown.
@@ -81,6 +81,7 @@ impl Row {
             badges.push("keyed".to_owned());
         }
         badges.extend(info.group.as_ref().map(|group| format!("group {group}")));
+        badges.extend(degraded::since(history).map(|_| "degraded".to_owned()));
         if let Some((inspection, state)) = looked {
             // The limit that has the least left of its amount.
             let fullest = inspection.limits.iter().max_by(|a, b| {
