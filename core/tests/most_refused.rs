@@ -129,7 +129,7 @@ fn other_processes_read_what_one_has_counted_when_it_is_closed() {
 
 #[test]
 fn in_redis_they_live_for_two_hours_and_only_refusals_are_stored() {
-    let (store, mut raw) = on_database(7);
+    let (store, mut raw) = on_database(6);
     let per_user = store.bucket("api", 2, 30 * DAY).and_then(|limiter| limiter.keyed()).expect("a limiter");
     let per_user = per_user.with_group("acme").expect("a group");
     let uncounted = per_user.without_statistics().expect("one limiter");
@@ -149,6 +149,28 @@ fn in_redis_they_live_for_two_hours_and_only_refusals_are_stored() {
     assert!(stored.len() == 1 && String::from_utf8_lossy(&stored[0]).ends_with(&name), "{stored:?}");
     let ttl = raw.ttl(&stored[0]);
     assert!((7_000_000..=7_200_000).contains(&ttl), "ttl_ms={ttl}");
+    raw.command("FLUSHDB");
+}
+
+#[test]
+fn redis_keeps_so_many_keys_of_an_hour_and_its_counts_are_never_too_high() {
+    let (store, mut raw) = on_database(9);
+    let per_user = store.bucket("api", 1, 30 * DAY).and_then(|limiter| limiter.keyed()).expect("a limiter");
+    let per_user = per_user.with_group("acme").expect("a group");
+    for report in 0..8 {
+        for key in 0..120 {
+            refuse(&per_user, &format!("{report}-{key}"), 1, NOW);
+        }
+        refuse(&per_user, "often", 50, NOW);
+        // Sends what was counted so far.
+        most(&per_user);
+    }
+    let key = raw.keys("").into_iter().find(|key| String::from_utf8_lossy(key).contains("k:r")).expect("refused keys");
+    let count = raw.execute(&[b"ZCARD".to_vec(), key]);
+    assert!(matches!(count, support::raw::Reply::Integer(1..=400)), "{count:?}");
+    // 407 times: also by the first call of each report but the first. All others were refused once.
+    let (key, refused) = most(&per_user).remove(0);
+    assert!(key == "often" && (395..407).contains(&refused), "{key}: {refused}");
     raw.command("FLUSHDB");
 }
 

@@ -280,6 +280,104 @@ fn each_outage_continues_from_the_state_at_its_beginning() {
     assert_eq!(local_grants(&limiter), 2, "three of five units are taken in the store");
 }
 
+/// Returns granted, refused, degraded and errors, as another process reads them.
+fn counted_elsewhere(limiter: &Limiter) -> [u64; 4] {
+    let store = support::redis();
+    let other = store.limiter(limiter.name(), limiter.policy().clone()).expect("a limiter");
+    let other = if limiter.is_keyed() { other.keyed().expect("one limiter") } else { other };
+    let found = other.statistics().expect("statistics");
+    assert_eq!(found.last_degraded.is_some(), found.degraded > 0);
+    assert_eq!(other.history().expect("a history").last_degraded, found.last_degraded);
+    [found.granted, found.refused, found.degraded, found.errors]
+}
+
+#[test]
+fn calls_that_the_store_did_not_decide_are_counted_once_and_sent_when_it_answers() {
+    // The sizes of the outages and of the times between them.
+    let seed = std::process::id();
+    println!("seed={seed}");
+    let modes = [
+        OnUnavailable::Raise,
+        OnUnavailable::FailOpen,
+        OnUnavailable::FailClosed,
+        OnUnavailable::Local { share_percent: 50 },
+    ];
+    for (mode, is_keyed) in modes.into_iter().flat_map(|mode| [(mode, false), (mode, true)]) {
+        let switch = Switch::open();
+        let store = Paddlegate::open(&switch.url, Some(Duration::from_secs(30))).expect("a store");
+        let limiter = store.bucket(&unique("undecided"), 9, Duration::from_secs(30 * 86_400)).expect("a limiter");
+        let limiter = if is_keyed { limiter.keyed().expect("one limiter") } else { limiter };
+        let limiter = limiter.with_on_unavailable(mode);
+        let one = if is_keyed { limiter.with_key("ada").expect("a key") } else { limiter.clone() };
+        let (mut random, mut expected) = (seed, [0; 4]);
+        for outage in 0..3 {
+            random = random.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+            let sizes = [(random >> 16) & 15, (random >> 24) & 15];
+            let mut call = || {
+                let at = match one.acquire(Request::cost(1)) {
+                    Ok(decision) if decision.degraded => 2,
+                    Ok(decision) => usize::from(!decision.allowed()),
+                    Err(error) => {
+                        assert_eq!((error.kind(), mode), (ErrorKind::Unavailable, OnUnavailable::Raise));
+                        3
+                    }
+                };
+                expected[at] += 1;
+                at
+            };
+            for _ in 0..sizes[0] {
+                call();
+            }
+            switch.is_off.store(true, Ordering::SeqCst);
+            (0..=sizes[1]).for_each(|_| assert!(call() >= 2, "outage {outage}"));
+            // Looks are no calls.
+            assert!(one.peek(Request::cost(1)).map_or(true, |decision| decision.degraded));
+            switch.is_off.store(false, Ordering::SeqCst);
+            let until = Instant::now() + Duration::from_secs(30);
+            while call() >= 2 {
+                assert!(Instant::now() < until, "the store is back and not used");
+                thread::sleep(Duration::from_millis(50));
+            }
+        }
+        // A call takes along what was counted more than a second ago.
+        thread::sleep(Duration::from_millis(1_010));
+        one.peek(Request::cost(1)).expect("a decision");
+        assert_eq!(counted_elsewhere(&limiter), expected, "{mode:?} keyed={is_keyed} seed={seed}");
+        let own = limiter.statistics().expect("statistics");
+        assert_eq!([own.granted, own.refused, own.degraded, own.errors], expected, "its own");
+    }
+}
+
+#[test]
+fn of_several_limiters_each_counts_a_call_that_the_store_did_not_decide() {
+    let switch = Switch::open();
+    let store = Paddlegate::open(&switch.url, Some(Duration::from_secs(30))).expect("a store");
+    let limiters = [unique("both"), unique("both")].map(|name| {
+        let limiter = store.window(&name, 100, MINUTE).expect("a limiter").with_group("acme").expect("a group");
+        limiter.with_on_unavailable(OnUnavailable::FailOpen)
+    });
+    let both = store.together(&[&limiters[0], &limiters[1]]).expect("two limiters");
+    assert!(!both.acquire(Request::cost(1)).expect("a decision").degraded);
+    switch.is_off.store(true, Ordering::SeqCst);
+    for _ in 0..7 {
+        assert!(both.acquire(Request::cost(1)).expect("a decision").degraded);
+    }
+    limiters[0].debit(1).expect_err("a debit is not decided without the store");
+    switch.is_off.store(false, Ordering::SeqCst);
+    let until = Instant::now() + Duration::from_secs(30);
+    while limiters[0].peek(Request::cost(1)).map_or(true, |decision| decision.degraded) {
+        assert!(Instant::now() < until, "the store is back and not used");
+        thread::sleep(Duration::from_millis(50));
+    }
+    let counts = limiters.each_ref().map(|limiter| {
+        let found = limiter.statistics().expect("statistics");
+        (found.granted, found.degraded, found.errors)
+    });
+    assert_eq!(counts, [(1, 7, 1), (1, 7, 0)]);
+    limiters[0].reset().expect("a reset");
+    assert_eq!(limiters[0].statistics().expect("statistics").degraded, 0);
+}
+
 /// A proxy to the test server that a test can switch off.
 struct Switch {
     url: String,

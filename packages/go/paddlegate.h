@@ -894,6 +894,15 @@ typedef struct pg_statistics {
      * had more than 32 labels, the first 32. A pause, a block and the end of a wait refuse the others.
      */
     struct RefusedBy refused_by[32];
+    /**
+     * Calls that processes decided without the store, by on_unavailable; they count neither as granted
+     * nor as refused.
+     */
+    int64_t degraded;
+    /**
+     * Calls that failed because the store was unavailable.
+     */
+    int64_t errors;
 } pg_statistics;
 
 /**

@@ -33,6 +33,9 @@ type Statistics struct {
 	// Waits has the grants that waited by how long, in powers of two of a millisecond: below 1 ms, from
 	// 1 ms to below 2 ms, and so on; the last from 2^20 ms on.
 	Waits [22]int64
+	// Degraded counts calls that processes decided without the store, by [OnUnavailable]; they count neither
+	// as granted nor as refused. Errors counts calls that failed because the store was unavailable.
+	Degraded, Errors int64
 }
 
 // Immediate returns the grants that did not wait.
@@ -52,6 +55,7 @@ func (l *Limiter) Stats() (*Statistics, error) {
 		HeldTime: durationOf(native.held_time_us), Overages: int64(native.overages), Reclaimed: int64(native.reclaimed),
 		Lapsed: int64(native.lapsed), Leases: int64(native.leases), Tickets: int64(native.tickets),
 		ShadowRefused: int64(native.shadow_refused), RefusedBy: map[string]int64{},
+		Degraded: int64(native.degraded), Errors: int64(native.errors),
 	}
 	for i, count := range native.waits {
 		statistics.Waits[i] = int64(count)

@@ -158,6 +158,9 @@ export default function bind(module, more) {
         shadowRefused,
         refusedBy: Object.freeze(Object.fromEntries(labels.map((label, i) => [label, counts[i]]))),
         waits: Object.freeze(waits),
+        // Of a store that is away; that in memory never is.
+        degraded: 0,
+        errors: 0,
       });
     },
     history: (...views) => {

@@ -434,6 +434,10 @@ export interface Statistics {
    * 2 ms, then to below 4 ms, and so on; the last, the 22nd, from 2^20 ms (17 minutes and a half) on.
    */
   readonly waits: readonly number[];
+  /** Calls that processes decided without the store, by `onUnavailable`; they count neither as granted nor as refused. */
+  readonly degraded: number;
+  /** Calls that failed because the store was unavailable. */
+  readonly errors: number;
 }
 
 /** What a limiter has counted in each minute and hour, as UTC has them, by the clock of the store. Frozen. */

@@ -62,6 +62,11 @@ pub struct Statistics {
     /// The refused calls by the limit that refused them, in the order of the labels; of a name that has
     /// had more than 32 labels, the first 32. A pause, a block and the end of a wait refuse the others.
     pub refused_by: [RefusedBy; 32],
+    /// Calls that processes decided without the store, by on_unavailable; they count neither as granted
+    /// nor as refused.
+    pub degraded: i64,
+    /// Calls that failed because the store was unavailable.
+    pub errors: i64,
 }
 
 impl Statistics {
@@ -82,6 +87,8 @@ impl Statistics {
         waits: [0; 22],
         refused_by_count: 0,
         refused_by: [RefusedBy { label: [0; 40], refused: 0 }; 32],
+        degraded: 0,
+        errors: 0,
     };
 }
 
@@ -109,6 +116,8 @@ impl From<CoreStatistics> for Statistics {
             waits: core.waits.counts().map(number),
             refused_by_count: core.refused_by.len().min(refused_by.len()),
             refused_by,
+            degraded: number(core.degraded),
+            errors: number(core.errors),
         }
     }
 }

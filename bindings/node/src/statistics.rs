@@ -23,6 +23,8 @@ pub struct Statistics {
     pub shadow_refused: f64,
     pub refused_by: BTreeMap<String, f64>,
     pub waits: Vec<f64>,
+    pub degraded: f64,
+    pub errors: f64,
 }
 
 impl From<&paddlegate::Statistics> for Statistics {
@@ -43,6 +45,8 @@ impl From<&paddlegate::Statistics> for Statistics {
             shadow_refused: number(it.shadow_refused),
             refused_by: it.refused_by.iter().map(|(label, count)| (label.to_string(), number(*count))).collect(),
             waits: it.waits.counts().map(number).to_vec(),
+            degraded: number(it.degraded),
+            errors: number(it.errors),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::inspection::inspection;
 use crate::{live, paddlegate as listed};
 
 /// The fields of `paddlegate::Statistics` in order, the last ones by themselves; times in seconds.
-type Statistics<'py> = (Counts, u64, BTreeMap<String, u64>, Bound<'py, PyTuple>);
+type Statistics<'py> = (Counts, u64, BTreeMap<String, u64>, Bound<'py, PyTuple>, u64, u64);
 
 type Counts = (u64, u64, u64, f64, u64, u64, f64, u64, u64, u64, u64, u64);
 
@@ -39,7 +39,7 @@ fn statistics<'py>(py: Python<'py>, it: &paddlegate::Statistics) -> PyResult<Sta
         tickets,
     );
     let refused_by = it.refused_by.iter().map(|(label, count)| (label.to_string(), *count)).collect();
-    Ok((all, it.shadow_refused, refused_by, PyTuple::new(py, it.waits.counts())?))
+    Ok((all, it.shadow_refused, refused_by, PyTuple::new(py, it.waits.counts())?, it.degraded, it.errors))
 }
 
 /// Returns the start in seconds, granted, refused, waited and units of each entry.

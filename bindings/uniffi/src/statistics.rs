@@ -26,6 +26,8 @@ pub struct NativeStatistics {
     pub shadow_refused: i64,
     pub refused_by: HashMap<String, i64>,
     pub waits: Vec<i64>,
+    pub degraded: i64,
+    pub errors: i64,
 }
 
 /// What was counted in a minute or an hour.
@@ -65,6 +67,8 @@ impl NativeLimiter {
             shadow_refused: number(it.shadow_refused),
             refused_by: it.refused_by.iter().map(|(label, count)| (label.to_string(), number(*count))).collect(),
             waits: it.waits.counts().into_iter().map(number).collect(),
+            degraded: number(it.degraded),
+            errors: number(it.errors),
         })
     }
 

@@ -274,6 +274,32 @@ impl Limiter {
         }
     }
 
+    /// Counts a call that the store did not decide; `is_degraded`: this process decided it instead.
+    #[cfg(feature = "redis")]
+    pub(crate) fn count_undecided(&self, is_degraded: bool) {
+        let at = is_degraded.then(|| Micros(self.now()));
+        let each = if self.inner.together.is_empty() { std::slice::from_ref(self) } else { &self.inner.together };
+        for limiter in each {
+            if let StateLocation::Redis { keys, .. } = &limiter.inner.location {
+                keys.count_undecided(at);
+            }
+        }
+    }
+
+    /// Returns whether a server decides.
+    #[cfg(feature = "redis")]
+    pub(crate) fn is_on_server(&self) -> bool {
+        matches!(self.location(), StateLocation::Redis { .. })
+    }
+
+    /// Notes that the store has answered a call.
+    #[cfg(feature = "redis")]
+    pub(crate) fn store_is_back(&self) {
+        if let Backend::Redis(redis) = &self.inner.store.backend {
+            redis.tallies().is_back();
+        }
+    }
+
     /// Returns the circuit breaker of the limiter's node; `None` where it has no effect.
     pub(crate) fn circuit(&self) -> Option<Arc<CircuitBreaker>> {
         match self.location() {

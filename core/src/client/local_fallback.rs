@@ -22,6 +22,13 @@ use crate::model::policy::Policy;
 #[derive(Clone, Debug)]
 pub struct Fallback {
     limiter: Limiter,
+    /// `None` if an error of the store is final, and only counted.
+    alone: Option<Alone>,
+}
+
+/// What a process needs to decide alone.
+#[derive(Clone, Debug)]
+struct Alone {
     /// The circuit breaker of the node that the limiter had when the operation began.
     circuit: Arc<CircuitBreaker>,
     charge: Charge,
@@ -42,6 +49,17 @@ impl Fallback {
         if cause == Some(Cause::Signal) {
             return result;
         }
+        #[cfg(feature = "redis")]
+        if !fails {
+            self.limiter.store_is_back();
+        }
+        let Some(alone) = &self.alone else {
+            #[cfg(feature = "redis")]
+            if fails {
+                self.limiter.count_undecided(false);
+            }
+            return result;
+        };
         // A node that cannot serve one slot still serves its others.
         let answers = !fails || cause == Some(Cause::Slot);
         let now = clock::now();
@@ -50,28 +68,35 @@ impl Fallback {
         }
         if answers {
             // The former node is alive or has been replaced; in both cases its limiters may use the store again.
-            self.circuit.record(true, now);
+            alone.circuit.record(true, now);
         }
         if let Ok(Answer::Decision(decision)) = &result {
             self.limiter.record_decision(decision);
         }
-        if fails { self.decide(PROBE).map(Answer::Decision) } else { result }
+        if fails { alone.decide(&self.limiter, PROBE).map(Answer::Decision) } else { result }
     }
+}
 
-    fn decide(&self, wait: u64) -> Result<Decision> {
-        match self.limiter.on_unavailable() {
+impl Alone {
+    fn decide(&self, limiter: &Limiter, wait: u64) -> Result<Decision> {
+        let decided = match limiter.on_unavailable() {
             OnUnavailable::Raise => Err(Error::unavailable("the store cannot decide")),
-            OnUnavailable::FailClosed => Ok(self.closed(self.limiter.policy(), wait)),
-            OnUnavailable::FailOpen => Ok(self.open()),
-            OnUnavailable::Local { .. } => match self.limiter.local() {
-                None => Ok(self.closed(self.limiter.policy(), wait)),
-                Some(local) => self.ask(local, wait).map(|decision| Decision { degraded: true, ..decision }),
+            OnUnavailable::FailClosed => Ok(self.closed(limiter, limiter.policy(), wait)),
+            OnUnavailable::FailOpen => Ok(self.open(limiter)),
+            OnUnavailable::Local { .. } => match limiter.local() {
+                None => Ok(self.closed(limiter, limiter.policy(), wait)),
+                Some(local) => self.ask(limiter, local, wait).map(|decision| Decision { degraded: true, ..decision }),
             },
+        };
+        #[cfg(feature = "redis")]
+        if !self.is_peek {
+            limiter.count_undecided(decided.is_ok());
         }
+        decided
     }
 
-    fn ask(&self, local: &Limiter, wait: u64) -> Result<Decision> {
-        self.limiter.seed_local(local)?;
+    fn ask(&self, limiter: &Limiter, local: &Limiter, wait: u64) -> Result<Decision> {
+        limiter.seed_local(local)?;
         let prepared = if self.is_peek {
             local.prepare_peek(self.charge, self.permit.is_some(), self.describes)
         } else {
@@ -89,18 +114,18 @@ impl Fallback {
             #[cfg(feature = "redis")]
             Ok(Prepared::Call(_)) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
             // The cost exceeds the share of this process.
-            Err(error) if error.kind() == ErrorKind::Invalid => Ok(self.closed(local.policy(), wait)),
+            Err(error) if error.kind() == ErrorKind::Invalid => Ok(self.closed(limiter, local.policy(), wait)),
             Err(error) => Err(error),
         }
     }
 
     /// Returns a refusal, or a grant in shadow, which refuses nobody.
-    fn closed(&self, policy: &Policy, wait: u64) -> Decision {
-        if self.limiter.is_shadow() { self.open() } else { degraded_refusal(policy, wait) }
+    fn closed(&self, limiter: &Limiter, policy: &Policy, wait: u64) -> Decision {
+        if limiter.is_shadow() { self.open(limiter) } else { degraded_refusal(policy, wait) }
     }
 
-    fn open(&self) -> Decision {
-        let keeps = self.permit.is_some() || self.limiter.grants_leases();
+    fn open(&self, limiter: &Limiter) -> Decision {
+        let keeps = self.permit.is_some() || limiter.grants_leases();
         let permit = (keeps && !self.is_peek).then(|| UNLIMITED.to_owned());
         Decision { degraded: true, ..Decision::unlimited(permit) }
     }
@@ -120,7 +145,8 @@ fn degraded_refusal(policy: &Policy, wait: u64) -> Decision {
 }
 
 impl Limiter {
-    /// Returns the fallback of an operation; `None` when an error of the store is final.
+    /// Returns the fallback of an operation, which also counts a call that the store did not decide; `None` for an operation that
+    /// is no decision, and in memory.
     ///
     /// # Examples
     ///
@@ -137,12 +163,12 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn fallback(&self, operation: &Operation<'_>) -> Option<Fallback> {
-        let circuit = self.circuit()?;
+        let Some(circuit) = self.circuit() else { return self.counts_errors(operation) };
         let (request, id, is_peek) = match *operation {
             Operation::Acquire(request) => (request, None, false),
             Operation::AcquireWithId { request, id, .. } => (request, Some(id.to_owned()), false),
             Operation::Peek(request) => (request, None, true),
-            _ => return None,
+            _ => return self.counts_errors(operation),
         };
         let charge = match self.limiters() {
             [] if is_peek => {
@@ -152,15 +178,29 @@ impl Limiter {
             // Several limiters have no local fallback, which alone needs the charge.
             _ => Ok((Charge::default(), request.estimate.map(|_| PERMIT_TIMEOUT))),
         };
-        let ((charge, permit), limiter, describes) = (charge.ok()?, self.clone(), request.limits);
-        Some(Fallback { limiter, circuit, charge, permit, id, is_peek, describes })
+        let ((charge, permit), describes) = (charge.ok()?, request.limits);
+        let alone = Alone { circuit, charge, permit, id, is_peek, describes };
+        Some(Fallback { limiter: self.clone(), alone: Some(alone) })
+    }
+
+    /// Returns the fallback of an operation whose error is final.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_self, unused_variables))]
+    fn counts_errors(&self, operation: &Operation<'_>) -> Option<Fallback> {
+        #[cfg(feature = "redis")]
+        if let Operation::Acquire(_) | Operation::AcquireWithId { .. } | Operation::Debit(_) = operation
+            && self.is_on_server()
+        {
+            return Some(Fallback { limiter: self.clone(), alone: None });
+        }
+        None
     }
 
     /// Returns the decision while the circuit is open; `None` when the call goes to the store.
     pub(crate) fn short_circuit(&self, operation: &Operation<'_>) -> Option<Result<Decision>> {
         let fallback = self.fallback(operation)?;
-        let wait = fallback.circuit.wait(clock::now())?;
-        Some(fallback.decide(wait))
+        let alone = fallback.alone?;
+        let wait = alone.circuit.wait(clock::now())?;
+        Some(alone.decide(self, wait))
     }
 }
 

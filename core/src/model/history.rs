@@ -20,6 +20,10 @@ pub struct History {
     pub minutes: Vec<HistoryEntry>,
     /// The last 48 hours, the oldest first. They contain the minutes.
     pub hours: Vec<HistoryEntry>,
+    /// When a process last decided a call without the store, by its clock, as
+    /// [`Statistics::last_degraded`](crate::Statistics::last_degraded).
+    #[cfg(feature = "redis")]
+    pub last_degraded: Option<Micros>,
 }
 
 /// The counts of one minute or of one hour of a [`History`].
@@ -121,7 +125,12 @@ impl RecentSums {
             self.hours.add(minute / MINUTES_OF_HOUR, sums);
         }
         let hours = self.hours.last(minute / MINUTES_OF_HOUR, History::HOURS, MINUTES_OF_HOUR * MINUTE);
-        History { minutes, hours }
+        History {
+            minutes,
+            hours,
+            #[cfg(feature = "redis")]
+            last_degraded: None,
+        }
     }
 }
 

@@ -46,6 +46,20 @@ pub struct Statistics {
     pub refused_by: Vec<(Label, u64)>,
     /// How long the grants that waited have waited.
     pub waits: Waits,
+    /// Calls that processes decided without the store, by [`OnUnavailable`](crate::OnUnavailable); they count neither as granted
+    /// nor as refused.
+    ///
+    /// A process sends them when the store answers again: one that ends before loses them.
+    #[cfg(feature = "redis")]
+    pub degraded: u64,
+    /// Calls that failed because the store was unavailable.
+    ///
+    /// A call whose reply was lost may count as granted or refused too. They are sent as `degraded` is.
+    #[cfg(feature = "redis")]
+    pub errors: u64,
+    /// When a process last decided a call without the store, by its clock; `None` if none did.
+    #[cfg(feature = "redis")]
+    pub last_degraded: Option<Micros>,
 }
 
 impl Statistics {
@@ -115,7 +129,19 @@ impl Statistics {
         let mut sums = self.all();
         sums.iter_mut().zip(other.all()).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
         let (refused_by, waits) = (mem::take(&mut self.refused_by), mem::take(&mut self.waits));
-        *self = Self { refused_by, waits, ..Self::from_all(sums) };
+        #[cfg(feature = "redis")]
+        let (degraded, errors) = (self.degraded + other.degraded, self.errors + other.errors);
+        *self = Self {
+            refused_by,
+            waits,
+            #[cfg(feature = "redis")]
+            degraded,
+            #[cfg(feature = "redis")]
+            errors,
+            #[cfg(feature = "redis")]
+            last_degraded: self.last_degraded.max(other.last_degraded),
+            ..Self::from_all(sums)
+        };
         for (label, count) in &other.refused_by {
             self.refuse_by(label, *count);
         }

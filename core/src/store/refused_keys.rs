@@ -41,7 +41,9 @@ impl RefusedKeys {
     pub(crate) fn add(&mut self, more: &Self) {
         for OfHour { hour, counts } in &more.0 {
             let of_hour = self.of_hour(*hour);
-            counts.iter().for_each(|(key, refused)| of_hour.add(key, *refused));
+            for (key, refused) in counts {
+                of_hour.add(key, *refused);
+            }
         }
     }
 
@@ -75,14 +77,13 @@ impl RefusedKeys {
 
 impl OfHour {
     fn add(&mut self, key: &str, refused: u64) {
-        match self.counts.get_mut(key) {
-            Some(sum) => *sum += refused,
-            None => {
-                self.counts.insert(key.into(), refused);
-                if self.counts.len() > 2 * KEPT {
-                    self.prune();
-                }
-            }
+        if let Some(sum) = self.counts.get_mut(key) {
+            *sum += refused;
+            return;
+        }
+        self.counts.insert(key.into(), refused);
+        if self.counts.len() > 2 * KEPT {
+            self.prune();
         }
     }
 

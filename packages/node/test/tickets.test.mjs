@@ -99,6 +99,8 @@ for (const [store, pg] of Object.entries(stores)) {
       immediate: 0,
       refusedBy: {},
       waits: Array(22).fill(0),
+      degraded: 0,
+      errors: 0,
     });
     assert.ok(Object.isFrozen(untouched));
     const permit = await shop.acquire({ estimate: 600 });

@@ -116,6 +116,8 @@ _StatisticsFields: TypeAlias = tuple[
     int,
     dict[str, int],
     tuple[int, ...],
+    int,
+    int,
 ]
 
 __version__: str

@@ -48,6 +48,11 @@ class Statistics:
     """How many of the grants that waited have waited how long, in powers of two of a millisecond:
     below 1 ms, from 1 ms to below 2 ms, then to below 4 ms, and so on; the last, the 22nd, from
     2**20 ms (17 minutes and a half) on."""
+    degraded: int = 0
+    """Calls that processes decided without the store, by `on_unavailable`; they count neither as
+    granted nor as refused."""
+    errors: int = 0
+    """Calls that failed because the store was unavailable."""
 
     @property
     def immediate(self) -> int:
@@ -57,8 +62,8 @@ class Statistics:
 
 def to_statistics(fields: _StatisticsFields) -> Statistics:
     """Convert the native result."""
-    counted, shadow_refused, refused_by, waits = fields
-    return Statistics(*counted, shadow_refused, refused_by, waits)
+    counted, shadow_refused, refused_by, waits, degraded, errors = fields
+    return Statistics(*counted, shadow_refused, refused_by, waits, degraded, errors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -306,7 +306,7 @@ def counted(statistics):
     while waits and waits[-1] == 0:
         waits.pop()
     fields["waits"] = waits
-    for field in ("shadow_refused", "refused_by", "waits"):
+    for field in ("shadow_refused", "refused_by", "waits", "degraded", "errors"):
         if not fields[field]:
             del fields[field]
     return {

@@ -253,7 +253,7 @@ class VectorsTest < Minitest::Test
     def do_statistics(_step)
       statistics = @limiter.stats.to_h
       statistics[:waits] = statistics[:waits].reverse.drop_while(&:zero?).reverse
-      %i[shadow_refused refused_by waits].each do |name|
+      %i[shadow_refused refused_by waits degraded errors].each do |name|
         statistics.delete(name) if [0, {}, []].include?(statistics[name])
       end
       JSON.generate(statistics.to_h do |name, value|

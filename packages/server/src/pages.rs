@@ -2,6 +2,7 @@
 
 mod changes;
 mod chart;
+mod degraded;
 mod detail;
 mod effect;
 mod forms;

@@ -433,7 +433,8 @@ const ticketOf = ({ id, priority, share, waitedMs, ready }) => ({
 
 function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
   const { granted, refused, waited, units, corrections, shadowRefused, ...more } = counts;
-  const { refusedBy, waits, ...others } = more;
+  const { refusedBy, waits, degraded, errors, ...others } = more;
+  assert.deepEqual([degraded, errors], [0, 0]);
   return JSON.stringify({
     granted,
     refused,

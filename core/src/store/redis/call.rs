@@ -107,10 +107,9 @@ pub(super) enum Expects {
         charge: Box<Charge>,
         /// Whether the charge is an estimate, for the message that it exceeds a limit's capacity.
         estimate: bool,
-        /// The keys of a call that takes a lease: they keep whether there is room for another.
-        leases: Option<Arc<Keys>>,
-        /// The keys of a call for a key, whose refusals are counted for it.
-        refused: Option<Arc<Keys>>,
+        /// The keys of a call that takes a lease, which keep whether there is room for another, and of one for a key, which count
+        /// its refusals.
+        keys: Option<Arc<Keys>>,
         /// The look of a call that waits beside others of this process.
         look: Option<Box<Look>>,
         /// Whether the call is the run of a job, which does not take the lease of another run.
@@ -140,7 +139,7 @@ pub(super) enum Expects {
     Recording(RecordingReply),
     Renewal,
     Ready,
-    Report(Report),
+    Report(Box<Report>),
     Statistics,
     History,
     StatisticsOfKeys(Box<StatisticsOfKeys>),
@@ -195,7 +194,7 @@ impl Call {
     ) -> Self {
         let bytes = without_id(keys, b"acquire", &described(&charge, describes), at, listed);
         let (policy, retry_with_id) = (policy.clone(), Some(Repeat { keys: keys.clone(), at, describes }));
-        let refused = refusals(keys);
+        let counting = refusals(keys);
         Self::new(
             keys,
             bytes,
@@ -205,8 +204,7 @@ impl Call {
                 retry_with_id,
                 charge: charge.into(),
                 estimate: false,
-                leases: None,
-                refused,
+                keys: counting,
                 look: None,
                 is_run: false,
             },
@@ -228,16 +226,14 @@ impl Call {
         let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
         let permit = keeps.then(|| entry.id.to_owned());
         let (policy, charge, estimate) = (policy.clone(), entry.charge.into(), entry.permit.is_some());
-        let leases = keys.grants_leases().then(|| keys.clone());
-        // A call of nothing with an id only looks.
-        let refused = refusals(keys).filter(|_| entry.charge.most() > 0);
+        let counting = (keys.grants_leases() || keys.counts_refused_keys()).then(|| keys.clone());
         // A call rises in the queue only when it looks.
         let look = policy.aging().is_none().then(|| Look::new(entry, || keys.number())).flatten().map(Box::new);
         let is_run = entry.is_run();
         Self::new(
             keys,
             bytes,
-            Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, leases, refused, look, is_run },
+            Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, keys: counting, look, is_run },
         )
     }
 
@@ -259,8 +255,7 @@ impl Call {
                 retry_with_id: None,
                 charge: charge.into(),
                 estimate,
-                leases: None,
-                refused: None,
+                keys: None,
                 look: None,
                 is_run: false,
             },
@@ -281,8 +276,7 @@ impl Call {
             retry_with_id: None,
             charge: charge.into(),
             estimate: false,
-            leases: None,
-            refused: None,
+            keys: None,
             look: None,
             is_run: false,
         };
@@ -489,7 +483,7 @@ impl Call {
     }
 
     fn report(report: Report) -> Self {
-        Self::with_slot(report.slot(), Command::new(report.command()), Expects::Report(report))
+        Self::with_slot(report.slot(), Command::new(report.command()), Expects::Report(report.into()))
     }
 
     /// Returns the call with counts that it takes along.
@@ -597,25 +591,8 @@ impl Call {
                         None => Step::Done(CallOutcome::Answered(together.decode(items))),
                     };
                 }
-                (Expects::StatisticsOfKeys(statistics), Value::Array(items)) => {
-                    return Step::Done(match statistics.add(items) {
-                        Added::Further(statistics) => CallOutcome::Further(Self::statistics_of_keys(statistics)),
-                        Added::All(answer) => CallOutcome::Answered(Ok(answer)),
-                    });
-                }
-                (Expects::MostRefused(read), Value::Array(items)) => {
-                    return Step::Done(match read.add(items) {
-                        Ok(Read::Further(read)) => CallOutcome::Further(Self::most_refused(read)),
-                        Ok(Read::All(keys)) => CallOutcome::Answered(Ok(Answer::MostRefused(keys))),
-                        Err(error) => CallOutcome::Answered(Err(error)),
-                    });
-                }
-                (Expects::Page(found), Value::Array(items)) => {
-                    return Step::Done(match found.add(items) {
-                        Ok(Found::Further(page)) => CallOutcome::Further(Self::limiter_page(page)),
-                        Ok(Found::Enough(page)) => CallOutcome::Answered(Ok(Answer::Page(page))),
-                        Err(error) => CallOutcome::Answered(Err(error)),
-                    });
+                (Expects::StatisticsOfKeys(_) | Expects::MostRefused(_) | Expects::Page(_), Value::Array(items)) => {
+                    return Step::Done(self.chained(items));
                 }
                 _ => return Step::Done(CallOutcome::Answered(self.decode(&reply))),
             },
@@ -651,6 +628,27 @@ impl Call {
             }
             _ => Step::Done(failed(&error)),
         }
+    }
+
+    /// Decodes the reply to one of several calls that lead to an answer.
+    fn chained(&self, items: &[Value]) -> CallOutcome {
+        CallOutcome::Answered(match &self.expects {
+            Expects::StatisticsOfKeys(statistics) => match statistics.add(items) {
+                Added::Further(statistics) => return CallOutcome::Further(Self::statistics_of_keys(statistics)),
+                Added::All(answer) => Ok(answer),
+            },
+            Expects::MostRefused(read) => match read.add(items) {
+                Ok(Read::Further(read)) => return CallOutcome::Further(Self::most_refused(read)),
+                Ok(Read::All(keys)) => Ok(Answer::MostRefused(keys)),
+                Err(error) => Err(error),
+            },
+            Expects::Page(found) => match found.add(items) {
+                Ok(Found::Further(page)) => return CallOutcome::Further(Self::limiter_page(page)),
+                Ok(Found::Enough(page)) => Ok(Answer::Page(page)),
+                Err(error) => Err(error),
+            },
+            _ => Err(garbled()),
+        })
     }
 
     fn decode(&self, reply: &Value) -> Result<Answer> {
@@ -696,11 +694,11 @@ impl Call {
                     return Err(garbled());
                 };
                 let [leases, tickets, now] = [leases, tickets, now].map(|number| u64::try_from(*number).unwrap_or(0));
-                let Counted { statistics, recent } = Counted::read(fields);
+                let counted = Counted::read(fields);
                 if matches!(self.expects, Expects::History) {
-                    return Ok(Answer::History(Box::new(recent.shown(now))));
+                    return Ok(Answer::History(Box::new(counted.history(now))));
                 }
-                Ok(Answer::Statistics(Box::new(Statistics { leases, tickets, ..statistics })))
+                Ok(Answer::Statistics(Box::new(Statistics { leases, tickets, ..counted.statistics })))
             }
             (Expects::List(prefix), Value::Array(items)) => page(items, prefix).map(Answer::List),
             (Expects::RuntimeState, Value::Array(items)) => {
@@ -715,7 +713,10 @@ impl Call {
             {
                 Err(exceeded(items, if *estimate { "estimate" } else { "cost" }, policy, charge))
             }
-            (Expects::Decision { policy, charge, permit, leases, refused, look, is_run, .. }, Value::Array(items)) => {
+            (
+                Expects::Decision { policy, charge, permit, keys, retry_with_id, look, is_run, .. },
+                Value::Array(items),
+            ) => {
                 let has_companions = look.as_ref().is_some_and(|look| look.has_companions());
                 let (items, times) = if has_companions { with_companions(items)? } else { (&**items, Vec::new()) };
                 let reply = decision(items, policy)?;
@@ -723,11 +724,14 @@ impl Call {
                     let queued = (reply.status == Status::Queued).then_some(Micros(reply.retry_after));
                     look.end(queued, &times);
                 }
-                if let Some(keys) = leases {
-                    keys.note_decision(reply.status, reply.remaining);
-                }
-                if let (Some(keys), Status::Refused) = (refused, reply.status) {
-                    keys.count_refused_key(Micros(reply.at));
+                if let Some(keys) = keys {
+                    if keys.grants_leases() {
+                        keys.note_decision(reply.status, reply.remaining);
+                    }
+                    // A call of nothing with an id only looks.
+                    if reply.status == Status::Refused && (retry_with_id.is_some() || charge.most() > 0) {
+                        keys.count_refused_key(Micros(reply.at));
+                    }
                 }
                 let permit = permit.as_deref();
                 Ok(Answer::Decision(if *is_run {

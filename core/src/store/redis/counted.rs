@@ -3,7 +3,7 @@
 
 use super::wire::Value;
 use crate::base::micros::Micros;
-use crate::model::history::{RecentSums, Sums};
+use crate::model::history::{History, RecentSums, Sums};
 use crate::model::kind::Kind;
 use crate::model::label::Label;
 use crate::model::statistics::Statistics;
@@ -38,6 +38,11 @@ impl Counted {
         counted
     }
 
+    /// Returns the history at a time in microseconds.
+    pub(super) fn history(self, now: u64) -> History {
+        History { last_degraded: self.statistics.last_degraded, ..self.recent.shown(now) }
+    }
+
     pub(super) fn add(&mut self, other: &Self) {
         self.statistics.add(&other.statistics);
         self.recent.add(&other.recent);
@@ -58,6 +63,9 @@ impl Counted {
             "reclaimed" => sums.reclaimed = count,
             "lapsed" => sums.lapsed = count,
             "shadow_refused" => sums.shadow_refused = count,
+            "degraded" => sums.degraded = count,
+            "errors" => sums.errors = count,
+            "degraded_at" => sums.last_degraded = (count > 0).then_some(Micros(count)),
             _ => return self.add_detail(field, signed, count),
         }
         0

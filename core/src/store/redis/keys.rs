@@ -175,6 +175,13 @@ impl Keys {
         }
     }
 
+    /// Counts a call that the store did not decide: with a time, one that this process decided then instead.
+    pub(crate) fn count_undecided(&self, degraded_at: Option<Micros>) {
+        if let Some(tally) = &self.tally {
+            tally.count_undecided(degraded_at);
+        }
+    }
+
     /// Returns whether refusals are counted for the key.
     pub(super) const fn counts_refused_keys(&self) -> bool {
         self.key_length > 0 && self.tally.is_some()

@@ -65,10 +65,10 @@ impl StatisticsOfKeys {
         if !further.rest.is_empty() {
             return Added::Further(further);
         }
-        let Counted { statistics, recent } = further.total;
+        let counted = further.total;
         Added::All(match further.history_at {
-            Some(now) => Answer::History(recent.shown(now.0).into()),
-            None => Answer::Statistics(statistics.into()),
+            Some(now) => Answer::History(counted.history(now.0).into()),
+            None => Answer::Statistics(counted.statistics.into()),
         })
     }
 }

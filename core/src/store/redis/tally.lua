@@ -6,7 +6,15 @@
 local KEPT, MOST, TWO_HOURS = 200, 400, 7200000
 local at = 2 * ARGV[2] + 3
 for i = 3, at - 1, 2 do
-  redis.pcall('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1])
+  if ARGV[i] == 'degraded_at' then
+    -- The time of the last.
+    local before = redis.pcall('HGET', KEYS[1], ARGV[i])
+    if (tonumber(type(before) == 'string' and before or '') or 0) < ARGV[i + 1] + 0 then
+      redis.pcall('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+    end
+  else
+    redis.pcall('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1])
+  end
 end
 if redis.pcall('PTTL', KEYS[1]) == -1 then
   redis.pcall('PEXPIRE', KEYS[1], ARGV[1])

@@ -24,6 +24,9 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// The maximum number of limiters whose counts are sent at once.
 pub(super) const MAX_AT_ONCE: usize = 64;
 
+/// The maximum number of limiters with counts while the store does not answer.
+const MAX_WAITING: usize = 10_000;
+
 /// Sent as text, since a process sends it seldom and may be the first.
 const SCRIPT: &str = include_str!("tally.lua");
 
@@ -49,6 +52,11 @@ struct Counts {
     held: u64,
     /// Of a keyed limiter.
     refused_keys: RefusedKeys,
+    /// The calls that this process decided without the store, and the time of the last.
+    degraded: u64,
+    degraded_at: u64,
+    /// The calls that failed because the store was unavailable.
+    errors: u64,
     used_at: Option<Instant>,
 }
 
@@ -72,6 +80,8 @@ pub(crate) struct Tallies {
     made_at: Instant,
     /// Whether the slots are on several nodes, so that a call takes only the counts of its own slot along.
     is_cluster: AtomicBool,
+    /// Whether the store did not answer the last call that should have been decided: what a call took along might be lost.
+    is_away: AtomicBool,
 }
 
 #[derive(Default)]
@@ -123,6 +133,22 @@ impl Tally {
         self.change(|counts| counts.refused_keys.count(at.0, key));
     }
 
+    /// Counts a call that the store did not decide: with a time, one that this process decided then instead.
+    pub(super) fn count_undecided(self: &Arc<Self>, degraded_at: Option<Micros>) {
+        self.all.is_away.store(true, Ordering::Relaxed);
+        // Limiters that are made for one call each must not fill the memory while nothing can be sent.
+        if self.locked().is_empty() && self.all.locked().tallies.len() >= MAX_WAITING {
+            return;
+        }
+        self.change(|counts| match degraded_at {
+            Some(at) => {
+                counts.degraded += 1;
+                counts.degraded_at = counts.degraded_at.max(at.0);
+            }
+            None => counts.errors += 1,
+        });
+    }
+
     /// Counts for how long a released lease was held.
     pub(super) fn count_held(self: &Arc<Self>, held: u64) {
         if held > 0 {
@@ -134,6 +160,9 @@ impl Tally {
         self.change(|counts| {
             counts.held += more.held;
             counts.refused_keys.add(&more.refused_keys);
+            counts.degraded += more.degraded;
+            counts.degraded_at = counts.degraded_at.max(more.degraded_at);
+            counts.errors += more.errors;
             for more in &more.minutes {
                 let counts = counts.of_minute(more.minute);
                 counts.granted += more.granted;
@@ -164,7 +193,8 @@ impl Tally {
 
 impl Counts {
     fn is_empty(&self) -> bool {
-        self.minutes.is_empty() && self.held == 0 && self.refused_keys.is_empty()
+        let Self { minutes, held, refused_keys, degraded, errors, .. } = self;
+        minutes.is_empty() && *held == 0 && refused_keys.is_empty() && *degraded == 0 && *errors == 0
     }
 
     fn of_minute(&mut self, minute: u64) -> &mut CountsOfMinute {
@@ -198,8 +228,8 @@ impl CountsOfMinute {
 impl Default for Tallies {
     fn default() -> Self {
         let waiting = ForkSafe::new(Waiting::default());
-        let (has_some, is_cluster) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { waiting, has_some, due_at: AtomicU64::new(0), made_at: monotonic(), is_cluster }
+        let [has_some, is_cluster, is_away] = [(); 3].map(|()| AtomicBool::new(false));
+        Self { waiting, has_some, due_at: AtomicU64::new(0), made_at: monotonic(), is_cluster, is_away }
     }
 }
 
@@ -213,7 +243,7 @@ impl Tallies {
     /// Returns what a call to a slot must take along by now.
     #[inline]
     pub(crate) fn due(&self, slot: u16) -> Vec<Report> {
-        if !self.has_some.load(Ordering::Relaxed) {
+        if !self.has_some.load(Ordering::Relaxed) || self.is_away.load(Ordering::Relaxed) {
             return Vec::new();
         }
         let now = monotonic();
@@ -241,6 +271,14 @@ impl Tallies {
                 return reports;
             }
             reports.extend(more);
+        }
+    }
+
+    /// Notes that the store has answered, so that calls take counts along again.
+    #[inline]
+    pub(crate) fn is_back(&self) {
+        if self.is_away.load(Ordering::Relaxed) {
+            self.is_away.store(false, Ordering::Relaxed);
         }
     }
 
@@ -310,7 +348,9 @@ impl Report {
     /// Returns the command that adds the counts to the statistics.
     pub(super) fn command(&self) -> Vec<u8> {
         let mut fields: Vec<_> = self.counts.minutes.iter().flat_map(CountsOfMinute::fields).collect();
-        fields.push(("held".to_owned(), i128::from(self.counts.held)));
+        let Counts { held, degraded, degraded_at, errors, .. } = self.counts;
+        let others = [("held", held), ("degraded", degraded), ("errors", errors), ("degraded_at", degraded_at)];
+        fields.extend(others.map(|(field, number)| (field.to_owned(), i128::from(number))));
         fields.retain(|(_, number)| *number != 0);
         let hours = self.counts.refused_keys.hours();
         let mut words =
@@ -395,6 +435,29 @@ mod tests {
         assert!(all.all(None).is_empty());
         tally.count(NOW, Some("w"), 1, None);
         assert_eq!(counted(&all.all(None)), [(0, 1, 0)]);
+    }
+
+    #[test]
+    fn while_the_store_is_away_nothing_is_taken_along_and_few_limiters_wait() {
+        let all = Arc::default();
+        let one = tally(1, &all);
+        one.count(NOW, None, 1, None);
+        one.count_undecided(Some(NOW));
+        one.count_undecided(None);
+        all.waiting.lock(Waiting::default).sent_at = None;
+        all.due_at.store(0, Ordering::Relaxed);
+        assert!(all.due(1).is_empty());
+        all.is_back();
+        let reports = all.due(1);
+        assert_eq!(reports.len(), 1);
+        assert_eq!((reports[0].counts.degraded, reports[0].counts.errors), (1, 1));
+        drop(reports);
+        for _ in 0..MAX_WAITING + 5 {
+            tally(2, &all).count_undecided(None);
+        }
+        one.count_undecided(Some(NOW));
+        assert_eq!(all.waiting.lock(Waiting::default).tallies.len(), MAX_WAITING);
+        assert_eq!(one.counts.lock(Counts::default).degraded, 2, "one that waits already");
     }
 
     #[test]

@@ -70,7 +70,7 @@ fn all_keys(limiter: &Limiter, order: &Inspect) -> Result<(), Failure> {
         for found in keys {
             table.row([found.key, count(found.refused)]);
         }
-        text += &format!("\n{}", table.show());
+        text.extend(["\n", &table.show()]);
     }
     print(&text)
 }
@@ -112,6 +112,8 @@ fn counters(all: &Statistics) -> String {
     let mut parts = vec![format!("granted {}", count(all.granted)), format!("refused {}", count(all.refused))];
     let rare = [
         ("in shadow", all.shadow_refused),
+        ("degraded", all.degraded),
+        ("errors", all.errors),
         ("waited", all.waited),
         ("units", all.units),
         ("corrections", all.corrections),

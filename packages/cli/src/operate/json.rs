@@ -126,5 +126,8 @@ pub(crate) fn statistics(all: &Statistics) -> Value {
         "lapsed": all.lapsed,
         "leases": all.leases,
         "tickets": all.tickets,
+        "degraded": all.degraded,
+        "errors": all.errors,
+        "last_degraded": span(all.last_degraded),
     })
 }

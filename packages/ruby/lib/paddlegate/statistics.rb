@@ -21,9 +21,12 @@ module Paddlegate
   # - `waits`: how many of the grants that waited have waited how long, 22 counts in powers of two
   #   of a millisecond: below 1 ms, from 1 ms to below 2 ms, then to below 4 ms, and so on; the last
   #   from 2^20 ms (17 minutes and a half) on
+  # - `degraded`: calls that processes decided without the store, by `on_unavailable`; they count
+  #   neither as granted nor as refused
+  # - `errors`: calls that failed because the store was unavailable
   Statistics = Struct.new(:granted, :refused, :waited, :wait_time, :units, :corrections, :held_time,
                           :overages, :reclaimed, :lapsed, :leases, :tickets, :shadow_refused,
-                          :refused_by, :waits) do
+                          :refused_by, :waits, :degraded, :errors) do
     # @api private
     # The statistics of a limiter that was never used.
     def self.none
@@ -36,7 +39,8 @@ module Paddlegate
     def self.of(memory)
       numbers = memory.get_array_of_int64(0, self::NUMBERS)
       waits = memory.get_array_of_int64(8 * self::NUMBERS, self::WAITS)
-      statistics = new(*numbers, refused_by(memory).freeze, waits.freeze)
+      last = memory.get_array_of_int64(self::LAST, 2)
+      statistics = new(*numbers, refused_by(memory).freeze, waits.freeze, *last)
       statistics.wait_time /= 1_000_000.0
       statistics.held_time /= 1_000_000.0
       statistics.freeze
@@ -58,10 +62,12 @@ module Paddlegate
     end
   end
 
-  # The parts of a `pg_statistics`: 13 numbers, the waits, a count and as many `pg_refused_by`.
+  # The parts of a `pg_statistics`: 13 numbers, the waits, a count, as many `pg_refused_by`, and
+  # two numbers.
   Statistics::NUMBERS = 13
   Statistics::WAITS = 22
   Statistics::REFUSED_BY = 48
-  Statistics::SIZE =
+  Statistics::LAST =
     (8 * (Statistics::NUMBERS + Statistics::WAITS + 1)) + (32 * Statistics::REFUSED_BY)
+  Statistics::SIZE = Statistics::LAST + 16
 end

@@ -41,6 +41,12 @@ pub(crate) struct StatisticsBody {
     refused_by: BTreeMap<String, u64>,
     /// How many of the grants that waited have waited how long, in powers of two of a millisecond; the first below 1 ms.
     waits: Vec<u64>,
+    /// Calls that processes decided without the store, by `on_unavailable`; they count neither as granted nor as refused.
+    degraded: u64,
+    /// Calls that failed because the store was unavailable.
+    errors: u64,
+    /// When a process last decided a call without the store, by its clock, in seconds since 1970; null if none did.
+    last_degraded: Option<f64>,
 }
 
 impl From<&Statistics> for StatisticsBody {
@@ -61,6 +67,9 @@ impl From<&Statistics> for StatisticsBody {
             shadow_refused: all.shadow_refused,
             refused_by: all.refused_by.iter().map(|(label, count)| (label.to_string(), *count)).collect(),
             waits: all.waits.counts().to_vec(),
+            degraded: all.degraded,
+            errors: all.errors,
+            last_degraded: all.last_degraded.map(seconds),
         }
     }
 }

@@ -64,18 +64,24 @@ const WAIT_BOUNDS: [u64; Waits::BUCKETS - 1] = {
 /// All metrics, in the order of their export.
 pub(crate) const FAMILIES: &[Family] = &[
     own("up", "Whether the store could be read.", Kind::Gauge, |own| Value::Whole(own.is_up.into())),
-    counter("requests_total", "Calls by what became of them; waited ones were granted after a wait.", |one, add| {
-        let counted = &one.counted;
-        let results = [
-            ("granted", counted.granted.saturating_sub(counted.waited)),
-            ("waited", counted.waited),
-            ("refused", counted.refused),
-            ("shadow_refused", counted.shadow_refused),
-        ];
-        for (result, count) in results {
-            add(&[("result", result)], Value::Whole(count));
-        }
-    }),
+    counter(
+        "requests_total",
+        "Calls by what became of them; waited ones were granted after a wait, degraded ones decided without the store.",
+        |one, add| {
+            let counted = &one.counted;
+            let results = [
+                ("granted", counted.granted.saturating_sub(counted.waited)),
+                ("waited", counted.waited),
+                ("refused", counted.refused),
+                ("shadow_refused", counted.shadow_refused),
+                ("degraded", counted.degraded),
+                ("error", counted.errors),
+            ];
+            for (result, count) in results {
+                add(&[("result", result)], Value::Whole(count));
+            }
+        },
+    ),
     counter("refused_total", "Refused calls by the limit that refused them.", |one, add| {
         one.counted.refused_by.iter().for_each(|(label, count)| add(&[("limit", label)], Value::Whole(*count)));
     }),

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::chart::Chart;
 use super::replay::{Recorded, limits_in_force};
-use super::{page, scenario, show};
+use super::{degraded, page, scenario, show};
 use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::{Name, Query};
@@ -34,6 +34,8 @@ struct DetailPage {
     address: String,
     message: String,
     about: String,
+    /// When a program decided without the store, in words; empty unless that was lately.
+    degraded: String,
     is_keyed: bool,
     key: String,
     /// The most refused keys of a keyed limiter: the key, its address and how often it was refused.
@@ -117,6 +119,9 @@ pub(super) async fn show_limiter(
         other => return Err(unexpected(&other)),
     };
     shown.counted = counted(&statistics);
+    if let Some(ago) = degraded::since(&history) {
+        shown.degraded = format!("Degraded: a program decided without the store {} ago.", show::span(ago));
+    }
     if is_keyed {
         let of_key = |found: RefusedKey| {
             let address = format!("{}?key={}", shown.address, show::encoded(&found.key));
@@ -243,6 +248,8 @@ fn counted(all: &Statistics) -> Vec<(&'static str, String)> {
         ("of them after a wait", all.waited.to_string()),
         ("Refused", all.refused.to_string()),
         ("Refused in shadow", all.shadow_refused.to_string()),
+        ("Decided without the store", all.degraded.to_string()),
+        ("Failed without the store", all.errors.to_string()),
         ("Units", all.units.to_string()),
         ("Corrections", all.corrections.to_string()),
         ("Waited in all", show::span(all.wait_time)),

@@ -4,7 +4,7 @@ use futures_util::future::try_join3;
 use paddlegate::{AdminCommand, Answer, Error, History, Inspection, LimiterInfo, Operation, Result, RuntimeState};
 use serde::Serialize;
 
-use super::{chart, show};
+use super::{chart, degraded, show};
 use crate::app::App;
 use crate::index::{history, last_minute};
 use crate::metrics::{inspected, oldest_wait};
@@ -77,6 +77,7 @@ impl Row {
             badges.push("keyed".to_owned());
         }
         badges.extend(info.group.as_ref().map(|group| format!("group {group}")));
+        badges.extend(degraded::since(history).map(|_| "degraded".to_owned()));
         if let Some((inspection, state)) = looked {
             // The limit that has the least left of its amount.
             let fullest = inspection.limits.iter().max_by(|a, b| {

@@ -25,6 +25,9 @@ import paddlegate.internal.NativeStatistics
  * @property shadowRefused calls that only the mode "shadow" let pass.
  * @property refusedBy the refused calls of each limit by its label.
  * @property waits the grants that waited by how long, in powers of two of a millisecond; the last from 2^20 ms on.
+ * @property degraded calls that processes decided without the store, by `onUnavailable`; they count neither as granted nor as
+ *   refused.
+ * @property errors calls that failed because the store was unavailable.
  */
 public data class Statistics
 internal constructor(
@@ -43,6 +46,8 @@ internal constructor(
     val shadowRefused: Long,
     val refusedBy: Map<String, Long>,
     val waits: List<Long>,
+    val degraded: Long,
+    val errors: Long,
 ) {
     /** The grants that did not wait. */
     public val immediate: Long
@@ -76,6 +81,8 @@ internal constructor(
                 it.shadowRefused,
                 it.refusedBy,
                 it.waits,
+                it.degraded,
+                it.errors,
             )
     }
 }
