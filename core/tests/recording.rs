@@ -578,7 +578,8 @@ fn limiters_that_decide_together_are_recorded_each() {
     assert_eq!(names(&rest(&mut of_one)), [granted, granted, ("acquire", "refused"), ("debit", "granted")]);
     // The third call took nothing of it, and was refused by the other.
     assert_eq!(names(&rest(&mut of_all)), [granted, granted, ("debit", "granted")]);
-    (all.reset().unwrap(), one.reset().unwrap());
+    all.reset().unwrap();
+    one.reset().unwrap();
 }
 
 #[test]

@@ -8,6 +8,9 @@ use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
 use crate::model::recorded_decision::{RecordedDecision, RecordedOutcome, RecordedVerb};
 
+/// Units of each limit, by label.
+type Units = [(Box<str>, u64)];
+
 /// One call.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedCall<'a> {
@@ -15,12 +18,12 @@ pub(super) struct RecordedCall<'a> {
     pub(super) first: usize,
     /// Microseconds since 1970; never before the call above.
     pub(super) at: u64,
-    pub(super) units: &'a [(Box<str>, u64)],
+    pub(super) units: &'a Units,
     pub(super) max_wait: Option<Micros>,
     pub(super) was_granted: Option<bool>,
     pub(super) waited: u64,
     pub(super) extended: Vec<Extended<'a>>,
-    pub(super) corrected: Option<(Ended, &'a [(Box<str>, u64)])>,
+    pub(super) corrected: Option<(Ended, &'a Units)>,
     pub(super) released: Option<Ended>,
 }
 
@@ -28,7 +31,7 @@ pub(super) struct RecordedCall<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extended<'a> {
     pub(super) end: Ended,
-    pub(super) units: &'a [(Box<str>, u64)],
+    pub(super) units: &'a Units,
     /// What the id says that was charged before: the units are added to that.
     pub(super) charged: &'a str,
 }
@@ -62,7 +65,9 @@ pub fn recorded_arrivals(policy: &Policy, decisions: &[RecordedDecision]) -> Str
     let labels: Vec<&str> = limits.map(|limit| &**limit.label()).collect();
     let mut csv = "at".to_owned();
     for column in ["cost", "actual"] {
-        labels.iter().for_each(|label| csv.extend([",", column, ".", label]));
+        for label in &labels {
+            csv.extend([",", column, ".", label]);
+        }
     }
     csv.push_str(",work\n");
     let seconds = |micros: u64| format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);

@@ -210,7 +210,7 @@ impl Run<'_> {
                 if let Some(permit) = named.filter(|_| !units.is_empty()) {
                     match self.limiter.extend(&permit, Cost::ByLabel(&borrowed(&units))) {
                         Ok(extension) => {
-                            permits.extend(extension.decision().and_then(|decision| decision.permit.clone()))
+                            permits.extend(extension.decision().and_then(|decision| decision.permit.clone()));
                         }
                         // More than the limit ever has.
                         Err(error) if error.kind() == ErrorKind::Invalid => {}

@@ -257,7 +257,8 @@ fn a_key_and_a_limiter_in_a_cluster_are_recorded() {
     let (ann, bob) = (users.with_key("ann").unwrap(), users.with_key("bob").unwrap());
     take(&bob, 1);
     let mut recorder = Recorder::start(&url, &name, &["--key", "ann", "--for", "1h"]);
-    (take(&ann, 3), take(&bob, 1));
+    take(&ann, 3);
+    take(&bob, 1);
     let lines = recorder.decisions(3);
     let outcomes: Vec<_> = lines[1..].iter().map(|line| line["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["granted", "granted", "refused"]);

@@ -114,6 +114,7 @@ fn record_decisions(order: &Record) -> Result<(), Failure> {
 }
 
 /// Writes what is decided until the recording is over.
+#[allow(clippy::disallowed_methods, reason = "how long redis has not answered is no time of the limiter")]
 fn follow(recording: &mut paddlegate::Recording, out: &mut Out, is_stopped: &AtomicBool) -> Result<(), Failure> {
     let (mut count, mut may_lack) = (0, false);
     let (mut end, mut answered_at) = (None, Instant::now());

@@ -38,7 +38,7 @@ pub(crate) fn failure(error: &Error) -> Failure {
     let option = match error.argument() {
         Some("url") => "--redis: ",
         Some("timeout") => "--timeout: ",
-        Some("name") => "NAME: ",
+        Some("name" | "limiter") => "NAME: ",
         Some("key") => "--key: ",
         Some("group") => "--group: ",
         Some("label") => "--label: ",
@@ -49,7 +49,6 @@ pub(crate) fn failure(error: &Error) -> Failure {
         Some("count") => "--count: ",
         Some("lasts") => "--for: ",
         Some("most") => "--max: ",
-        Some("limiter") => "NAME: ",
         Some("reason") => "--reason: ",
         Some("by") => "--by: ",
         _ => "",
