@@ -70,6 +70,9 @@ pub(crate) struct Serve {
     /// The time between two pushes, in seconds, 1 to 86400
     #[arg(long, value_name = "SECONDS", default_value = "60", allow_negative_numbers = true)]
     pub(crate) otlp_interval: f64,
+    /// Export also the metrics that Open Job Spec names, of each key of its jobs
+    #[arg(long)]
+    pub(crate) ojs_metrics: bool,
     /// A document with limiters, of any format that Paddlegate reads; read again at SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(crate) limits: Option<PathBuf>,

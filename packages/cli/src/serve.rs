@@ -12,7 +12,7 @@ use crate::failure::Failure;
 pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
     let Serve { redis, listen, metrics, grpc, otlp, otlp_headers, otlp_interval, limits, tokens, simulator, .. } =
         order;
-    let Serve { tls_cert, tls_key, insecure_http, max_wait, host, test_clock, .. } = order;
+    let Serve { tls_cert, tls_key, insecure_http, max_wait, host, test_clock, ojs_metrics, .. } = order;
     let interval = Micros::from_seconds("--otlp-interval", otlp_interval).map(Micros::duration);
     let interval = interval.map_err(|error| Failure::Input(error.message().to_owned()))?;
     let otlp = otlp.map(|url| Otlp::new(&url, otlp_headers.as_deref(), interval)).transpose().map_err(failure)?;
@@ -29,6 +29,7 @@ pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
         metrics,
         grpc,
         otlp,
+        ojs_metrics,
         limits,
         tokens,
         simulator,

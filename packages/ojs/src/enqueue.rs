@@ -94,6 +94,7 @@ impl Enqueue {
             limit,
             worker: None,
             held_by: None,
+            held_since: None,
             is_dead_letter: false,
             error: None,
             errors: Vec::new(),

@@ -93,6 +93,9 @@ pub(crate) struct Job {
     /// The strategy that holds it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) held_by: Option<String>,
+    /// Since when a limit holds it up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) held_since: Option<u64>,
     /// Whether it is among the dead letters.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) is_dead_letter: bool,

@@ -4,6 +4,7 @@
 //! active exactly when its limits have granted it. Every request first does what is due by now, so that no process needs a
 //! timer, and any number of servers share one Redis.
 
+mod counted;
 mod definition;
 mod enqueue;
 mod event;
@@ -18,5 +19,6 @@ mod server;
 mod store;
 mod time;
 
+pub use counted::WAIT_BOUNDS;
 pub use routes::router;
-pub use server::{Failure, Ojs};
+pub use server::{Failure, KeyMetrics, Ojs};

@@ -150,7 +150,8 @@ impl Job {
     fn ended(&self, state: State, now: u64) -> Self {
         let mut job = self.clone();
         job.state = state;
-        (job.worker, job.visible_at, job.times_out_at, job.held_by) = (None, None, None, None);
+        (job.worker, job.visible_at, job.times_out_at) = (None, None, None);
+        (job.held_by, job.held_since) = (None, None);
         if state == State::Available {
             job.enqueued_at = now;
         }

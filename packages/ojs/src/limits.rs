@@ -123,6 +123,11 @@ impl Key {
         Ok(Some(inspection.at.0 + inspection.paused_for.unwrap_or_default().0))
     }
 
+    /// Returns how many jobs have a slot.
+    pub(crate) async fn active(&self) -> Result<u64, Fault> {
+        Ok(self.inspection().await?.lease_count)
+    }
+
     /// Forgets what was counted. Leases go too, so there must be none.
     pub(crate) async fn clear(&self) -> Result<(), Fault> {
         if self.inspection().await?.lease_count > 0 {

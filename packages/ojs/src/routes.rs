@@ -34,7 +34,7 @@ const MAX_BODY: usize = 1 << 20;
 pub(crate) type Shared = Arc<Ojs>;
 
 /// Returns the routes under `/ojs`.
-pub fn router(ojs: Ojs) -> Router {
+pub fn router(ojs: Arc<Ojs>) -> Router {
     Router::new()
         .merge(jobs::router())
         .merge(workers::router())
@@ -44,7 +44,7 @@ pub fn router(ojs: Ojs) -> Router {
         .route("/ojs/{*path}", any(missing))
         .method_not_allowed_fallback(missing)
         .layer(middleware::from_fn(headers))
-        .with_state(Arc::new(ojs))
+        .with_state(ojs)
 }
 
 async fn missing(method: Method, uri: Uri) -> Fault {

@@ -1,6 +1,7 @@
 //! `Ojs`: a job server. Jobs wait here; which of them may start is the limiters' decision.
 
 mod fetch;
+mod metrics;
 mod sweep;
 
 use std::time::Duration;
@@ -19,6 +20,7 @@ use crate::limits::{self, Key};
 use crate::store::{Change, MemoryStore, Place, Question, Record, RedisStore, Store};
 
 pub(crate) use self::fetch::Fetch;
+pub use self::metrics::KeyMetrics;
 
 /// How often a change is tried again that another request came before.
 const MAX_TRIES: usize = 8;

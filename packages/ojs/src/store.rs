@@ -167,6 +167,16 @@ impl Store {
         on_store!(self, note_exceeded(limiter, strategy))
     }
 
+    /// Adds to what is counted of limiters.
+    pub(crate) async fn count(&self, fields: &[(String, u64)]) -> Result<(), Fault> {
+        on_store!(self, count(fields))
+    }
+
+    /// Returns what is counted of all limiters.
+    pub(crate) async fn counted(&self) -> Result<Vec<(String, u64)>, Fault> {
+        on_store!(self, counted())
+    }
+
     pub(crate) async fn write_event(&self, event: &Event) -> Result<(), Fault> {
         on_store!(self, write_event(event))
     }

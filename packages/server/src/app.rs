@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::ArcSwap;
 use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Micros, Paddlegate, Policy, TestClock};
+use paddlegate_ojs::Ojs;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Scope, Tokens};
@@ -52,6 +53,8 @@ pub struct Shared {
     waits: Waits,
     audit: Audit,
     count_news: CountNews,
+    /// The job server, once its routes are made, where the store can keep jobs.
+    ojs: OnceLock<Arc<Ojs>>,
     stopping: CancellationToken,
 }
 
@@ -90,6 +93,7 @@ impl App {
             samples: Samples::default(),
             audit,
             count_news: CountNews::default(),
+            ojs: OnceLock::new(),
             stopping,
         })))
     }
@@ -127,6 +131,16 @@ impl Shared {
     /// Returns the limits file, as it is now.
     pub(crate) fn limits(&self) -> Arc<LimitsFile> {
         self.limits.load_full()
+    }
+
+    /// Returns the job server, if the store can keep jobs.
+    pub(crate) fn ojs(&self) -> Option<&Arc<Ojs>> {
+        self.ojs.get()
+    }
+
+    /// Keeps the job server whose routes are served.
+    pub(crate) fn keep_ojs(&self, ojs: Ojs) -> Arc<Ojs> {
+        self.ojs.get_or_init(|| Arc::new(ojs)).clone()
     }
 
     /// Returns the clock of a server for tests.

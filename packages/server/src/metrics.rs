@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 
 use futures_util::stream::{StreamExt, TryStreamExt, iter};
 use paddlegate::{ErrorKind, LimiterInfo, LimiterPage, Result};
+use paddlegate_ojs::KeyMetrics;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -34,6 +35,8 @@ pub(crate) struct Own {
 /// The numbers of all limiters, by name; none while the store could not be read.
 pub(crate) struct Snapshot {
     limiters: Option<Vec<Measured>>,
+    /// Those of Open Job Spec, if they are exported; none while the jobs cannot be read.
+    keys: Vec<KeyMetrics>,
 }
 
 /// Reads snapshots.
@@ -68,7 +71,8 @@ impl Snapshots {
         }
         let begun = Instant::now();
         // A scrape that fails would hide that the server itself runs.
-        let snapshot = Arc::new(Snapshot { limiters: limiters(app).await.ok() });
+        let (limiters, keys) = (limiters(app).await.ok(), keys(app).await);
+        let snapshot = Arc::new(Snapshot { limiters, keys });
         *last = Some((begun, Arc::downgrade(&snapshot)));
         snapshot
     }
@@ -77,6 +81,17 @@ impl Snapshots {
 impl Snapshot {
     pub(crate) fn limiters(&self) -> &[Measured] {
         self.limiters.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn keys(&self) -> &[KeyMetrics] {
+        &self.keys
+    }
+}
+
+async fn keys(app: &App) -> Vec<KeyMetrics> {
+    match app.ojs() {
+        Some(ojs) if app.options().ojs_metrics => ojs.metrics().await.unwrap_or_default(),
+        _ => Vec::new(),
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Options {
     pub grpc: Option<SocketAddr>,
     /// The receiver to which the metrics are pushed; `None` pushes none.
     pub otlp: Option<Otlp>,
+    /// Whether the metrics have those that Open Job Spec names, of each key of its jobs, too.
+    pub ojs_metrics: bool,
     /// The file with the limiters, in any format of the core.
     pub limits: Option<PathBuf>,
     /// The file with the hashes of tokens and what each may do; without it everybody on this machine may do everything.
@@ -55,6 +57,7 @@ impl Default for Options {
             metrics: None,
             grpc: None,
             otlp: None,
+            ojs_metrics: false,
             limits: None,
             tokens: None,
             simulator: None,

@@ -7,10 +7,10 @@ mod support;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use paddlegate::{Paddlegate, Request};
+use paddlegate::{Micros, Paddlegate, Request};
 use paddlegate_server::Options;
 use serde_json::json;
-use support::{Client, Running, Store};
+use support::{Client, Running, Store, advance};
 
 /// Reads the samples by name and labels, and checks the form of each line.
 fn samples(client: &mut Client) -> BTreeMap<String, f64> {
@@ -142,4 +142,46 @@ fn a_store_that_is_away_is_told() {
     assert_eq!(after["paddlegate_store_seconds_count"], 1.0);
     assert_eq!(client.get("/healthz").status, 200);
     assert_eq!(client.get("/readyz").expect(503)["code"], "unavailable");
+}
+
+#[test]
+fn keys_of_open_job_spec_have_the_metrics_that_it_names() {
+    for store in Store::all() {
+        let test_clock = Some(Micros(1_700_000_000_000_000));
+        let options = Options { redis: store.url.clone(), ojs_metrics: true, test_clock, ..Options::default() };
+        let server = Running::start(options);
+        let mut client = server.client();
+        let (key, queue) = (format!("{}stripe", store.prefix), format!("{}mail", store.prefix).replace(':', "-"));
+        let limit = json!({ "key": key, "concurrency": 1 });
+        let job = json!({ "type": "charge", "args": [], "options": { "queue": queue, "rate_limit": limit } });
+        for _ in 0..3 {
+            client.post("/ojs/v1/jobs", &job).expect(201);
+        }
+        let fetch = json!({ "queues": [queue], "count": 3 });
+        // The second fetch tells no more of the limit.
+        let first = client.post("/ojs/v1/workers/fetch", &fetch).expect(200);
+        client.post("/ojs/v1/workers/fetch", &fetch).expect(200);
+        advance(&mut client, 3);
+        let id = &first["jobs"][0]["id"];
+        client.post("/ojs/v1/workers/ack", &json!({ "job_id": id })).expect(200);
+        assert_eq!(client.post("/ojs/v1/workers/fetch", &fetch).expect(200)["jobs"].as_array().unwrap().len(), 1);
+        let samples = samples(&mut client);
+        let get =
+            |metric: &str, labels: &str| samples.get(&format!("ojs_rate_limit_{metric}{{key=\"{key}\"{labels}}}"));
+        assert_eq!((get("active", ""), get("waiting", "")), (Some(&1.0), Some(&1.0)));
+        assert_eq!(get("exceeded_total", ",strategy=\"concurrency\""), Some(&2.0), "before the release and after it");
+        assert_eq!(get("wait_duration_seconds_count", ""), Some(&1.0));
+        assert_eq!(get("wait_duration_seconds_sum", ""), Some(&3.0));
+        assert_eq!(get("wait_duration_seconds_bucket", ",le=\"2.048\""), Some(&0.0));
+        assert_eq!(get("wait_duration_seconds_bucket", ",le=\"4.096\""), Some(&1.0));
+    }
+}
+
+#[test]
+fn without_the_switch_there_are_none_of_open_job_spec() {
+    let server = Running::start(Options::default());
+    let mut client = server.client();
+    let limit = json!({ "key": "stripe", "concurrency": 1 });
+    client.post("/ojs/v1/jobs", &json!({ "type": "charge", "args": [], "rate_limit": limit })).expect(201);
+    assert!(!client.get("/metrics").text().contains("ojs_"));
 }

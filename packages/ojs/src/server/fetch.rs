@@ -6,6 +6,7 @@ use paddlegate::{Admission, Answer, Limiter, Micros, OnLimit, Operation, QueuePo
 use serde_json::json;
 
 use super::Ojs;
+use crate::counted;
 use crate::definition::Definition;
 use crate::event::Event;
 use crate::fault::Fault;
@@ -90,8 +91,10 @@ impl Ojs {
             let data = json!({"strategy": strategy, "job_id": record.job.id});
             transition.events.push(Event::of_key("rate_limit.released", &key.name, now, &data));
             transition.job.held_by = None;
+            transition.job.held_since = None;
         }
         let (job, id) = (transition.job.clone(), record.job.next_limit_id());
+        let waited = record.job.held_since.map(|since| now.saturating_sub(since));
         let change = record.clone().becomes(transition);
         let limiters: Vec<&Limiter> = keys.iter().map(|key| &key.limiter).collect();
         if limiters.is_empty() {
@@ -109,6 +112,9 @@ impl Ojs {
             for key in &keys {
                 self.store.note_exceeded(key.limiter.name(), None).await?;
             }
+            if let (Some(waited), Some(key)) = (waited, keys.first()) {
+                self.store.count(&counted::wait(key.limiter.name(), waited)).await?;
+            }
             return Ok(Looked::Started(job.into()));
         }
         let refusing = decision.limiter.clone().unwrap_or_default();
@@ -122,6 +128,7 @@ impl Ojs {
             let current = limit.saturating_sub(decision.remaining.unwrap_or_default());
             let data = json!({"strategy": strategy, "limit": limit, "current": current});
             self.store.write_event(&Event::of_key("rate_limit.exceeded", key, now, &data)).await?;
+            self.store.count(&counted::exceeded(&refusing, &strategy)).await?;
         }
         self.hold(record, &strategy, key, Admission::of(*decision, on_limit), now).await
     }
@@ -148,6 +155,7 @@ impl Ojs {
         };
         let leaves = transition.job.state != record.job.state;
         transition.job.held_by = Some(strategy.to_owned());
+        transition.job.held_since.get_or_insert(now);
         let is_applied = self.store.apply(&record.becomes(transition)).await?;
         Ok(if leaves || !is_applied { Looked::Left } else { Looked::Stays })
     }

@@ -28,6 +28,7 @@ struct Inner {
     waiting: HashMap<String, i64>,
     definitions: BTreeMap<String, Definition>,
     exceeded: HashMap<String, String>,
+    counted: HashMap<String, u64>,
     events: VecDeque<Event>,
     number: u64,
 }
@@ -145,6 +146,20 @@ impl MemoryStore {
             None => inner.exceeded.remove(limiter),
         };
         Ok(before.as_deref() != strategy)
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn count(&self, fields: &[(String, u64)]) -> Result<(), Fault> {
+        let mut inner = self.inner();
+        for (field, more) in fields {
+            *inner.counted.entry(field.clone()).or_default() += more;
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn counted(&self) -> Result<Vec<(String, u64)>, Fault> {
+        Ok(self.inner().counted.iter().map(|(field, count)| (field.clone(), *count)).collect())
     }
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis

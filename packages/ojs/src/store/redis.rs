@@ -166,6 +166,18 @@ impl RedisStore {
         Ok(before.as_deref() != strategy)
     }
 
+    pub(super) async fn count(&self, fields: &[(String, u64)]) -> Result<(), Fault> {
+        let mut all = pipe();
+        for (field, more) in fields {
+            all.hincr(key("counted"), field, *more).ignore();
+        }
+        Ok(all.query_async(&mut self.connection()).await?)
+    }
+
+    pub(super) async fn counted(&self) -> Result<Vec<(String, u64)>, Fault> {
+        Ok(self.connection().hgetall(key("counted")).await?)
+    }
+
     pub(super) async fn write_event(&self, event: &Event) -> Result<(), Fault> {
         let most = redis::streams::StreamMaxlen::Approx(MAX_EVENTS);
         let text = json(event)?;

@@ -1,13 +1,14 @@
 //! `FAMILIES`: what is exported, whatever the format.
 
 use paddlegate::{Micros, Waits};
+use paddlegate_ojs::KeyMetrics;
 
 use super::{Measured, Own};
 use crate::histogram::{BOUNDS, Counted};
 
-/// One metric of each limiter, or of the server.
+/// One metric of each limiter, of the server, or of each key of Open Job Spec.
 pub(crate) struct Family {
-    /// The name without `paddlegate_`.
+    /// The name without `paddlegate_`, or that of a key's metric in the text.
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     pub(crate) kind: Kind,
@@ -27,6 +28,7 @@ pub(crate) enum Kind {
 pub(crate) enum Values {
     OfServer(fn(&Own) -> Value<'_>),
     OfLimiter(fn(&Measured, Add<'_>)),
+    OfKey(fn(&KeyMetrics, Add<'_>)),
 }
 
 /// Takes the labels besides those of the limiter, and a value.
@@ -61,8 +63,8 @@ const WAIT_BOUNDS: [u64; Waits::BUCKETS - 1] = {
     bounds
 };
 
-/// All metrics, in the order of their export.
-pub(crate) const FAMILIES: &[Family] = &[
+/// The metrics of the server and of limiters.
+const FAMILIES: &[Family] = &[
     own("up", "Whether the store could be read.", Kind::Gauge, |own| Value::Whole(own.is_up.into())),
     counter(
         "requests_total",
@@ -143,12 +145,43 @@ pub(crate) const FAMILIES: &[Family] = &[
     }),
 ];
 
+/// The metrics that Open Job Spec names, of each key.
+const OF_KEYS: &[Family] = &[
+    of_key("ojs_rate_limit_active", "Jobs that have a slot of the key.", Kind::Gauge, |key, add| {
+        add(&[], Value::Whole(key.active));
+    }),
+    of_key("ojs_rate_limit_waiting", "Jobs of the key that wait.", Kind::Gauge, |key, add| {
+        add(&[], Value::Whole(key.waiting));
+    }),
+    of_key("ojs_rate_limit_exceeded_total", "How often a limit began to be exceeded.", Kind::Counter, |key, add| {
+        key.exceeded.iter().for_each(|(strategy, count)| add(&[("strategy", strategy)], Value::Whole(*count)));
+    }),
+    of_key(
+        "ojs_rate_limit_wait_duration_seconds",
+        "How long a limit held jobs up until their start.",
+        Kind::Histogram,
+        |key, add| {
+            let counts = if key.waits.iter().any(|count| *count > 0) { &key.waits[..] } else { &[] };
+            add(&[], Value::Times(Times { bounds: &paddlegate_ojs::WAIT_BOUNDS, counts, sum: Micros(key.waited) }));
+        },
+    ),
+];
+
+/// Returns all metrics, in the order of their export.
+pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
+    FAMILIES.iter().chain(OF_KEYS)
+}
+
 const fn own(name: &'static str, help: &'static str, kind: Kind, value: fn(&Own) -> Value<'_>) -> Family {
     Family { name, help, kind, values: Values::OfServer(value) }
 }
 
 const fn of_limiter(name: &'static str, help: &'static str, kind: Kind, values: fn(&Measured, Add<'_>)) -> Family {
     Family { name, help, kind, values: Values::OfLimiter(values) }
+}
+
+const fn of_key(name: &'static str, help: &'static str, kind: Kind, values: fn(&KeyMetrics, Add<'_>)) -> Family {
+    Family { name, help, kind, values: Values::OfKey(values) }
 }
 
 const fn counter(name: &'static str, help: &'static str, values: fn(&Measured, Add<'_>)) -> Family {
@@ -164,6 +197,20 @@ const fn times(counted: &Counted) -> Value<'_> {
 }
 
 impl Family {
+    /// Returns what stands before the name in the text.
+    pub(crate) const fn prefix(&self) -> &'static str {
+        if matches!(self.values, Values::OfKey(_)) { "" } else { "paddlegate_" }
+    }
+
+    /// Returns the name in messages of OTLP.
+    pub(crate) fn otlp_name(&self) -> String {
+        let name = format!("{}{}", self.prefix(), self.name);
+        let of_key = name
+            .strip_prefix("ojs_rate_limit_")
+            .map(|rest| format!("ojs.rate_limit.{}", rest.trim_end_matches("_seconds")));
+        of_key.unwrap_or(name)
+    }
+
     /// Returns whether its sums may fall without being counted anew.
     pub(crate) fn may_fall(&self) -> bool {
         self.name == "units_total"

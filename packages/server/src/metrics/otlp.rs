@@ -10,8 +10,9 @@ use opentelemetry_proto::tonic::metrics::v1::{
 };
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use paddlegate::Micros;
+use paddlegate_ojs::KeyMetrics;
 
-use super::families::{FAMILIES, Family, Kind, Times, Value, Values};
+use super::families::{Family, Kind, Times, Value, Values, families};
 use super::{Measured, Own, Snapshot};
 use crate::json::seconds;
 
@@ -35,18 +36,25 @@ impl Sender {
         now: u64,
     ) -> impl Iterator<Item = ExportMetricsServiceRequest> {
         let limiters = snapshot.limiters().chunks(LIMITERS);
-        let rest = limiters.map(move |limiters| self.message(limiters, None, now));
-        std::iter::once(self.message(&[], Some(own), now)).chain(rest)
+        let rest = limiters.map(move |limiters| self.message(limiters, &[], None, now));
+        let keys = snapshot.keys().chunks(LIMITERS).map(move |keys| self.message(&[], keys, None, now));
+        std::iter::once(self.message(&[], &[], Some(own), now)).chain(rest).chain(keys)
     }
 
-    fn message(&self, limiters: &[Measured], own: Option<&Own>, now: u64) -> ExportMetricsServiceRequest {
+    fn message(
+        &self,
+        limiters: &[Measured],
+        keys: &[KeyMetrics],
+        own: Option<&Own>,
+        now: u64,
+    ) -> ExportMetricsServiceRequest {
         let times = (self.started, now);
         let scope = InstrumentationScope {
             name: "paddlegate".to_owned(),
             version: paddlegate::VERSION.to_owned(),
             ..InstrumentationScope::default()
         };
-        let metrics = FAMILIES.iter().filter_map(|family| metric(family, limiters, own, times)).collect();
+        let metrics = families().filter_map(|family| metric(family, (limiters, keys), own, times)).collect();
         let resource = Resource {
             attributes: vec![
                 attribute("service.name", "paddlegate"),
@@ -66,7 +74,12 @@ impl Sender {
 }
 
 /// Returns a metric; `None` without a value.
-fn metric(family: &Family, limiters: &[Measured], own: Option<&Own>, times: (u64, u64)) -> Option<Metric> {
+fn metric(
+    family: &Family,
+    (limiters, keys): (&[Measured], &[KeyMetrics]),
+    own: Option<&Own>,
+    times: (u64, u64),
+) -> Option<Metric> {
     let (mut numbers, mut histograms) = (Vec::new(), Vec::new());
     let mut add = |attributes: Vec<KeyValue>, value: Value<'_>| match value {
         Value::Whole(number) => {
@@ -85,6 +98,14 @@ fn metric(family: &Family, limiters: &[Measured], own: Option<&Own>, times: (u64
                 });
             }
         }
+        Values::OfKey(values) => {
+            for one in keys {
+                values(one, &mut |labels, value| {
+                    let all = [("key", &*one.key)].into_iter().chain(labels.iter().copied());
+                    add(all.map(|(name, value)| attribute(name, value)).collect(), value);
+                });
+            }
+        }
     }
     let aggregation_temporality = AggregationTemporality::Cumulative.into();
     let is_empty = numbers.is_empty() && histograms.is_empty();
@@ -96,7 +117,7 @@ fn metric(family: &Family, limiters: &[Measured], own: Option<&Own>, times: (u64
         Kind::Histogram => Data::Histogram(Histogram { data_points: histograms, aggregation_temporality }),
     };
     (!is_empty).then(|| Metric {
-        name: format!("paddlegate_{}", family.name),
+        name: family.otlp_name(),
         description: family.help.to_owned(),
         unit: if family.name.contains("seconds") { "s" } else { "1" }.to_owned(),
         metadata: Vec::new(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use paddlegate::Micros;
 
-use super::families::{FAMILIES, Family, Kind, Times, Value, Values};
+use super::families::{Family, Kind, Times, Value, Values, families};
 use super::{Measured, Own, Snapshot};
 use crate::access::{Access, Scope};
 use crate::json::seconds;
@@ -24,6 +24,11 @@ pub(crate) struct Text {
 }
 
 impl Text {
+    /// Returns whether a metric of keys is not exported.
+    fn is_left_out(&self, family: &Family) -> bool {
+        matches!(family.values, Values::OfKey(_)) && self.snapshot.keys().is_empty()
+    }
+
     pub(crate) const fn new(snapshot: Arc<Snapshot>, own: Own, access: Access) -> Self {
         Self { snapshot, own, access, family: 0, limiter: 0 }
     }
@@ -34,8 +39,8 @@ impl Iterator for Text {
 
     fn next(&mut self) -> Option<String> {
         let mut chunk = String::with_capacity(CHUNK + (CHUNK >> 3));
-        while let Some(family) = FAMILIES.get(self.family) {
-            if self.limiter == 0 {
+        while let Some(family) = families().nth(self.family) {
+            if self.limiter == 0 && !self.is_left_out(family) {
                 head(&mut chunk, family);
             }
             match family.values {
@@ -51,6 +56,13 @@ impl Iterator for Text {
                         }
                     }
                 }
+                Values::OfKey(values) => {
+                    for one in self.snapshot.keys().iter().filter(|one| self.access.may(Scope::Read, &one.limiter)) {
+                        values(one, &mut |labels, value| {
+                            sample(&mut chunk, family, None, &[&[("key", &*one.key)], labels].concat(), value);
+                        });
+                    }
+                }
             }
             (self.family, self.limiter) = (self.family + 1, 0);
         }
@@ -59,13 +71,13 @@ impl Iterator for Text {
 }
 
 fn head(text: &mut String, family: &Family) {
-    let Family { name, help, kind, .. } = family;
-    let _ = write!(text, "# HELP paddlegate_{name} {help}\n# TYPE paddlegate_{name} {}\n", kind.name());
+    let (Family { name, help, kind, .. }, prefix) = (family, family.prefix());
+    let _ = write!(text, "# HELP {prefix}{name} {help}\n# TYPE {prefix}{name} {}\n", kind.name());
 }
 
 fn sample(text: &mut String, family: &Family, one: Option<&Measured>, labels: &[(&str, &str)], value: Value<'_>) {
     let mut line = |suffix: &str, more: Option<&str>, value: &dyn Display| {
-        let _ = write!(text, "paddlegate_{}{suffix}", family.name);
+        let _ = write!(text, "{}{}{suffix}", family.prefix(), family.name);
         let of_limiter = one.into_iter().flat_map(Measured::labels);
         let bound = more.map(|bound| ("le", bound));
         let mut separator = '{';

@@ -27,7 +27,7 @@ pub(super) fn router(app: &App) -> Router {
         }
     };
     let routes = match ojs {
-        Ok(ojs) => paddlegate_ojs::router(ojs),
+        Ok(ojs) => paddlegate_ojs::router(app.keep_ojs(ojs)),
         Err(why) => Router::new().route(
             "/ojs/{*path}",
             any(async move || Problem::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", why)),
