@@ -104,5 +104,5 @@ fn have_equal(made: Option<&Bound<'_, PyDict>>, given: Option<&Bound<'_, PyDict>
 
 /// Returns whether an argument is the same to whoever reads it: `True` equals 1, and is not a number here.
 fn is_same(made: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(made.is(given) || made.get_type().is(&given.get_type()) && made.eq(given)?)
+    Ok(made.is(given) || made.get_type().is(given.get_type()) && made.eq(given)?)
 }
