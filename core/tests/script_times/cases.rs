@@ -22,18 +22,7 @@ pub(crate) fn all(times: &mut Times) {
     times.on(1_000, states::window, &window());
     times.on(1_000, states::permits, &permits());
     times.on(8, states::labels, &labels());
-    times.on(1_000, states::recorded, &recorded());
-    times.on_new_states(
-        MAX_REMOVED,
-        states::recorded_before,
-        &Case {
-            bound: Bound::Removal,
-            ..case("recorded, the stream is far too long: acquire", |run| {
-                assert!(acquire(run.limiter, Request::cost(1), NOW + 1).allowed());
-            })
-        },
-    );
-    times.on_new_states(1_000, states::recorded, &case("reset, recorded", reset));
+    all_recorded(times);
     times.on_new_states(
         1,
         states::history,
@@ -122,6 +111,21 @@ pub(crate) fn all(times: &mut Times) {
     times.on_new_states(1_000, states::window, &case("reset, window", reset));
     times.on_new_states(1_000, states::permits, &case("reset, permits", reset));
     times.on_new_states(8, states::labels, &case("reset, labels", reset));
+}
+
+fn all_recorded(times: &mut Times) {
+    times.on(1_000, states::recorded, &recorded());
+    times.on_new_states(
+        MAX_REMOVED,
+        states::recorded_before,
+        &Case {
+            bound: Bound::Removal,
+            ..case("recorded, the stream is far too long: acquire", |run| {
+                assert!(acquire(run.limiter, Request::cost(1), NOW + 1).allowed());
+            })
+        },
+    );
+    times.on_new_states(1_000, states::recorded, &case("reset, recorded", reset));
 }
 
 fn case(verb: &'static str, run: fn(&Run<'_>)) -> Case {
