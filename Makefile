@@ -182,7 +182,7 @@ test-wasm: build-wasm ## Test the WebAssembly package
 test-simulator: build ## Test the page of the simulator in Chromium
 	$(TALLY) simulator node --test --test-concurrency=2 $(or $(wildcard packages/simulator/test/*.test.*js),none)
 
-test-shared: build-python build-node build-ruby build-go build-kotlin ## Test all languages against one Redis
+test-shared: build-python build-node build-ruby build-go build-kotlin build-cli ## Test all languages against one Redis
 	$(TALLY) shared $(SERVERS) tests/shared/run.sh
 
 test-verbs: build-python build-node build-ruby build-go build-kotlin build-wasm build-cli ## Test that all packages have the same verbs with the same arguments

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests that all languages share one limiter: Python (threads and asyncio), Node, Ruby, Go and Kotlin against
 # the Redis at PADDLEGATE_TEST_URL and the cluster at PADDLEGATE_TEST_CLUSTER_URL. Needs the built
-# packages. The last line says how many tests passed and failed.
+# packages and the command. The last line says how many tests passed and failed.
 #
 #   PADDLEGATE_SEED=7 tests/shared/run.sh -k hammer    # the same numbers again, some tests only
 set -euo pipefail

@@ -7,7 +7,7 @@ use paddlegate::{
 use std::cell::RefCell;
 
 use crate::states::{self, NOW, SPAN, wait};
-use crate::support::calls::{acquire, cancel, correct, enter, peek, ready, release, renew, run, statistics};
+use crate::support::calls::{acquire, cancel, correct, debit, enter, peek, ready, release, renew, run, statistics};
 use crate::{Bound, Case, HOUR, LARGE, Run, Times, each};
 
 /// The largest number of expired entries that one script removes.
@@ -22,6 +22,7 @@ pub(crate) fn all(times: &mut Times) {
     times.on(1_000, states::window, &window());
     times.on(1_000, states::permits, &permits());
     times.on(8, states::labels, &labels());
+    all_recorded(times);
     times.on_new_states(
         1,
         states::history,
@@ -110,6 +111,21 @@ pub(crate) fn all(times: &mut Times) {
     times.on_new_states(1_000, states::window, &case("reset, window", reset));
     times.on_new_states(1_000, states::permits, &case("reset, permits", reset));
     times.on_new_states(8, states::labels, &case("reset, labels", reset));
+}
+
+fn all_recorded(times: &mut Times) {
+    times.on(1_000, states::recorded, &recorded());
+    times.on_new_states(
+        MAX_REMOVED,
+        states::recorded_before,
+        &Case {
+            bound: Bound::Removal,
+            ..case("recorded, the stream is far too long: acquire", |run| {
+                assert!(acquire(run.limiter, Request::cost(1), NOW + 1).allowed());
+            })
+        },
+    );
+    times.on_new_states(1_000, states::recorded, &case("reset, recorded", reset));
 }
 
 fn case(verb: &'static str, run: fn(&Run<'_>)) -> Case {
@@ -542,6 +558,32 @@ fn whole_windows() -> Vec<Case> {
                 run_report(run.limiter, UpstreamReport { budgets: &budgets, ..UpstreamReport::default() });
             })
         },
+    ]
+}
+
+/// The calls of a limiter that is recorded, and the start of another recording.
+fn recorded() -> Vec<Case> {
+    vec![
+        case("recorded: acquire, granted", |run| {
+            assert!(acquire(run.limiter, Request::cost(1), NOW + 1).allowed());
+        }),
+        case("recorded: acquire with an id, granted", |run| {
+            assert!(enter(run.limiter, &format!("new{}", run.number), 1, None, NOW + 1).allowed());
+        }),
+        case("recorded: acquire, refused", |run| {
+            assert!(!acquire(run.limiter, Request::cost(LARGE), NOW + 1).allowed());
+        }),
+        case("recorded: debit", |run| {
+            debit(run.limiter, 1, NOW + 1);
+        }),
+        case("recorded: peek", |run| {
+            peek(run.limiter, Request::cost(1), NOW + 1);
+        }),
+        case("recorded: pause", |run| admin(run.limiter, AdminCommand::Pause(Deadline::After(Micros(1))))),
+        case("recorded: start", |run| {
+            let recording = run.limiter.record(Micros(SPAN), run.size).expect("a recording");
+            recording.end().expect("an end");
+        }),
     ]
 }
 

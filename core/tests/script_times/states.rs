@@ -136,6 +136,24 @@ pub(crate) fn history(store: &Paddlegate, _: &mut Raw, name: &str, size: u64) ->
     limiter
 }
 
+/// Builds a limiter with the most limits, whose stream has `size` decisions, as many as it may have: its recording goes on.
+pub(crate) fn recorded(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
+    recorded_up_to(store, raw, name, size, size)
+}
+
+/// Builds a limiter whose stream has `size` decisions of a recording before the one that goes on, which keeps one.
+pub(crate) fn recorded_before(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64) -> Limiter {
+    recorded_up_to(store, raw, name, size, 1)
+}
+
+fn recorded_up_to(store: &Paddlegate, raw: &mut Raw, name: &str, size: u64, most: u64) -> Limiter {
+    let limiter = with_limits(store, name, (0..MAX_LIMITS as u64).map(labelled).collect());
+    set_clock(NOW);
+    limiter.record(Micros(SPAN), most).expect("a recording");
+    fill(&limiter, raw, &["decisions"], size);
+    limiter
+}
+
 /// Returns a limiter of this name with the limits of another policy.
 pub(crate) fn with_limits(store: &Paddlegate, name: &str, limits: Vec<Limit>) -> Limiter {
     store.limiter(name, Policy::new(limits).expect("a policy")).expect("a limiter")
@@ -192,6 +210,11 @@ elseif what == 'between' then
 elseif what == 'permits' then
   local mark = text((now + 300000000) * 2)
   add('ZADD', keys.p, function(i) return mark, string.format('%s|%032d:%.0f:10', tag, i, now) end)
+elseif what == 'decisions' then
+  local stream = string.gsub(KEYS[1], ':s:', ':r:', 1)
+  for i = 1, n do
+    redis.call('XADD', stream, '*', 't', text(now) .. ' a 1 0 0 0 - - 1,1,1,1,1,1,1,1 ' .. tag .. ' lease' .. i)
+  end
 elseif what == 'list' then
   add('ZADD', keys.limiters, function(i) return text(now - i), 'limiter' .. i end)
 end

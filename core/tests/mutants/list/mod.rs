@@ -18,6 +18,7 @@ pub mod plain;
 mod queue;
 mod quota;
 mod ready;
+mod recording;
 mod refusal;
 mod register;
 mod state;
@@ -56,8 +57,7 @@ pub const FILES: [Lua; 31] = [
     lua!("engine/limits.lua", limits::LIMITS),
     lua!("engine/describe.lua", limits::DESCRIBE),
     lua!("engine/transaction/refusal.lua", refusal::REFUSAL),
-    // tests/recording.rs tests what is recorded.
-    lua!("engine/recording.lua", &[]),
+    lua!("engine/recording.lua", recording::RECORDING),
     lua!("engine/transaction/acquire.lua", limits::WITHOUT_ID),
     lua!("engine/transaction/queue.lua", queue::QUEUE),
     lua!("engine/transaction/hosts.lua", hosts::HOSTS),
@@ -70,7 +70,7 @@ pub const FILES: [Lua; 31] = [
     lua!("engine/transaction/ready.lua", ready::READY),
     lua!("engine/transaction/log.lua", log::LOG),
     lua!("engine/transaction/admin.lua", admin::ADMIN),
-    lua!("engine/transaction/record.lua", &[]),
+    lua!("engine/transaction/record.lua", recording::RECORD),
     lua!("engine/transaction/extend.lua", extend::EXTEND),
     lua!("engine/transaction/upstream.lua", upstream::UPSTREAM),
     lua!("engine/transaction/inspect.lua", inspect::INSPECT),

@@ -12,6 +12,7 @@ mod keys;
 mod modes;
 mod overrides;
 mod policies;
+mod recordings;
 
 pub use damage::damaged_states;
 use paddlegate::{Kind, Micros, Operation, Request, Wait};
@@ -86,6 +87,12 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("keys live as long as the tickets of companions", companions::expiry),
     ("damaged tickets of companions stay", companions::damaged),
     ("companions that cannot be notified call by themselves", companions::unpublished),
+    ("the decisions of calls are recorded", recordings::calls),
+    ("the decisions of waits are recorded", recordings::waits),
+    ("what was recorded is capped", recordings::capped),
+    ("recordings are read in pages", recordings::pages),
+    ("recordings end", recordings::ends),
+    ("recordings beside foreign values", recordings::foreign),
     ("companions that nobody hears call by themselves", companions::unheard),
 ];
 
