@@ -38,7 +38,7 @@ pub type Failure = String;
 impl Ojs {
     /// Opens a job server whose jobs are in memory, as the limits of `paddlegate` are.
     pub fn memory(paddlegate: Paddlegate, clock: Option<TestClock>) -> Self {
-        Self { paddlegate, store: Store::Memory(MemoryStore::new(clock.clone())), clock }
+        Self { paddlegate, store: Store::Memory(Box::new(MemoryStore::new(clock.clone()))), clock }
     }
 
     /// Opens a job server whose jobs are in the Redis at this URL, as the limits of `paddlegate` are.

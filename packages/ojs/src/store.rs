@@ -83,7 +83,7 @@ impl Question<'_> {
 
 /// The jobs, the definitions of the limits, and the events.
 pub(crate) enum Store {
-    Memory(MemoryStore),
+    Memory(Box<MemoryStore>),
     Redis(RedisStore),
 }
 
