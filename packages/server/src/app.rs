@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Micros, Paddlegate, Policy, TestClock};
 use paddlegate_ojs::Ojs;
 use tokio_util::sync::CancellationToken;
@@ -54,7 +54,7 @@ pub struct Shared {
     audit: Audit,
     count_news: CountNews,
     /// The job server, once its routes are made, where the store can keep jobs.
-    ojs: OnceLock<Arc<Ojs>>,
+    ojs: ArcSwapOption<Ojs>,
     stopping: CancellationToken,
 }
 
@@ -93,7 +93,7 @@ impl App {
             samples: Samples::default(),
             audit,
             count_news: CountNews::default(),
-            ojs: OnceLock::new(),
+            ojs: ArcSwapOption::empty(),
             stopping,
         })))
     }
@@ -134,13 +134,15 @@ impl Shared {
     }
 
     /// Returns the job server, if the store can keep jobs.
-    pub(crate) fn ojs(&self) -> Option<&Arc<Ojs>> {
-        self.ojs.get()
+    pub(crate) fn ojs(&self) -> Option<Arc<Ojs>> {
+        self.ojs.load_full()
     }
 
     /// Keeps the job server whose routes are served.
     pub(crate) fn keep_ojs(&self, ojs: Ojs) -> Arc<Ojs> {
-        self.ojs.get_or_init(|| Arc::new(ojs)).clone()
+        let ojs = Arc::new(ojs);
+        self.ojs.store(Some(ojs.clone()));
+        ojs
     }
 
     /// Returns the clock of a server for tests.

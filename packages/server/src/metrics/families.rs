@@ -26,9 +26,9 @@ pub(crate) enum Kind {
 /// Where values come from: what has labels passes each to a function.
 #[derive(Clone, Copy)]
 pub(crate) enum Values {
-    OfServer(fn(&Own) -> Value<'_>),
-    OfLimiter(fn(&Measured, Add<'_>)),
-    OfKey(fn(&KeyMetrics, Add<'_>)),
+    Server(fn(&Own) -> Value<'_>),
+    Limiter(fn(&Measured, Add<'_>)),
+    Key(fn(&KeyMetrics, Add<'_>)),
 }
 
 /// Takes the labels besides those of the limiter, and a value.
@@ -173,15 +173,15 @@ pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
 }
 
 const fn own(name: &'static str, help: &'static str, kind: Kind, value: fn(&Own) -> Value<'_>) -> Family {
-    Family { name, help, kind, values: Values::OfServer(value) }
+    Family { name, help, kind, values: Values::Server(value) }
 }
 
 const fn of_limiter(name: &'static str, help: &'static str, kind: Kind, values: fn(&Measured, Add<'_>)) -> Family {
-    Family { name, help, kind, values: Values::OfLimiter(values) }
+    Family { name, help, kind, values: Values::Limiter(values) }
 }
 
 const fn of_key(name: &'static str, help: &'static str, kind: Kind, values: fn(&KeyMetrics, Add<'_>)) -> Family {
-    Family { name, help, kind, values: Values::OfKey(values) }
+    Family { name, help, kind, values: Values::Key(values) }
 }
 
 const fn counter(name: &'static str, help: &'static str, values: fn(&Measured, Add<'_>)) -> Family {
@@ -199,7 +199,7 @@ const fn times(counted: &Counted) -> Value<'_> {
 impl Family {
     /// Returns what stands before the name in the text.
     pub(crate) const fn prefix(&self) -> &'static str {
-        if matches!(self.values, Values::OfKey(_)) { "" } else { "paddlegate_" }
+        if matches!(self.values, Values::Key(_)) { "" } else { "paddlegate_" }
     }
 
     /// Returns the name in messages of OTLP.

@@ -89,8 +89,8 @@ fn metric(
         Value::Times(value) => histograms.push(histogram(attributes, value, times)),
     };
     match family.values {
-        Values::OfServer(value) => own.into_iter().for_each(|own| add(Vec::new(), value(own))),
-        Values::OfLimiter(values) => {
+        Values::Server(value) => own.into_iter().for_each(|own| add(Vec::new(), value(own))),
+        Values::Limiter(values) => {
             for one in limiters {
                 values(one, &mut |labels, value| {
                     let all = one.labels().chain(labels.iter().copied());
@@ -98,7 +98,7 @@ fn metric(
                 });
             }
         }
-        Values::OfKey(values) => {
+        Values::Key(values) => {
             for one in keys {
                 values(one, &mut |labels, value| {
                     let all = [("key", &*one.key)].into_iter().chain(labels.iter().copied());

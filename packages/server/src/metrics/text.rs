@@ -26,7 +26,7 @@ pub(crate) struct Text {
 impl Text {
     /// Returns whether a metric of keys is not exported.
     fn is_left_out(&self, family: &Family) -> bool {
-        matches!(family.values, Values::OfKey(_)) && self.snapshot.keys().is_empty()
+        matches!(family.values, Values::Key(_)) && self.snapshot.keys().is_empty()
     }
 
     pub(crate) const fn new(snapshot: Arc<Snapshot>, own: Own, access: Access) -> Self {
@@ -44,8 +44,8 @@ impl Iterator for Text {
                 head(&mut chunk, family);
             }
             match family.values {
-                Values::OfServer(value) => sample(&mut chunk, family, None, &[], value(&self.own)),
-                Values::OfLimiter(values) => {
+                Values::Server(value) => sample(&mut chunk, family, None, &[], value(&self.own)),
+                Values::Limiter(values) => {
                     while let Some(one) = self.snapshot.limiters().get(self.limiter) {
                         if chunk.len() >= CHUNK {
                             return Some(chunk);
@@ -56,7 +56,7 @@ impl Iterator for Text {
                         }
                     }
                 }
-                Values::OfKey(values) => {
+                Values::Key(values) => {
                     for one in self.snapshot.keys().iter().filter(|one| self.access.may(Scope::Read, &one.limiter)) {
                         values(one, &mut |labels, value| {
                             sample(&mut chunk, family, None, &[&[("key", &*one.key)], labels].concat(), value);
