@@ -303,5 +303,6 @@ impl Drop for Redis {
                 None => self.send_counts(),
             }
         }
+        self.tallies.end();
     }
 }

@@ -120,8 +120,8 @@ if verb == 'control' then
         return redis.error_reply(DAMAGED)
       end
       write_state(lifetime)
-      local entry, lasts = ARGV[verb_at + 7], overrides.lifetime
-      -- Whose statistics outlive it is in the list for as long.
+      local entry, lasts = overrides.lifetime > 0 and ARGV[verb_at + 7], max(overrides.lifetime, 10000000)
+      -- At least for ten seconds, as every state is kept longer than it counts. Whose statistics outlive it is in the list anyhow.
       if entry and call('PTTL', KEYS[2]) - lasts / 1000 < 0 then
         local text = format('%.0f', lasts)
         ARGV[verb_at + 5], ARGV[verb_at + 6] = text, text .. string.match(entry, '^%d+(.*)$')

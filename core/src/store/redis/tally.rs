@@ -87,6 +87,8 @@ pub(crate) struct Tallies {
 #[derive(Default)]
 struct Waiting {
     pid: u32,
+    /// Whether the store is gone.
+    is_over: bool,
     sent_at: Option<Instant>,
     tallies: VecDeque<Arc<Tally>>,
 }
@@ -305,8 +307,18 @@ impl Tallies {
         taken.into_iter().map(Report::new).collect()
     }
 
+    /// Forgets what could not be sent: the store is gone, and a tally that waits here would keep all of them for ever.
+    pub(super) fn end(&self) {
+        let mut waiting = self.locked();
+        (waiting.is_over, waiting.tallies) = (true, VecDeque::new());
+        self.has_some.store(false, Ordering::Relaxed);
+    }
+
     fn push(&self, tally: Arc<Tally>) {
         let mut waiting = self.locked();
+        if waiting.is_over {
+            return;
+        }
         if waiting.tallies.is_empty() && waiting.sent_at.is_none() {
             self.note_sent(&mut waiting, monotonic());
         }
