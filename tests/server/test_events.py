@@ -24,6 +24,12 @@ time.sleep(600)
 """
 
 
+@pytest.fixture
+def redis_url(redis_url: str) -> str:
+    """Return a database of its own: of more than 1,000 limiters in use those used last are told."""
+    return f"{redis_url}/9"
+
+
 def listen(server: Served, query: str = "", **headers: str) -> IO[bytes]:
     """Open the stream; what happens afterwards is told."""
     request = urllib.request.Request(f"{server.url}/v1/events{query}", headers=headers)
