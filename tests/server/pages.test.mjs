@@ -217,7 +217,7 @@ async function passed(name, seconds) {
   }
 }
 
-test("the page has charts of what is left and of who waits", async (t) => {
+test("the page has charts of remaining units and of waiting calls", async (t) => {
   await call("POST", "workers", "/acquire", { id: "holder" }, sampled);
   await call("POST", "workers", "/enqueue", { id: "waiter" }, sampled);
   await passed("workers", 2);

@@ -103,7 +103,7 @@ def headers(answer: RateLimitResponse) -> dict[str, str]:
 
 
 def test_a_limit_holds(service: Service, prefix: str) -> None:
-    """The status has the limit, what is left and until when; a refusal says when to come back."""
+    """The status has limit, remaining units and reset time; a refusal has the time to retry."""
     for left in (2, 1, 0):
         answer = service.should_rate_limit(descriptor(("generic_key", "slow")))
         assert answer.overall_code == OK

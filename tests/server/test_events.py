@@ -55,7 +55,7 @@ def told(events: IO[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def test_refusals_of_a_program_are_told(redis_url: str, prefix: str) -> None:
-    """With the limit that refused; without an id, so who comes back misses no change."""
+    """It names the limit; it has no id, so a client that reconnects misses no change."""
     name, other = f"{prefix}api", f"{prefix}other"
     server = Served("--redis", redis_url)
     client = Client(server.url)
@@ -86,7 +86,7 @@ def test_refusals_of_a_program_are_told(redis_url: str, prefix: str) -> None:
         assert told_change["kind"] == "change"
         assert told_change["id"] is not None
     client.resume(name)
-    # Who comes back with the id of a change gets those after it.
+    # A client that reconnects with the id of a change gets the changes after it.
     with listen(server, "?kinds=change", **{"last-event-id": told_change["id"]}) as changes:
         assert (
             next(event for event in told(changes) if event["limiter"] == name)["what"] == "resume"

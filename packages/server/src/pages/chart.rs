@@ -14,7 +14,7 @@ pub(super) struct Chart {
     pub(super) title: &'static str,
     pub(super) label: String,
     pub(super) bars: Vec<Bar>,
-    /// Of the tickets in the queue, and of what was left of each limit.
+    /// The chart of tickets in the queue, and that of the remaining units of each limit.
     pub(super) figures: Vec<Figure>,
     /// The titles of the columns of each entry behind its counts.
     pub(super) sampled: Vec<String>,

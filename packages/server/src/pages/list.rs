@@ -101,7 +101,7 @@ async fn list(State(app): State<App>, access: Access, Query(list): Query<List>) 
 }
 
 impl List {
-    /// Finds the limiters of the page. Nobody waits for an order that takes long to read: until then there is a page without it.
+    /// Finds the limiters of the page. While the server reads an order for long, it shows a page without it.
     async fn find(&self, app: &App, access: &Access) -> Result<Listed, Problem> {
         let of_store = self.cursor.as_deref().filter(|cursor| cursor.contains('.'));
         if of_store.is_some() {

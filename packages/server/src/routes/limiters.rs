@@ -191,7 +191,7 @@ async fn most_refused(
 
 /// Reads how much was left of each limit and how many calls waited in the last 60 minutes and 48 hours, as far as this server has read
 /// it: once a minute, at most 2,000 limiters without keys, those that were used within the minute or of which something is taken. The
-/// least of what was left and the most that waited are kept in the memory of this server alone.
+/// fewest remaining units and the most waiting calls are kept in the memory of this server alone.
 #[utoipa::path(get, path = "/v1/limiters/{name}/samples", tag = "look",
     params(("name" = String, Path, description = "The name, percent-encoded")),
     responses((status = 200, body = SamplesBody)))]
