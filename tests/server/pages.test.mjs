@@ -166,7 +166,7 @@ test("a page whose order was being read is shown again in that order", async (t)
     loads++;
   });
   const contentType = "text/event-stream";
-  const body = "event: ordered\ndata:\n\n";
+  const body = "event: ordered\ndata: used\n\n";
   await page.route("**/ui/live?**", (route) => route.fulfill({ contentType, body }));
   await page.reload();
   await page.waitForEvent("load");
@@ -179,7 +179,7 @@ test("whoever types a prefix is not interrupted", async (t) => {
   await page.route("**/ui/live?**", async (route) => {
     // The browser asks again when it was told all.
     told++;
-    const body = "retry: 10\nevent: ordered\ndata:\n\n";
+    const body = "retry: 10\nevent: ordered\ndata: used\n\n";
     if (told === 1) await page.locator("#prefix").fill("typed");
     await route.fulfill({ contentType: "text/event-stream", body });
   });

@@ -40,6 +40,8 @@ struct List {
     prefix: String,
     cursor: Option<String>,
     sort: Sort,
+    /// Of the live numbers: whether the page is shown without the order that was asked for.
+    pending: bool,
 }
 
 /// A page of the list.
@@ -87,8 +89,9 @@ async fn list(State(app): State<App>, access: Access, Query(list): Query<List>) 
     let rows = read(&app, &listed.infos).await?;
     let start = format!("/ui/limiters?prefix={}", show::encoded(&list.prefix));
     let own = list.parameters();
+    let pending = if listed.is_pending { "&pending=true" } else { "" };
     let shown = ListPage {
-        live_address: format!("/ui/live?prefix={}{own}", show::encoded(&list.prefix)),
+        live_address: format!("/ui/live?prefix={}{own}{pending}", show::encoded(&list.prefix)),
         caption: listed.caption(),
         columns: columns(listed.order.as_ref().map(|order| order.sort), &start),
         rows,
@@ -176,17 +179,21 @@ async fn live(
     access: Access,
     Query(list): Query<List>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
-    let listed = list.find(&app, &access).await?;
-    let stream = unfold((app, listed), |(app, mut listed)| async move {
+    let mut listed = list.find(&app, &access).await?;
+    // The order may have been read since the page was sent, which does not have it.
+    listed.is_pending |= list.pending;
+    let sort = list.sort;
+    let stream = unfold((app, listed), move |(app, mut listed)| async move {
         loop {
+            if listed.is_pending && matches!(app.indexes().soon(&app).await, Ok(Some(_))) {
+                listed.is_pending = false;
+                // A browser drops an event without data.
+                return Some((Ok(Event::default().event("ordered").data(sort.name())), (app, listed)));
+            }
             let stopping = app.stopping().clone();
             tokio::select! {
                 () = stopping.cancelled() => return None,
                 () = sleep(PERIOD) => {}
-            }
-            if listed.is_pending && matches!(app.indexes().soon(&app).await, Ok(Some(_))) {
-                listed.is_pending = false;
-                return Some((Ok(Event::default().event("ordered").data("")), (app, listed)));
             }
             // While the store cannot be read, the page keeps the last numbers.
             let Ok(rows) = read(&app, &listed.infos).await else { continue };
@@ -236,6 +243,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_page_without_its_order_is_shown_again_for_an_order_that_was_read_meanwhile() {
+        let (app, access) = (app_with(3), Access::anybody());
+        app.indexes().get(&app).await.expect("an index");
+        let list = List { sort: Sort::Used, pending: true, ..List::default() };
+        let live = live(State(app), access, Query(list)).await.expect("a stream");
+        let mut body = axum::response::IntoResponse::into_response(live).into_body().into_data_stream();
+        let first = body.next().await.expect("an event").expect("its bytes");
+        assert_eq!(first, "event: ordered\ndata: used\n\n");
+    }
+
+    #[tokio::test]
     async fn a_list_of_one_page_by_name_needs_no_index() {
         let (app, access) = (app_with(3), Access::anybody());
         let _reading = app.indexes().being_read().await;
@@ -252,7 +270,7 @@ mod tests {
             assert!(listed.is_pending && listed.order.is_none() && listed.infos.len() == MAX_ROWS);
         }
         for (sort, prefix, count) in [(Sort::Name, "", 507), (Sort::Used, "", 507), (Sort::Used, "n2", 100)] {
-            let mut list = List { sort, prefix: prefix.to_owned(), cursor: None };
+            let mut list = List { sort, prefix: prefix.to_owned(), ..List::default() };
             let mut found = Vec::new();
             loop {
                 let listed = list.find(&app, &access).await.expect("a page");
