@@ -61,7 +61,7 @@ impl Limiter {
             versions.contains(&version)
         };
         let Operation::Admin { command } = operation else {
-            let mut state = self.cell(now)?.lock(State::default);
+            let mut state = self.cell()?.lock(State::default);
             return Ok(is_known(&state).then(|| {
                 *state = State::default();
                 Prepared::Answered(Answer::Reset)
@@ -71,7 +71,7 @@ impl Limiter {
         let policy = command.policy(&self.inner.policy)?;
         let change =
             |transaction: Transaction<'_>| is_known(transaction.state).then(|| transaction.admin(&command)).transpose();
-        let state = self.transact_with(&policy, now, "", change)??;
+        let state = self.transact_with(&policy, "", change)??;
         Ok(state.map(|state| Prepared::Answered(Answer::RuntimeState(Box::new(state)))))
     }
 }

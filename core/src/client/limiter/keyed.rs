@@ -153,13 +153,19 @@ impl Limiter {
         result
     }
 
-    /// Takes the cost of a plain call for a key in memory; `None` when the whole engine must decide.
+    /// Takes the cost of a plain call for a key in memory; `None` when the whole engine must decide. `now` reads the clock.
     #[inline]
-    pub(super) fn acquire_plain_of_key(&self, key: &str, limit: &Limit, now: u64, units: u64) -> Option<Plain> {
+    pub(super) fn acquire_plain_of_key(
+        &self,
+        key: &str,
+        limit: &Limit,
+        units: u64,
+        now: impl FnOnce() -> u64,
+    ) -> Option<Plain> {
         let KeysInMemory { all, has_plain_states } = self.keys_in_memory()?;
         let Inner { policy, has_statistics, .. } = &*self.inner;
         let (has_statistics, has_plain_states) = (*has_statistics, *has_plain_states);
-        all.acquire(key, &PlainCall { policy, limit, now, units, has_statistics, has_plain_states })
+        all.acquire(key, &PlainCall { policy, limit, units, has_statistics, has_plain_states }, now)
     }
 
     /// Takes the counters out of a state in memory that does not keep those of this limiter: with a key they belong to all

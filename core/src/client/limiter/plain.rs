@@ -41,15 +41,16 @@ impl PlainLimiter {
         })
     }
 
+    /// Reads the clock, under the lock of the state: a time of before another thread's call would be one that ran backwards.
     #[inline]
     fn now(&self) -> u64 {
         self.clock.as_ref().map_or_else(clock::now, |clock| clock.now().0)
     }
 
     #[inline]
-    fn acquire(&self, now: u64, units: u64) -> Option<Plain> {
+    fn acquire(&self, units: u64) -> Option<Plain> {
         let mut state = self.cell.get()?.lock(State::default);
-        state.acquire_plain(&self.limit, &self.tags, now, units, self.has_statistics)
+        state.acquire_plain(&self.limit, &self.tags, self.now(), units, self.has_statistics)
     }
 }
 
@@ -126,7 +127,7 @@ impl Limiter {
             return None;
         }
         let units = request.plain_units()?;
-        Some((self.acquire_plain_of_key(key, &plain.limit, plain.now(), units)?, &plain.limit))
+        Some((self.acquire_plain_of_key(key, &plain.limit, units, || plain.now())?, &plain.limit))
     }
 
     /// Takes the cost of a plain call; the decision is that of the returned limit.
@@ -134,23 +135,23 @@ impl Limiter {
     pub(super) fn acquire_plain(&self, request: &Request<'_>) -> Option<(Plain, &Limit)> {
         let plain = self.inner.plain.as_ref()?;
         let units = request.plain_units()?;
-        Some((self.decide_plain(plain, plain.now(), units)?, &plain.limit))
+        Some((self.decide_plain(plain, units)?, &plain.limit))
     }
 
     /// As [`acquire_plain`](Self::acquire_plain), and finds the state first, which the store may have of another limiter.
-    pub(super) fn acquire_plain_first(&self, now: u64, units: u64) -> Result<Option<(Plain, &Limit)>> {
+    pub(super) fn acquire_plain_first(&self, units: u64) -> Result<Option<(Plain, &Limit)>> {
         let Some(plain) = &self.inner.plain else { return Ok(None) };
         if self.key().is_none() {
-            self.cell(now)?;
+            self.cell()?;
         }
-        Ok(self.decide_plain(plain, now, units).map(|decided| (decided, &plain.limit)))
+        Ok(self.decide_plain(plain, units).map(|decided| (decided, &plain.limit)))
     }
 
     #[inline]
-    fn decide_plain(&self, plain: &PlainLimiter, now: u64, units: u64) -> Option<Plain> {
+    fn decide_plain(&self, plain: &PlainLimiter, units: u64) -> Option<Plain> {
         match self.key() {
-            None => plain.acquire(now, units),
-            Some(key) => self.acquire_plain_of_key(key, &plain.limit, now, units),
+            None => plain.acquire(units),
+            Some(key) => self.acquire_plain_of_key(key, &plain.limit, units, || plain.now()),
         }
     }
 
@@ -159,8 +160,8 @@ impl Limiter {
     pub(super) fn peek_plain(&self, request: &Request<'_>) -> Option<(Plain, &Limit)> {
         let plain = self.inner.plain.as_ref()?;
         let units = request.plain_units()?;
-        let now = plain.now();
-        let decided = plain.cell.get()?.lock(State::default).peek_plain(&plain.limit, &plain.tags, now, units)?;
+        let state = plain.cell.get()?.lock(State::default);
+        let decided = state.peek_plain(&plain.limit, &plain.tags, plain.now(), units)?;
         Some((decided, &plain.limit))
     }
 }

@@ -177,14 +177,13 @@ impl Limiter {
             StateLocation::Stateless => self.decide_without_state(&charge, permit.is_some(), None),
             _ if needs_id => with_id(&permit::new_id()?),
             StateLocation::Memory { .. } => {
-                let now = self.now();
                 // Calls that come here are plain too: the first of a limiter, and those of `run`.
                 if let (Charge::All(units), false) = (charge, has_limits)
-                    && let Some((plain, limit)) = self.acquire_plain_first(now, units)?
+                    && let Some((plain, limit)) = self.acquire_plain_first(units)?
                 {
                     return Ok(decided(plain.decision(limit)));
                 }
-                let decision = self.on_state(now, |state| {
+                let decision = self.on_state(|state, now| {
                     let reply = state.acquire(policy, now, &charge, false)?;
                     let described = |reply| if has_limits { state.describe(policy, &charge, reply) } else { reply };
                     Ok(reply.map(|reply| described(reply).decision(policy, &charge, None)))
@@ -235,11 +234,10 @@ impl Limiter {
             }
             StateLocation::Memory { .. } => {
                 let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
-                let now = self.now();
                 let reply = if entry.describes {
-                    self.on_state(now, |state| self.enter_described(state, now, entry))?
+                    self.on_state(|state, now| self.enter_described(state, now, entry))?
                 } else {
-                    self.transact_at(now, entry.id, |transaction| transaction.enter(*entry))?
+                    self.transact(entry.id, |transaction| transaction.enter(*entry))?
                 }?;
                 #[cfg(feature = "redis")]
                 if let Some(waiting) = &entry.queue {
@@ -287,13 +285,13 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => self.decide_without_state(&charge, permit, None),
             StateLocation::Memory { .. } => {
-                let now = self.now();
                 let argument = if permit { "estimate" } else { "cost" };
-                let peek = |state: &mut State| {
+                let peek = |state: &mut State, now: u64| {
                     let reply = state.peek(policy, now, argument, &charge)?;
                     Ok(if describes { state.describe(policy, &charge, reply) } else { reply })
                 };
-                let reply = if self.is_unused() { peek(&mut State::default()) } else { self.on_state(now, peek)? }?;
+                let reply =
+                    if self.is_unused() { peek(&mut State::default(), self.now()) } else { self.on_state(peek)? }?;
                 Ok(decided(reply.decision(policy, &charge, None)))
             }
             #[cfg(feature = "redis")]
@@ -312,8 +310,7 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => Ok(decided(Decision::unlimited(None))),
             StateLocation::Memory { .. } => {
-                let now = self.now();
-                let reply = self.on_state(now, |state| state.debit(policy, now, &charge))??;
+                let reply = self.on_state(|state, now| state.debit(policy, now, &charge))??;
                 Ok(decided(reply.decision(policy, &charge, None)))
             }
             #[cfg(feature = "redis")]
@@ -494,11 +491,10 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => self.named().start(Operation::Admin { command: *command }),
             StateLocation::Memory { store, .. } => {
-                let now = self.now();
                 let runtime_state = if matches!(command, AdminCommand::Get) && self.is_unused() {
-                    Transaction::new(&mut State::default(), &policy, &**store, now, "")?.admin(command)
+                    Transaction::new(&mut State::default(), &policy, &**store, self.now(), "")?.admin(command)
                 } else {
-                    self.transact_with(&policy, now, "", |transaction| transaction.admin(command))?
+                    self.transact_with(&policy, "", |transaction| transaction.admin(command))?
                 }?;
                 Ok(Prepared::Answered(Answer::RuntimeState(Box::new(runtime_state))))
             }
@@ -605,32 +601,28 @@ impl Limiter {
 
     /// Runs a transaction on a state in memory.
     pub(crate) fn transact<T>(&self, id: &str, run: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
-        self.transact_at(self.now(), id, run)
-    }
-
-    /// Runs a transaction at a time that was read before.
-    pub(super) fn transact_at<T>(&self, now: u64, id: &str, run: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
-        self.transact_with(&self.inner.policy, now, id, run)
+        self.transact_with(&self.inner.policy, id, run)
     }
 
     pub(super) fn transact_with<T>(
         &self,
         policy: &Policy,
-        now: u64,
         id: &str,
         run: impl FnOnce(Transaction<'_>) -> T,
     ) -> Result<T> {
         let StateLocation::Memory { store, .. } = &self.inner.location else {
             return Err(Error::internal("the limiter has no state in memory"));
         };
-        self.on_state(now, |state| Ok(run(Transaction::new(state, policy, &**store, now, id)?)))?
+        self.on_state(|state, now| Ok(run(Transaction::new(state, policy, &**store, now, id)?)))?
     }
 
-    /// Runs a change of the state in memory.
+    /// Runs a change of the state in memory at the time that is read under its lock: one that was read before could be older than
+    /// that of another thread's call, and the limiter would take it for a clock that ran backwards.
     #[inline]
-    fn on_state<T>(&self, now: u64, run: impl FnOnce(&mut State) -> T) -> Result<T> {
-        let mut state = self.cell(now)?.lock(State::default);
-        Ok(self.counted(&mut state, run))
+    fn on_state<T>(&self, run: impl FnOnce(&mut State, u64) -> T) -> Result<T> {
+        let mut state = self.cell()?.lock(State::default);
+        let now = self.now();
+        Ok(self.counted(&mut state, |state| run(state, now)))
     }
 
     /// Returns whether nobody has used the state in memory, so that a call that only reads must not make the name known.
@@ -655,14 +647,14 @@ impl Limiter {
 
     /// Returns the state in memory.
     #[inline]
-    pub(super) fn cell(&self, now: u64) -> Result<&Cell> {
+    pub(super) fn cell(&self) -> Result<&Cell> {
         let StateLocation::Memory { store, name, cell } = &self.inner.location else {
             return Err(Error::internal("the limiter has no state in memory"));
         };
         if let Some(cell) = cell.get() {
             return Ok(cell);
         }
-        let policy = &self.inner.policy;
+        let (policy, now) = (&self.inner.policy, self.now());
         let created = if let Some((all, key)) = self.all_keys_in_memory().zip(self.key()) {
             all.cell(key, now, || store.check_room(now))?
         } else {

@@ -37,9 +37,8 @@ impl Limiter {
         }) {
             return Ok(Prepared::Call(Call::correct_together(&settled, self.test_time())));
         }
-        let now = self.now();
         let correct = |part: &PartPermit<'_>| {
-            part.limiter.transact_at(now, "", |transaction| {
+            part.limiter.transact("", |transaction| {
                 transaction.of_several(permits.len()).correct(&part.permit, &actual[part.place])
             })
         };
@@ -56,11 +55,9 @@ impl Limiter {
         if let Some(settled) = sent(&permits, of_lease) {
             return Ok(Prepared::Call(Call::release_together(&settled, self.test_time())));
         }
-        let now = self.now();
         let release = |part: &PartPermit<'_>| {
-            part.limiter.transact_at(now, part.permit.id, |transaction| {
-                transaction.of_several(permits.len()).release(&part.permit)
-            })
+            part.limiter
+                .transact(part.permit.id, |transaction| transaction.of_several(permits.len()).release(&part.permit))
         };
         let each = permits.iter().map(release).collect::<Result<Vec<_>>>()?;
         Ok(Prepared::Answered(Answer::Settlement(together::settlement(&each))))
@@ -77,9 +74,8 @@ impl Limiter {
         if let Some(settled) = sent(&permits, of_lease) {
             return Ok(Prepared::Call(Call::renew_together(&settled, self.test_time())));
         }
-        let now = self.now();
         let renew = |part: &PartPermit<'_>| {
-            part.limiter.transact_at(now, part.permit.id, |transaction| transaction.renew(&part.permit))
+            part.limiter.transact(part.permit.id, |transaction| transaction.renew(&part.permit))
         };
         let each = permits.iter().map(renew).collect::<Result<Vec<_>>>()?;
         Ok(Prepared::Answered(Answer::Renewal(together::renewal(&each))))
@@ -91,9 +87,8 @@ impl Limiter {
         if let Some(settled) = cancelled(&limiters, id, gave_up) {
             return Ok(Prepared::Call(Call::cancel_together(&settled, self.test_time())));
         }
-        let now = self.now();
         let cancel = |limiter: &&Self| {
-            limiter.transact_at(now, id, |transaction| {
+            limiter.transact(id, |transaction| {
                 // The limiter in whose queue the call waited counts the refusal.
                 let waited = transaction.ticket_of(id).is_some_and(|ticket| !ticket.is_suspended());
                 transaction.of_several(limiters.len()).cancel(id, gave_up && waited)

@@ -197,8 +197,7 @@ impl Limiter {
         match self.location() {
             StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
             StateLocation::Memory { store, .. } => {
-                let now = self.now();
-                let replies = self.locked(&parts, now, &mut |members| {
+                let replies = self.locked(&parts, &mut |members, now| {
                     if id.is_some() {
                         return together::enter(members, &**store, now, &entry);
                     }
@@ -228,9 +227,8 @@ impl Limiter {
         match self.location() {
             StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
             StateLocation::Memory { .. } => {
-                let now = self.now();
                 let argument = parts.argument();
-                let replies = self.locked(parts, now, &mut |members| {
+                let replies = self.locked(parts, &mut |members, now| {
                     let peek =
                         |member: &mut Member<'_>| member.state.peek(member.policy, now, argument, &member.charge);
                     members.iter_mut().map(peek).collect::<Result<Vec<_>>>()
@@ -263,8 +261,7 @@ impl Limiter {
         match self.location() {
             StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
             StateLocation::Memory { .. } => {
-                let now = self.now();
-                let replies = self.locked(&parts, now, &mut |members| together::debit(members, now))?;
+                let replies = self.locked(&parts, &mut |members, now| together::debit(members, now))?;
                 Ok(decided(parts.decision(&replies)))
             }
             #[cfg(feature = "redis")]
@@ -278,12 +275,11 @@ impl Limiter {
     }
 
     /// Locks the states in memory of all limiters of `parts` with a state, in the order of their names, so that no two calls
-    /// wait for each other.
+    /// wait for each other, and runs a change of them at the time that is read then.
     fn locked(
         &self,
         parts: &Parts,
-        now: u64,
-        run: &mut dyn FnMut(&mut [Member<'_>]) -> Result<Vec<Reply>>,
+        run: &mut dyn FnMut(&mut [Member<'_>], u64) -> Result<Vec<Reply>>,
     ) -> Result<Vec<Reply>> {
         let limiters = &self.inner.together;
         let mut order: Vec<usize> = Vec::with_capacity(limiters.len());
@@ -294,7 +290,7 @@ impl Limiter {
         }
         let mut guards: [Option<MutexGuard<'_, State>>; MAX_TOGETHER] = Default::default();
         for place in order {
-            guards[place] = Some(limiters[place].cell(now)?.lock(State::default));
+            guards[place] = Some(limiters[place].cell()?.lock(State::default));
         }
         let mut members = Vec::with_capacity(limiters.len());
         for (place, state) in guards.iter_mut().enumerate() {
@@ -309,7 +305,7 @@ impl Limiter {
         }
         let before: Vec<Option<Counters>> =
             members.iter_mut().map(|member| limiters[member.place].set_counters_aside(member.state)).collect();
-        let mut result = run(&mut members);
+        let mut result = run(&mut members, self.now());
         if let (Ok(replies), true) = (&mut result, parts.describes) {
             for (member, reply) in members.iter().zip(replies) {
                 *reply = member.state.describe(member.policy, &member.charge, reply.clone());
