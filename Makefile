@@ -188,7 +188,7 @@ test-shared: build-python build-node build-ruby build-go build-kotlin build-cli 
 test-verbs: build-python build-node build-ruby build-go build-kotlin build-wasm build-cli ## Test that all packages have the same verbs with the same arguments
 	$(TALLY) verbs .venv/bin/python -m pytest -p no:cacheprovider tests/verbs
 
-test-server: build-cli build-python build-simulator ## Test the server and its pages, on both stores
+test-server: build-cli build-python build-node build-ruby build-simulator ## Test the server and its pages, on both stores
 	$(TALLY) server $(SERVERS) tests/server/run.sh
 
 test-ojs: build-cli build-python ## Test the job server of Open Job Spec

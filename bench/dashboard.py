@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import statistics
@@ -22,6 +23,7 @@ COMMAND = Path(__file__).resolve().parent.parent / "target" / "release" / "paddl
 LIMITERS = int(os.environ.get("BENCH_LIMITERS", "100000"))
 REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "20"))
 AIM = 100
+LIVE_AIM = 1000
 SORTS = ["used", "waiting", "oldest_wait", "granted_minute", "refused_minute"]
 
 Make = Callable[[Paddlegate, str], Limiter]
@@ -104,6 +106,27 @@ def cases(server: Server) -> Iterator[tuple[str, str]]:
     yield "prefix of ten", f"{start}{urllib.parse.quote('shop-00001')}"
 
 
+def changes(server: Server, pg: Paddlegate) -> list[float]:
+    """The milliseconds from calls of this process until their numbers reach an open list."""
+    times = []
+    with urllib.request.urlopen(f"{server.origin}/ui/live?prefix=shop-", timeout=120) as stream:
+        lines = (line.decode() for line in stream)
+        events = (json.loads(line[6:]) for line in lines if line.startswith("data: "))
+        rows = {row["name"]: row for row in next(events)}
+        name = next(
+            name for name, row in rows.items() if (row["kinds"], row["limit"]) == ("bucket", 500)
+        )
+        taken, limiter = rows[name]["taken"], pg.bucket(name, 500, "day")
+        for _ in range(REPETITIONS):
+            start = time.perf_counter()
+            limiter.acquire(1)
+            while next(row for row in next(events) if row["name"] == name)["taken"] == taken:
+                pass
+            times.append((time.perf_counter() - start) * 1000)
+            taken += 1
+    return times
+
+
 def script_time(client: redis.Redis) -> float:
     """The milliseconds that Redis has worked on commands since the last reset."""
     return sum(it["usec"] for it in client.info("commandstats").values()) / 1000
@@ -145,6 +168,13 @@ def main() -> None:
                     times.append(took)
             missed += statistics.median(times) > AIM
             print(f"{what:32} median {statistics.median(times):6.1f} ms, most {max(times):6.1f} ms")
+        with Paddlegate(URL, timeout=60) as pg:
+            times = changes(server, pg)
+        missed += max(times) > LIVE_AIM
+        print(
+            f"{'a change is on the open list':32} median {statistics.median(times):6.1f} ms, "
+            f"most {max(times):6.1f} ms; the aim is {LIVE_AIM} ms"
+        )
     finally:
         server.stop()
     if missed:

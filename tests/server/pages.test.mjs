@@ -159,6 +159,68 @@ test("the numbers of the list are live", async (t) => {
   );
 });
 
+/** Starts a worker in a language that takes a lease of a limiter and holds it; the line that it has one comes when it has. */
+function hold(t, language, name) {
+  const workers = join(root, "tests/shared/workers");
+  const [file, ...rest] = {
+    node: [process.execPath, join(workers, "holder.mjs")],
+    python: [join(root, ".venv/bin/python"), join(workers, "holder.py"), "threads"],
+    ruby: ["ruby", "-I", join(root, "packages/ruby/lib"), join(workers, "holder.rb")],
+  }[language];
+  const env = { ...process.env, PADDLEGATE_URL: process.env.PADDLEGATE_TEST_URL };
+  const numbers = ["4", "3600000", "3600000", "1", "1"];
+  const stdio = ["ignore", "pipe", "inherit"];
+  const worker = spawn(file, [...rest, name, ...numbers], { env, stdio });
+  t.after(() => worker.kill("SIGKILL"));
+  return new Promise((resolve, reject) => {
+    createInterface({ input: worker.stdout }).once("line", resolve);
+    worker.once("exit", (code) => reject(new Error(`${language} ended with ${code}`)));
+  });
+}
+
+test("what workers in Python, Ruby and Node change is on the pages without loading them again", async (t) => {
+  assert.ok(process.env.PADDLEGATE_TEST_URL, "run it by scripts/with-redis.sh");
+  const fleet = `fleet-${process.pid}`;
+  await hold(t, "python", fleet);
+  const listed = await opened(t, `/ui/limiters?prefix=${fleet}`);
+  const shown = await opened(t, `/ui/limiters/${fleet}`);
+  let loads = 0;
+  for (const page of [listed, shown]) {
+    page.on("load", () => {
+      loads++;
+    });
+  }
+  const used = listed.locator("[data-cell=used]");
+  assert.equal(await used.textContent(), "1 of 4");
+  for (const [i, language] of ["ruby", "node", "python"].entries()) {
+    await hold(t, language, fleet);
+    const begun = performance.now();
+    const count = i + 2;
+    await Promise.all([
+      used.filter({ hasText: `${count} of 4` }).waitFor(),
+      shown.getByRole("heading", { name: `Leases (${count})` }).waitFor(),
+    ]);
+    t.diagnostic(`${language}: on both pages after ${Math.round(performance.now() - begun)} ms`);
+    const cells = shown.locator("[data-part=limits] td");
+    assert.deepEqual((await cells.allTextContents()).slice(4, 6), [`${count}`, `${4 - count}`]);
+  }
+  const leases = shown.locator("[data-part=leases]");
+  await leases.locator("tbody tr").nth(3).waitFor();
+  // Whoever moves through the table is not interrupted, and sees the change later.
+  await leases.getByRole("region").focus();
+  const before = await leases.innerHTML();
+  for (let i = 0; i < 2; i++) await shown.waitForResponse((answer) => answer.ok());
+  assert.equal(await leases.innerHTML(), before);
+  await shown.locator("#pause-for").focus();
+  await shown.locator("#pause-for").fill("10m");
+  await shown.waitForFunction(
+    (before) => document.querySelector("[data-part=leases]").innerHTML !== before,
+    before,
+  );
+  assert.equal(await shown.locator("#pause-for").inputValue(), "10m", "what is typed stays");
+  assert.equal(loads, 0, "no page was loaded again");
+});
+
 test("a page whose order was being read is shown again in that order", async (t) => {
   const page = await opened(t, list);
   let loads = 0;

@@ -19,6 +19,7 @@ use crate::json::PolicyBody;
 use crate::limits_file::LimitsFile;
 use crate::metrics::Snapshots;
 use crate::options::Options;
+use crate::pages::Rows;
 use crate::problem::Problem;
 use crate::samples::Samples;
 use crate::simulator::Simulator;
@@ -50,6 +51,7 @@ pub struct Shared {
     snapshots: Snapshots,
     indexes: Indexes,
     samples: Samples,
+    rows: Rows,
     waits: Waits,
     audit: Audit,
     count_news: CountNews,
@@ -91,6 +93,7 @@ impl App {
             snapshots: Snapshots::default(),
             indexes: Indexes::default(),
             samples: Samples::default(),
+            rows: Rows::default(),
             audit,
             count_news: CountNews::default(),
             ojs: ArcSwapOption::empty(),
@@ -197,6 +200,10 @@ impl Shared {
 
     pub(crate) const fn samples(&self) -> &Samples {
         &self.samples
+    }
+
+    pub(crate) const fn rows(&self) -> &Rows {
+        &self.rows
     }
 
     pub(crate) fn waits(&self) -> &Waits {

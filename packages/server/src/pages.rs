@@ -9,6 +9,7 @@ mod forms;
 mod list;
 mod replay;
 mod row;
+mod rows;
 mod scenario;
 mod show;
 mod simulator;
@@ -22,6 +23,8 @@ use axum::routing::get;
 
 use crate::app::App;
 use crate::problem::Problem;
+
+pub(crate) use rows::Rows;
 
 /// Returns the routes.
 pub(crate) fn router() -> Router<App> {

@@ -1,4 +1,5 @@
-// Live numbers in the list, over server-sent events. Without this script the page shows those of its loading.
+// Live numbers: in the list over server-sent events, on the page of a limiter by reading it again. Without this script a page
+// shows those of its loading.
 const table = document.querySelector("table[data-live]");
 if (table) {
   const rows = new Map(
@@ -26,3 +27,40 @@ if (table) {
     if (!document.activeElement?.matches("input")) location.reload();
   });
 }
+
+// How often the page of a limiter is read again, in ms, and how many times as long as that took it is left alone.
+const PERIOD = 500;
+const TIMES_IDLE = 20;
+
+/** Puts the parts of another reading of this page in place of those that differ. */
+function update(fresh) {
+  for (const part of document.querySelectorAll("[data-part]")) {
+    const other = fresh.querySelector(`[data-part="${CSS.escape(part.dataset.part)}"]`);
+    if (other && other.innerHTML !== part.innerHTML && !isUsed(part))
+      part.replaceChildren(...other.childNodes);
+  }
+}
+
+/** Whether somebody moves through a part by the keyboard, presses a link in it or has selected its text. */
+function isUsed(part) {
+  const selection = getSelection();
+  const isSelected = !selection.isCollapsed && selection.containsNode(part, true);
+  return isSelected || part.matches(":active") || part.contains(document.activeElement);
+}
+
+async function read(address) {
+  const begun = performance.now();
+  if (!document.hidden) {
+    try {
+      const answer = await fetch(address);
+      if (answer.ok) update(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    } catch {
+      // While the server cannot be reached, the page keeps the last numbers.
+    }
+  }
+  const took = performance.now() - begun;
+  setTimeout(() => read(address), Math.max(PERIOD, TIMES_IDLE * took));
+}
+
+const live = document.querySelector("[data-live-page]");
+if (live) setTimeout(() => read(live.dataset.livePage), PERIOD);

@@ -23,6 +23,9 @@ use crate::model::request::{Request, Wait, check_id};
 #[cfg(feature = "redis")]
 use crate::store::redis::{Call, Keys, Listed};
 
+/// A change of the states of several limiters at a time.
+type ChangeAt<'a> = dyn FnMut(&mut [Member<'_>], u64) -> Result<Vec<Reply>> + 'a;
+
 impl Limiter {
     /// Creates the limiter of several limiters. See [`Paddlegate::together`](crate::Paddlegate::together).
     pub(crate) fn of_several(store: &Store, limiters: &[&Self]) -> Result<Self> {
@@ -279,7 +282,7 @@ impl Limiter {
     fn locked(
         &self,
         parts: &Parts,
-        run: &mut dyn FnMut(&mut [Member<'_>], u64) -> Result<Vec<Reply>>,
+        run: &mut ChangeAt<'_>,
     ) -> Result<Vec<Reply>> {
         let limiters = &self.inner.together;
         let mut order: Vec<usize> = Vec::with_capacity(limiters.len());

@@ -32,6 +32,8 @@ struct Look {
 struct DetailPage {
     name: String,
     address: String,
+    /// This page again, also behind what a form has answered.
+    live_address: String,
     message: String,
     about: String,
     /// When a program decided without the store, in words; empty unless that was lately.
@@ -103,6 +105,10 @@ pub(super) async fn show_limiter(
     let mut shown = DetailPage {
         name: name.to_owned(),
         address: show::address(name),
+        live_address: match key {
+            Some(key) => format!("{}?key={}", show::address(name), show::encoded(key)),
+            None => show::address(name),
+        },
         is_keyed,
         key: key.unwrap_or_default().to_owned(),
         about: about(&limiter),

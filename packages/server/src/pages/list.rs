@@ -1,6 +1,7 @@
 //! The list of limiters, and its live numbers.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use askama::Template;
@@ -13,7 +14,7 @@ use axum::routing::get;
 use futures_util::stream::{Stream, StreamExt, iter, unfold};
 use paddlegate::LimiterInfo;
 use serde::Deserialize;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::row::Row;
 use super::sort::{Column, called, columns, parameter};
@@ -31,7 +32,10 @@ const AT_ONCE: usize = 128;
 const MAX_ROWS: usize = 500;
 
 /// The time between two updates of the numbers.
-const PERIOD: Duration = Duration::from_secs(2);
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// How many times as long as reading the numbers took no page reads them again, so that a busy store has time for programs.
+const TIMES_IDLE: u32 = 20;
 
 /// The query of the list.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -173,6 +177,12 @@ async fn read(app: &App, infos: &[LimiterInfo]) -> Result<Vec<Row>, Problem> {
     Ok(rows.collect::<Vec<_>>().await.into_iter().collect::<paddlegate::Result<_>>()?)
 }
 
+/// Reads rows that others may have read a moment ago.
+async fn shared(app: &App, infos: &[LimiterInfo]) -> paddlegate::Result<Vec<Arc<Row>>> {
+    let rows = iter(infos.to_vec()).map(|info| app.rows().get(app, info)).buffered(AT_ONCE);
+    rows.collect::<Vec<_>>().await.into_iter().collect()
+}
+
 /// Streams the numbers of the rows, and says when the order that was asked for can be shown.
 async fn live(
     State(app): State<App>,
@@ -183,22 +193,26 @@ async fn live(
     // The order may have been read since the page was sent, which does not have it.
     listed.is_pending |= list.pending;
     let sort = list.sort;
-    let stream = unfold((app, listed), move |(app, mut listed)| async move {
+    let stream = unfold((app, listed, PERIOD), move |(app, mut listed, mut period)| async move {
         loop {
             if listed.is_pending && matches!(app.indexes().soon(&app).await, Ok(Some(_))) {
                 listed.is_pending = false;
                 // A browser drops an event without data.
-                return Some((Ok(Event::default().event("ordered").data(sort.name())), (app, listed)));
+                return Some((Ok(Event::default().event("ordered").data(sort.name())), (app, listed, period)));
             }
             let stopping = app.stopping().clone();
             tokio::select! {
                 () = stopping.cancelled() => return None,
-                () = sleep(PERIOD) => {}
+                () = sleep(period) => {}
             }
+            let begun = Instant::now();
+            let rows = shared(&app, &listed.infos).await;
+            period = PERIOD.max(begun.elapsed() * TIMES_IDLE);
             // While the store cannot be read, the page keeps the last numbers.
-            let Ok(rows) = read(&app, &listed.infos).await else { continue };
+            let Ok(rows) = rows else { continue };
+            let rows: Vec<&Row> = rows.iter().map(|row| &**row).collect();
             let Ok(event) = Event::default().event("rows").json_data(&rows) else { continue };
-            return Some((Ok(event), (app, listed)));
+            return Some((Ok(event), (app, listed, period)));
         }
     });
     Ok(Sse::new(stream).keep_alive(KeepAlive::default()))

@@ -12,7 +12,7 @@ use crate::metrics::{inspected, oldest_wait};
 /// One limiter of the list, as it is shown.
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
-    /// What tells it from others of its name.
+    /// See [`id`](Self::id).
     pub(super) id: String,
     pub(super) name: String,
     #[serde(skip)]
@@ -52,11 +52,16 @@ impl Row {
         Ok(Self::new(&info, &history, Some((&inspection, &state))))
     }
 
+    /// Returns what tells a limiter from others of its name.
+    pub(super) fn id(info: &LimiterInfo) -> String {
+        format!("{}/{}/{}", info.keyed, info.group.as_deref().unwrap_or_default(), info.name)
+    }
+
     fn new(info: &LimiterInfo, history: &History, looked: Option<(&Inspection, &RuntimeState)>) -> Self {
         let kinds: Vec<&str> = info.limits.iter().map(|limit| limit.kind().name()).collect();
         let last = last_minute(history);
         let mut row = Self {
-            id: format!("{}/{}/{}", info.keyed, info.group.as_deref().unwrap_or_default(), info.name),
+            id: Self::id(info),
             name: info.name.clone(),
             address: show::address(&info.name),
             kinds: kinds.join(", "),
