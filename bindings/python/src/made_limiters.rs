@@ -15,8 +15,16 @@ const MAX: usize = 1_000;
 pub(crate) struct MadeLimiters {
     /// Makes a limiter of a store, a name, a limit and options.
     make: Py<PyAny>,
-    /// For each name the limit, the options and the limiter.
+    /// A `Made` for each name.
     by_name: Py<PyDict>,
+}
+
+/// A limiter and what it was made of.
+#[pyclass(frozen, module = "paddlegate._native")]
+struct Made {
+    limit: Py<PyTuple>,
+    options: Py<PyDict>,
+    limiter: Py<PyAny>,
 }
 
 #[pymethods]
@@ -26,44 +34,53 @@ impl MadeLimiters {
         Self { make, by_name: PyDict::new(py).unbind() }
     }
 
-    // Returns the limiter of the name if it was made of these arguments, and otherwise makes it.
-    #[pyo3(signature = (store, name, *limit, **options))]
-    fn __call__<'py>(
+    // Returns the limiter of the name if it was made of these arguments, and otherwise makes it. Python passes a fixed number
+    // of arguments without a tuple and a mapping of them.
+    fn get<'py>(
         &self,
         store: &Bound<'py, PyAny>,
         name: &Bound<'py, PyAny>,
         limit: &Bound<'py, PyTuple>,
-        options: Option<&Bound<'py, PyDict>>,
+        options: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = store.py();
         let (make, by_name) = (self.make.bind(py), self.by_name.bind(py));
         let is_text = name.is_exact_instance_of::<PyString>();
         if is_text
             && let Some(made) = by_name.get_item(name)?
-            && let (made_limit, made_options, limiter) =
-                made.extract::<(Bound<'_, PyTuple>, Option<Bound<'_, PyDict>>, _)>()?
-            && are_equal(&made_limit, limit)?
-            && have_equal(made_options.as_ref(), options)?
+            && let made = made.cast::<Made>()?.get()
+            && are_equal(made.limit.bind(py), limit)?
+            && have_equal(made.options.bind(py), options)?
         {
-            return Ok(limiter);
+            return Ok(made.limiter.bind(py).clone());
         }
         let limiter = make.call1((store, name, limit, options))?;
         let is_constant = is_text
             && limit.iter_borrowed().all(|part| is_constant(&part))
-            && options.is_none_or(|options| options.values().iter().all(|value| is_constant(&value)));
+            && options.values().iter().all(|value| is_constant(&value));
         if is_constant {
             if by_name.len() >= MAX {
                 by_name.clear();
             }
-            by_name.set_item(name, (limit, options.map(PyDictMethods::copy).transpose()?, &limiter))?;
+            let (limit, options) = (limit.clone().unbind(), options.copy()?.unbind());
+            by_name.set_item(name, Made { limit, options, limiter: limiter.clone().unbind() })?;
         }
         Ok(limiter)
     }
 
-    /// A program may have given a limiter an attribute that leads back to the store.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.make)?;
         visit.call(&self.by_name)
+    }
+}
+
+#[pymethods]
+impl Made {
+    /// A program may have given a limiter an attribute that leads back to the store.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.limit)?;
+        visit.call(&self.options)?;
+        visit.call(&self.limiter)
     }
 }
 
@@ -88,8 +105,7 @@ fn are_equal(made: &Bound<'_, PyTuple>, given: &Bound<'_, PyTuple>) -> PyResult<
     Ok(true)
 }
 
-fn have_equal(made: Option<&Bound<'_, PyDict>>, given: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
-    let (Some(made), Some(given)) = (made, given) else { return Ok(made.is_none() && given.is_none()) };
+fn have_equal(made: &Bound<'_, PyDict>, given: &Bound<'_, PyDict>) -> PyResult<bool> {
     if made.len() != given.len() {
         return Ok(false);
     }

@@ -1,8 +1,8 @@
 //! The memory store: limiters of this process only. The browser and the simulator use it too.
 
-mod hashing;
 mod inbox;
 mod keyed;
+mod table;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

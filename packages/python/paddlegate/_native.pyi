@@ -1,6 +1,6 @@
 """The native part of the package."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar, final
@@ -625,10 +625,14 @@ class MadeLimiters:
 
     def __new__(
         cls,
-        make: Callable[[_paddlegate.Paddlegate, str, Any, dict[str, Any] | None], _limiter.Limiter],
+        make: Callable[[_paddlegate.Paddlegate, str, Any, dict[str, Any]], _limiter.Limiter],
     ) -> MadeLimiters: ...
-    def __call__(
-        self, store: _paddlegate.Paddlegate, name: str, *limit: object, **options: object
+    def get(
+        self,
+        store: _paddlegate.Paddlegate,
+        name: str,
+        limit: tuple[object, ...],
+        options: Mapping[str, object],
     ) -> _limiter.Limiter: ...
 
 @disjoint_base

@@ -43,8 +43,8 @@ CONCURRENT_PARTS = 16
 other calls."""
 
 
-def _make(store: Paddlegate, name: str, limit: Any, options: dict[str, Any] | None) -> Limiter:
-    return Limiter(store, name, [limit], **(options or {}))
+def _make(store: Paddlegate, name: str, limit: Any, options: dict[str, Any]) -> Limiter:
+    return Limiter(store, name, [limit], **options)
 
 
 class Paddlegate(_native.Paddlegate):
@@ -152,7 +152,8 @@ class Paddlegate(_native.Paddlegate):
         A lease that is not released ends after `lock_timeout`, by default 30 seconds. `limit` is at
         most 100,000.
         """
-        return self._made(self, name, "concurrency", limit, lock_timeout=lock_timeout, **options)
+        with_timeout = {"lock_timeout": lock_timeout, **options}
+        return self._made.get(self, name, ("concurrency", limit), with_timeout)
 
     def bucket(
         self,
@@ -166,13 +167,13 @@ class Paddlegate(_native.Paddlegate):
 
         For days of another time zone, the intervals start `offset` earlier.
         """
-        return self._made(self, name, "bucket", limit, interval, offset, **options)
+        return self._made.get(self, name, ("bucket", limit, interval, offset), options)
 
     def window(
         self, name: str, limit: int, interval: Span, **options: Unpack[LimiterOptions]
     ) -> Limiter:
         """Create a limiter of at most `limit` units in any interval; `limit` is at most 100,000."""
-        return self._made(self, name, "window", limit, interval, **options)
+        return self._made.get(self, name, ("window", limit, interval), options)
 
     def leaky(
         self,
@@ -189,7 +190,7 @@ class Paddlegate(_native.Paddlegate):
         difference, also units that have drained meanwhile; "undrained", at most what cannot have
         drained since the grant. Another one raises `InvalidError`, argument `refund`.
         """
-        return self._made(self, name, "leaky", capacity, drain, refund, **options)
+        return self._made.get(self, name, ("leaky", capacity, drain, refund), options)
 
     def points(
         self,
@@ -204,7 +205,7 @@ class Paddlegate(_native.Paddlegate):
 
         `refund` is as for `leaky`.
         """
-        return self._made(self, name, "points", capacity, refill, refund, **options)
+        return self._made.get(self, name, ("points", capacity, refill, refund), options)
 
     def quota(
         self,
@@ -229,7 +230,7 @@ class Paddlegate(_native.Paddlegate):
 
             spending = pg.quota("tenant-7", 50_000_000, "month", timezone="Europe/Berlin")
         """
-        return self._made(self, name, "quota", limit, per, timezone, starts, **options)
+        return self._made.get(self, name, ("quota", limit, per, timezone, starts), options)
 
     def throttle(
         self, name: str, interval: Span, *, limit: int = 1, **options: Unpack[LimiterOptions]
@@ -240,15 +241,15 @@ class Paddlegate(_native.Paddlegate):
         0.666667 and 1 seconds, and so on. `limit` is from 1 to one start per microsecond, at most
         10^12; otherwise this raises `InvalidError`.
         """
-        return self._made(self, name, "throttle", limit, interval, **options)
+        return self._made.get(self, name, ("throttle", limit, interval), options)
 
     def unlimited(self, name: str = "unlimited", **options: Unpack[LimiterOptions]) -> Limiter:
         """Create a limiter that grants every call."""
-        return self._made(self, name, "unlimited", **options)
+        return self._made.get(self, name, ("unlimited",), options)
 
     def paused(self, name: str, **options: Unpack[LimiterOptions]) -> Limiter:
         """Create a limiter that refuses every call."""
-        return self._made(self, name, "paused", **options)
+        return self._made.get(self, name, ("paused",), options)
 
     def limiter(
         self,

@@ -27,6 +27,42 @@ def test_equal_arguments_give_one_limiter(pg):
     assert Paddlegate("memory://").leaky("api", 5, 60) is not api
 
 
+@pytest.mark.parametrize(
+    ("make", "others"),
+    [
+        (
+            lambda pg, **it: pg.concurrent("api", 5, **{"lock_timeout": 9, **it}),
+            [{"lock_timeout": 8}, {"lock_timeout": None}, {"ttl": 60}],
+        ),
+        (
+            lambda pg, offset=3, **it: pg.bucket("api", 5, 60, offset, **it),
+            [{"offset": 4}, {"keyed": True}],
+        ),
+        (lambda pg, per=60, **it: pg.window("api", 5, per, **it), [{"per": 61}, {"group": "g"}]),
+        (
+            lambda pg, **it: pg.points("api", 5, 60, **it),
+            [{"refund": "undrained"}, {"mode": "shadow"}],
+        ),
+        (
+            lambda pg, **it: pg.quota("api", 5, "month", **{"starts": "15", **it}),
+            [{"starts": None}, {"timezone": "+01:00"}, {"statistics": False}],
+        ),
+        (
+            lambda pg, **it: pg.throttle("api", 60, **{"limit": 2, **it}),
+            [{"limit": 3}, {"on_limit": "ignore"}],
+        ),
+        (lambda pg, **it: pg.unlimited("api", **it), [{"wait_timeout": 1}]),
+        (lambda pg, **it: pg.paused("api", **it), [{"wait_timeout": 1}]),
+    ],
+)
+def test_each_argument_makes_another_limiter(pg, make, others):
+    for other in others:
+        api = make(pg)
+        assert make(pg) is api
+        assert make(pg, **other) is not api
+        assert make(pg) is not api
+
+
 @pytest.mark.parametrize("wrong", [True, 5.0, "5"])
 def test_an_argument_that_only_equals_another_is_still_refused(pg, wrong):
     assert pg.leaky("api", 1, 60).allow()

@@ -48,6 +48,13 @@ class KeyedTest < Minitest::Test
     assert limiter.allow?(key: "ann".encode("UTF-16LE"))
     assert limiter.allow?(key: "ann".b)
     assert_equal 6, left(limiter, "ann").first
+    # The bytes of the second in ISO-8859-1 are those of the first in UTF-8.
+    %w[é Ã© ¥].each_with_index do |text, i|
+      [text, text.encode("ISO-8859-1"), text.encode("UTF-16LE"), text.b].each do |given|
+        2.times { assert limiter.allow?(key: given) }
+      end
+      assert_equal 1, left(limiter, text).first, i
+    end
     key = +"ann"
     kept = limiter.with_key(key)
     key << "e"

@@ -48,6 +48,31 @@ class MadeTest < Minitest::Test
     assert_raises(ArgumentError) { @pg.window("one", 1, 60, what: 1) }
   end
 
+  def test_equal_times_are_the_same_and_equal_counts_are_not
+    one = @pg.bucket("one", 1, 60, 3, wait_timeout: 1)
+    assert_same one, @pg.bucket("one", 1, 60.0, 3r, wait_timeout: 1)
+    refute_same one, @pg.bucket("one", 1, 60, 3, wait_timeout: 1.0)
+    others = [{}, { timezone: "+01:00" }, { timezone: "+02:00", starts: "15" }, { starts: "15" }]
+    others.each do |by|
+      quota = @pg.quota("two", 5, :month, timezone: "+01:00", starts: "15")
+      refute_same quota, @pg.quota("two", 5, :month, **by), by
+    end
+  end
+
+  def test_a_store_without_references_is_closed_although_it_made_limiters
+    gone = ObjectSpace::WeakMap.new
+    # The stack of a thread that has ended keeps nothing.
+    Thread.new do
+      100.times do
+        store = Paddlegate::Store.new("memory://")
+        assert_predicate store.window("one", 1, 60), :allow?
+        gone[store] = true
+      end
+    end.join
+    GC.start
+    assert_operator gone.size, :<, 50
+  end
+
   def test_arguments_that_can_change_are_read_at_each_call
     interval = +"minute"
     one = @pg.window("one", 1, interval)

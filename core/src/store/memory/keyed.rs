@@ -1,12 +1,11 @@
 //! `OfAllKeys`: a keyed limiter in memory, with the states of its keys.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, MutexGuard};
 
 use once_cell::race::OnceBox;
 
-use super::hashing::{self, Hasher};
+use super::table::{Hasher, Table};
 use super::{Cell, Listed, list_policy};
 use crate::base::error::Result;
 use crate::engine::counters::Counters;
@@ -40,7 +39,7 @@ pub(crate) struct OfAllKeys {
 
 #[derive(Debug)]
 struct Part {
-    states: HashMap<Box<str>, Form, Hasher>,
+    states: Table<Form>,
     /// What the plain calls have counted.
     counters: Counters,
     /// How often each key was refused.
@@ -78,10 +77,9 @@ pub(crate) struct PlainCall<'a> {
 }
 
 impl Part {
-    fn new(hasher: &Hasher) -> Self {
-        let states = HashMap::with_hasher(hasher.clone());
+    fn new() -> Self {
         Self {
-            states,
+            states: Table::new(),
             counters: Counters::default(),
             #[cfg(feature = "redis")]
             refused: RefusedKeys::default(),
@@ -106,12 +104,11 @@ impl Part {
 
 impl OfAllKeys {
     pub(super) fn new(states: &Arc<AtomicUsize>) -> Self {
-        let hasher = hashing::new();
         Self {
-            parts: std::array::from_fn(|_| ForkSafe::new(Part::new(&hasher))),
+            parts: std::array::from_fn(|_| ForkSafe::new(Part::new())),
             common: ForkSafe::new(CommonPart::default()),
             plain_policy: OnceBox::new(),
-            hasher,
+            hasher: Hasher::new(),
             states: states.clone(),
         }
     }
@@ -137,60 +134,64 @@ impl OfAllKeys {
     #[inline]
     pub(crate) fn acquire(&self, key: &str, call: &PlainCall<'_>, now: impl FnOnce() -> u64) -> Option<Plain> {
         let PlainCall { policy, limit, units, has_statistics, .. } = *call;
-        let mut part = self.part(key);
-        let decided = match part.states.get_mut(key) {
+        let hash = self.hasher.hash(key);
+        let mut part = self.part(hash);
+        let decided = match part.states.get_mut(hash, key) {
             Some(Form::Plain(state)) if call.has_plain_states => state.acquire(limit, now(), units)?,
             Some(Form::Plain(_)) => return None,
             Some(Form::Whole(state)) => {
                 let mut state = state.try_lock()?;
                 state.acquire_plain(limit, policy.tag_list(), now(), units, false)?
             }
-            None => return self.acquire_first(key, &mut part, call, now()),
+            None => return self.acquire_first(hash, key, &mut part, call, now()),
         };
         part.count(key, has_statistics, &decided, limit, units);
         Some(decided)
     }
 
     #[cold]
-    fn acquire_first(&self, key: &str, part: &mut Part, call: &PlainCall<'_>, now: u64) -> Option<Plain> {
+    fn acquire_first(&self, hash: u64, key: &str, part: &mut Part, call: &PlainCall<'_>, now: u64) -> Option<Plain> {
         if !call.has_plain_states || self.is_store_full() {
             return None;
         }
         let mut state = PlainState::default();
         let decided = state.acquire(call.limit, now, call.units)?;
-        self.insert(part, key, Form::Plain(state), now);
+        self.insert(part, hash, key, Form::Plain(state), now);
         part.count(key, call.has_statistics, &decided, call.limit, call.units);
         Some(decided)
     }
 
     /// Returns the state of a key for the whole engine, creating it if needed and `may_create` allows it.
     pub(crate) fn cell(&self, key: &str, now: u64, may_create: impl FnOnce() -> Result<()>) -> Result<Cell> {
-        let found = self.find(key);
+        let hash = self.hasher.hash(key);
+        let found = self.whole(&mut self.part(hash), hash, key);
         if let Some(found) = found {
             return Ok(found);
         }
         // Not under the lock: it may sweep.
         may_create()?;
-        let mut part = self.part(key);
-        if let Some(cell) = self.whole(&mut part, key) {
+        let mut part = self.part(hash);
+        if let Some(cell) = self.whole(&mut part, hash, key) {
             return Ok(cell);
         }
         let cell = Cell::new(ForkSafe::new(State::default()));
-        self.insert(&mut part, key, Form::Whole(cell.clone()), now);
+        self.insert(&mut part, hash, key, Form::Whole(cell.clone()), now);
         Ok(cell)
     }
 
     /// Returns the state of a key for the whole engine.
     pub(crate) fn find(&self, key: &str) -> Option<Cell> {
-        self.whole(&mut self.part(key), key)
+        let hash = self.hasher.hash(key);
+        self.whole(&mut self.part(hash), hash, key)
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
-        self.part(key).states.contains_key(key)
+        let hash = self.hasher.hash(key);
+        self.part(hash).states.get_mut(hash, key).is_some()
     }
 
-    fn whole(&self, part: &mut Part, key: &str) -> Option<Cell> {
-        let form = part.states.get_mut(key)?;
+    fn whole(&self, part: &mut Part, hash: u64, key: &str) -> Option<Cell> {
+        let form = part.states.get_mut(hash, key)?;
         match form {
             Form::Whole(cell) => Some(cell.clone()),
             Form::Plain(state) => {
@@ -202,11 +203,11 @@ impl OfAllKeys {
     }
 
     /// Adds a state for a key that has none.
-    fn insert(&self, part: &mut Part, key: &str, form: Form, now: u64) {
+    fn insert(&self, part: &mut Part, hash: u64, key: &str, form: Form, now: u64) {
         if part.states.len() >= part.sweep_at {
             self.sweep(part, now);
         }
-        part.states.insert(key.into(), form);
+        part.states.insert(&self.hasher, hash, key, form);
         self.states.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -226,7 +227,7 @@ impl OfAllKeys {
         part.swept_at = now;
         let limit = self.plain_policy.get().and_then(|policy| PlainState::limit(policy));
         let before = part.states.len();
-        part.states.retain(|_, state| match state {
+        part.states.retain(|state| match state {
             Form::Plain(state) => limit.is_some_and(|limit| !state.is_idle(limit, now)),
             Form::Whole(cell) => Arc::strong_count(cell) > 1 || !cell.lock(State::default).is_idle(now),
         });
@@ -239,14 +240,14 @@ impl OfAllKeys {
     }
 
     #[inline]
-    fn part(&self, key: &str) -> MutexGuard<'_, Part> {
+    fn part(&self, hash: u64) -> MutexGuard<'_, Part> {
         // The table of the part uses the highest and the lowest bits.
-        let at = if PARTS == 1 { 0 } else { (hashing::hash(&self.hasher, key) >> 32) as usize & (PARTS - 1) };
-        self.parts[at].lock(|| Part::new(&self.hasher))
+        let at = if PARTS == 1 { 0 } else { (hash >> 32) as usize & (PARTS - 1) };
+        self.parts[at].lock(Part::new)
     }
 
     fn each_part(&self) -> impl Iterator<Item = MutexGuard<'_, Part>> {
-        self.parts.iter().map(|part| part.lock(|| Part::new(&self.hasher)))
+        self.parts.iter().map(|part| part.lock(Part::new))
     }
 
     /// Adds what the whole engine has counted in one call for a key.
@@ -254,7 +255,7 @@ impl OfAllKeys {
     pub(crate) fn count(&self, key: Option<&str>, counted: &Counters) {
         #[cfg(feature = "redis")]
         if let (Some(key), Some(at)) = (key, counted.refused_at()) {
-            self.part(key).refused.count(at, key);
+            self.part(self.hasher.hash(key)).refused.count(at, key);
         }
         self.common.lock(CommonPart::default).counters.add(counted);
     }
@@ -269,7 +270,7 @@ impl OfAllKeys {
     /// Forgets how often a key was refused.
     #[cfg(feature = "redis")]
     pub(crate) fn forget_refused(&self, key: &str) {
-        self.part(key).refused.forget(key);
+        self.part(self.hasher.hash(key)).refused.forget(key);
     }
 
     /// Returns the counters of all keys; their leases and tickets are not counted.

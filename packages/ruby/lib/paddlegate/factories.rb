@@ -50,25 +50,25 @@ module Paddlegate
     # `lock_timeout` (default 30 seconds) after its grant or its last renewal. A `limit` of 0 is a
     # pause.
     def concurrent(name, limit, lock_timeout: nil, **options, &block)
-      single(name, [:concurrency, limit, lock_timeout], options, &block)
+      single(name, options, :concurrency, limit, lock_timeout, &block)
     end
 
     # Creates a limiter of at most `limit` units in each aligned interval. Intervals start at
     # multiples of `interval` since 1970 (UTC), or `offset` earlier.
     def bucket(name, limit, interval, offset = 0, **options, &block)
-      single(name, [:bucket, limit, interval, offset], options, &block)
+      single(name, options, :bucket, limit, interval, offset, &block)
     end
 
     # Creates a limiter of at most `limit` units in any interval, exactly. `limit` is at most
     # 100,000.
     def window(name, limit, interval, **options, &block)
-      single(name, [:window, limit, interval], options, &block)
+      single(name, options, :window, limit, interval, &block)
     end
 
     # Creates a limiter with a burst of `capacity` units, which drains fully in `drain`. `refund` is
     # as for {#points}.
     def leaky(name, capacity, drain, refund: nil, **options, &block)
-      single(name, [:leaky, capacity, drain, refund], options, &block)
+      single(name, options, :leaky, capacity, drain, refund, &block)
     end
 
     # Creates a limiter with a budget of `capacity` points, full again after `refill`. Calls give an
@@ -77,7 +77,7 @@ module Paddlegate
     # `refund` is what a correction to a lower cost gives back: `:full` (default), the whole
     # difference, or `:undrained`, at most what cannot have drained since the grant.
     def points(name, capacity, refill, refund: nil, **options, &block)
-      single(name, [:points, capacity, refill, refund], options, &block)
+      single(name, options, :points, capacity, refill, refund, &block)
     end
 
     # Creates a limiter of at most `limit` units, from 1 to 10^12, in each period of the calendar.
@@ -93,14 +93,14 @@ module Paddlegate
     # all of them a date at which one starts, such as `"2025-01-31"` or `"2025-01-31T09:30"`. Raises
     # {InvalidError} with the argument `limit`, `per`, `timezone` or `starts`.
     def quota(name, limit, per, timezone: nil, starts: nil, **options, &block)
-      single(name, [:quota, limit, per, timezone, starts], options, &block)
+      single(name, options, :quota, limit, per, timezone, starts, &block)
     end
 
     # Creates a limiter of `limit` starts per `interval`, evenly spaced, whatever their cost. By
     # default starts are at least `interval` apart; three per second are at 0, 0.333334, 0.666667
     # and 1 seconds, and so on. `limit` is from 1 to one start per microsecond, at most 10^12.
     def throttle(name, interval, limit: 1, **options, &block)
-      single(name, [:throttle, limit, interval], options, &block)
+      single(name, options, :throttle, limit, interval, &block)
     end
 
     # Creates a limiter that grants every call. Accepts the arguments of any other factory, so that
@@ -234,11 +234,16 @@ module Paddlegate
 
     private
 
-    # Returns the limiter that was made with these arguments, or makes one.
-    def single(name, limit, options, &block)
-      return make(name, [limit], options, &block) if block
+    # Returns the limiter that was made with these arguments, or makes one. `first` to `fourth` are
+    # the arguments of the kind: a list of them takes longer than to find the limiter.
+    def single(name, options, kind, first, second, third = nil, fourth = nil, &block)
+      made = store.made[name]
+      return made.limiter if made&.of?(options, kind, first, second, third, fourth) && !block
 
-      store.made.get(name, limit, options) { make(name, [limit], options) }
+      limit = [kind, first, second, third, fourth].first(1 + Policy::ARGUMENTS[kind].size)
+      limiter = make(name, [limit], options, &block)
+      MadeLimiter.new(limiter, options, *limit).keep(name, store.made)
+      limiter
     end
 
     def make(name, limits, options)

@@ -202,9 +202,14 @@ module Paddlegate
     def allow?(cost: nil, estimate: nil, key: nil, settle_within: nil)
       # Most calls have no other arguments; in memory they need no decision with all its fields.
       if @at_once && cost.nil? && estimate.nil? && settle_within.nil?
-        given = key.nil? || Value.plain?(key) ? key : Value.word("key", key)
-        decided = Native.pg_allow_at_once(@handle, given, 1)
-        return decided == 1 unless decided.negative?
+        # Most keys are ASCII, and to ask for that alone is the fastest.
+        is_plain = key.nil? || (key.is_a?(String) && key.ascii_only?) || Value.plain?(key)
+        decided = begin
+          Native.pg_allow_at_once(@handle, is_plain ? key : Value.word("key", key), 1)
+        rescue ArgumentError
+          -1 # A key with a zero byte, which is refused below.
+        end
+        return decided == 1 if decided >= 0
       end
 
       unless key.nil?

@@ -30,7 +30,7 @@ module Paddlegate
       @handle = Library.open_store(url, timeout_us, clock&.handle)
       @memory = Native.pg_store_is_memory(@handle) == 1
       @hubs = Hubs.new
-      @made = MadeLimiters.new
+      @made = {}
     end
 
     # Closes all connections of this process to the store, even if it still has limiters. Waiting

@@ -105,10 +105,10 @@ module Paddlegate
       reject("must be a number of seconds, finite and not negative", argument, value)
     end
 
-    # Returns whether the library can read a value as it is, without the copy that {text} makes.
+    # Returns whether the library reads a value as it is meant, without the copy that {text} makes.
+    # The library checks that it is UTF-8.
     def plain?(value)
-      value.is_a?(String) && value.encoding == Encoding::UTF_8 && value.valid_encoding? &&
-        !value.include?("\0")
+      value.is_a?(String) && value.encoding == Encoding::UTF_8
     end
 
     # Returns a text in UTF-8; bytes without an encoding count as UTF-8.
