@@ -31,16 +31,16 @@ fn the_scripts_of_plain_calls_do_so_too() {
         local units, server_time, is_single = ARGV[5], ARGV[6], false\n\
         local permit, charge, settle_within, permits = ARGV[6], ARGV[7], ARGV[8] + 0, KEYS[2]\n\
         local id, granted_at = ARGV[5], ARGV[6]\n";
-    let of_one = |files: &[&'static str]| [&["state.lua"], files].concat();
+    let of_one = |files: &[&'static str]| [&["time.lua", "state.lua"], files].concat();
     for files in [
-        of_one(&["leaky.lua", "time.lua", "level.lua"]),
-        of_one(&["bucket.lua", "time.lua", "count.lua"]),
-        of_one(&["window.lua", "time.lua", "entry.lua"]),
-        of_one(&["leaky.lua", "time.lua", "permit.lua", "level.lua"]),
-        of_one(&["time.lua", "lease.lua"]),
+        of_one(&["leaky.lua", "level.lua"]),
+        of_one(&["bucket.lua", "count.lua"]),
+        of_one(&["window.lua", "entry.lua"]),
+        of_one(&["leaky.lua", "permit.lua", "level.lua"]),
+        of_one(&["lease.lua"]),
         of_one(&["release.lua"]),
-        vec!["several.lua", "time.lua", "levels.lua"],
-        vec!["several.lua", "time.lua", "permit.lua", "levels.lua"],
+        vec!["time.lua", "several.lua", "levels.lua"],
+        vec!["time.lua", "several.lua", "permit.lua", "levels.lua"],
     ] {
         let mut pieces = vec![("constants".to_owned(), constants.to_owned())];
         pieces.extend(files.into_iter().map(piece));
@@ -270,7 +270,7 @@ fn is_target(tokens: &[Token], name: usize) -> bool {
         .take_while(|i| tokens[*i].line == line)
         .find(|i| tokens[*i].text == "=" && depth(begin, *i));
     let starts = tokens[begin].is_name() && (begin == 0 || !"=,(".contains(&tokens[begin - 1].text));
-    let is_alone = [",", "="].contains(&tokens[name + 1].text.as_str())
+    let is_alone = tokens.get(name + 1).is_some_and(|next| [",", "="].contains(&next.text.as_str()))
         && (name == begin || tokens[name - 1].text == ",")
         && depth(begin, name);
     starts && is_alone && end.is_some_and(|end| name < end)

@@ -45,72 +45,73 @@ impl PlainKind {
         match self {
             Self::Meter => plain!(
                 "local units, server_time, is_single = ARGV[5], ARGV[6], false",
+                "plain/time.lua",
                 "plain/state.lua",
                 "plain/leaky.lua",
-                "plain/time.lua",
                 "plain/level.lua"
             ),
             Self::Throttle => plain!(
                 "local units, server_time, is_single = ARGV[5], ARGV[6], true",
+                "plain/time.lua",
                 "plain/state.lua",
                 "plain/leaky.lua",
-                "plain/time.lua",
                 "plain/level.lua"
             ),
             Self::Bucket => {
                 plain!(
                     "local units, server_time = ARGV[6], ARGV[7]",
+                    "plain/time.lua",
                     "plain/state.lua",
                     "plain/bucket.lua",
-                    "plain/time.lua",
                     "plain/count.lua"
                 )
             }
             Self::Window => {
                 plain!(
                     "local server_time = ARGV[6]",
+                    "plain/time.lua",
                     "plain/state.lua",
                     "plain/window.lua",
-                    "plain/time.lua",
                     "plain/entry.lua"
                 )
             }
             Self::MeterPermit => plain!(
                 "local units, server_time, is_single = ARGV[5], ARGV[9], false\n\
                  local permit, charge, settle_within, permits = ARGV[6], ARGV[7], ARGV[8] + 0, KEYS[2]",
+                "plain/time.lua",
                 "plain/state.lua",
                 "plain/leaky.lua",
-                "plain/time.lua",
                 "plain/permit.lua",
                 "plain/level.lua"
             ),
             Self::Several => {
                 plain!(
-                    "local server_time = ARGV[4 * #ARGV[3] + 4]",
-                    "plain/several.lua",
+                    "local server_time = ARGV[3 * #ARGV[3] + 5]",
                     "plain/time.lua",
+                    "plain/several.lua",
                     "plain/levels.lua"
                 )
             }
             Self::SeveralPermit => plain!(
-                "local more = 4 * #ARGV[3] + 3\n\
+                "local more = 3 * #ARGV[3] + 4\n\
                  local permit, charge, settle_within, permits = ARGV[more + 1], ARGV[more + 2], ARGV[more + 3] + 0, KEYS[#KEYS]\n\
                  local server_time = ARGV[more + 4]",
-                "plain/several.lua",
                 "plain/time.lua",
+                "plain/several.lua",
                 "plain/permit.lua",
                 "plain/levels.lua"
             ),
             Self::Lease => {
                 plain!(
                     "local units, id, server_time = ARGV[5], ARGV[6], ARGV[7]",
-                    "plain/state.lua",
                     "plain/time.lua",
+                    "plain/state.lua",
                     "plain/lease.lua"
                 )
             }
             Self::Release => plain!(
                 "local id, granted_at, server_time = ARGV[5], ARGV[6], ARGV[7]",
+                "plain/time.lua",
                 "plain/state.lua",
                 "plain/release.lua"
             ),

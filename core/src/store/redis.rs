@@ -23,6 +23,7 @@ mod log;
 mod most_refused;
 mod plain;
 mod plain_release;
+mod plain_reply;
 mod recording;
 mod reply;
 mod route;

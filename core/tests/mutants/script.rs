@@ -17,6 +17,7 @@ pub struct Script {
     client: ScriptClient,
     store: Paddlegate,
     limiter: Limiter,
+    limits: Vec<Spec>,
     permits: Vec<String>,
     /// The last ids of extended permits.
     extended: HashMap<usize, String>,
@@ -41,7 +42,8 @@ impl Script {
         let limiter = store.limiter("mutant", policy(limits)).expect("a limiter");
         let raw = Raw::connect("127.0.0.1", port);
         let permits = Vec::new();
-        let mut script = Self { raw, client, store, limiter, permits, extended: HashMap::new(), is_plain: false };
+        let (limits, extended) = (limits.to_vec(), HashMap::new());
+        let mut script = Self { raw, client, store, limiter, limits, permits, extended, is_plain: false };
         script.reset();
         script
     }
@@ -75,10 +77,21 @@ impl Script {
     }
 
     pub fn decision(&mut self, operation: Operation<'_>, at: u64) -> Result<Decision, String> {
+        if self.is_plain {
+            // After a call that was not plain, the limiter would leave the next ones to the whole script.
+            self.renew();
+        }
         match self.answer(operation, at)? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(format!("not a decision: {other:?}")),
         }
+    }
+
+    /// Makes the limiter anew.
+    fn renew(&mut self) {
+        let limiter = self.store.limiter("mutant", policy(&self.limits)).expect("a limiter");
+        // Without statistics no call needs the whole script because it comes after a second without calls.
+        self.limiter = if self.is_plain { limiter.without_statistics().expect("a limiter") } else { limiter };
     }
 
     fn outcome_of(&mut self, operation: Operation<'_>, at: u64) -> Outcome {
@@ -138,9 +151,8 @@ impl Implementation for Script {
     }
 
     fn resize(&mut self, limits: &[Spec]) {
-        let limiter = self.store.limiter("mutant", policy(limits)).expect("a limiter");
-        // Without statistics no call needs the whole script because it comes after a second without calls.
-        self.limiter = if self.is_plain { limiter.without_statistics().expect("a limiter") } else { limiter };
+        self.limits = limits.to_vec();
+        self.renew();
     }
 
     fn reset(&mut self) {

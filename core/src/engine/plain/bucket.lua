@@ -1,6 +1,6 @@
 -- A count in an aligned interval. See limits/bucket.lua.
 --
--- REQUIRES: units now last level
+-- REQUIRES: units raw time now last level
 -- PROVIDES: limit interval elapsed left taken
 
 local limit, interval = ARGV[3] + 0, ARGV[4] + 0
@@ -13,5 +13,5 @@ if now - last > elapsed then
 end
 local taken = left + units
 if taken > limit then
-  return {0, left, now}
+  return raw .. time
 end

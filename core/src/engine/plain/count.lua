@@ -1,7 +1,8 @@
 -- Writes the count of a bucket, and grants.
 --
--- REQUIRES: call time now skew interval elapsed taken
--- PROVIDES: nothing
+-- REQUIRES: call time skew interval elapsed taken
+-- PROVIDES: state
 
-call('SET', KEYS[1], string.format(ARGV[2], time, skew, taken), 'PX', math.ceil((interval - elapsed) / 1000) + 10000 .. '')
-return {1, taken, now}
+local state = string.format(ARGV[2], time, skew, taken)
+call('SET', KEYS[1], state, 'PX', math.ceil((interval - elapsed) / 1000) + 10000)
+return state

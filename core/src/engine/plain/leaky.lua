@@ -1,6 +1,6 @@
 -- A meter; `is_single` says that its capacity is one unit. See limits/leaky.lua.
 --
--- REQUIRES: units is_single now last level
+-- REQUIRES: units is_single raw time now last level
 -- PROVIDES: leak full elapsed left early taken
 
 local leak, full, elapsed, left, early = ARGV[3] + 0, ARGV[4] + 0, now - last, 0, 0
@@ -14,5 +14,5 @@ elseif is_single and elapsed < level / leak + 1 then
 end
 local taken = left + units - early
 if taken > full then
-  return {0, left, now}
+  return raw .. time
 end

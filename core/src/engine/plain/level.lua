@@ -1,7 +1,8 @@
 -- Writes the level of a meter, and grants.
 --
--- REQUIRES: call time now skew leak taken
--- PROVIDES: nothing
+-- REQUIRES: call time skew leak taken
+-- PROVIDES: state
 
-call('SET', KEYS[1], string.format(ARGV[2], time, skew, taken), 'PX', math.ceil(taken / leak / 1000) + 10000 .. '')
-return {1, taken, now}
+local state = string.format(ARGV[2], time, skew, taken)
+call('SET', KEYS[1], state, 'PX', math.ceil(taken / leak / 1000) + 10000)
+return state

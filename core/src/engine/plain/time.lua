@@ -1,7 +1,12 @@
--- The text of `now`, for what is written. As a rule the reply to TIME has it in two pieces; to print such a number takes as long as
--- a command. Only tests have times in the first second.
+-- The time of the server as a text, of which the next piece makes the limiter's time. TIME replies it in two pieces, seconds and
+-- microseconds: they make the text for what is written, since to print such a number takes as long as a command.
 --
--- REQUIRES: clock now skew
--- PROVIDES: time
+-- REQUIRES: server_time
+-- PROVIDES: call server_text
 
-local time = skew == '0' and #clock[2] == 6 and clock[1] ~= '0' and clock[1] .. clock[2] or string.format('%.0f', now)
+-- Locals are read quicker than globals.
+local call, server_text = redis.call, server_time
+if not server_text then
+  local clock = call('TIME')
+  server_text = clock[1] .. (#clock[2] == 6 and clock[2] or string.format('%06d', clock[2]))
+end

@@ -16,7 +16,7 @@ while low < live do
   if not (time and time >= 0 and time <= now and time % 1 == 0) then
     return 0
   end
-  oldest = oldest or time
+  oldest = time
   if time > cutoff then
     low, step = probe + 1, nil
   else
@@ -24,6 +24,7 @@ while low < live do
   end
 end
 if live >= limit then
+  -- The last one that the search has looked at is the oldest, or is not needed.
   local expires, newest = oldest, oldest
   if limit < length then
     expires = tonumber(call('LINDEX', log, limit - 1) or nil)

@@ -558,8 +558,8 @@ impl Call {
                     plain.keys.was_not_plain();
                     return Step::Again(Self { asking: self.asking, ..plain.whole() });
                 }
-                (Expects::Plain(plain), Value::Array(items)) => {
-                    return match plain.answer(items).transpose() {
+                (Expects::Plain(plain), Value::Array(_) | Value::Text(_)) => {
+                    return match plain.answer(&reply).transpose() {
                         Some(answer) => Step::Done(CallOutcome::Answered(answer.map(Answer::Decision))),
                         None => Step::Again(Self { asking: self.asking, ..plain.whole() }),
                     };

@@ -263,7 +263,7 @@ impl Keys {
     }
 
     /// Returns the decision that the reply to a plain call says.
-    pub(super) fn plain_decision(&self, reply: &[Value], policy: &Policy, charge: &Charge) -> Result<Decision> {
+    pub(super) fn plain_decision(&self, reply: &Value, policy: &Policy, charge: &Charge) -> Result<Decision> {
         self.roles.plain.as_ref().ok_or_else(garbled)?.decision(reply, policy, charge)
     }
 

@@ -5,18 +5,14 @@ use std::sync::Arc;
 use super::call::Call;
 use super::command::Command;
 use super::keys::{FixedArguments, Keys, limit_numbers};
-use super::reply::{decision, garbled};
+use super::plain_reply::decision;
 use super::wire::{Value, header, word, word_of_number};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
-use crate::base::micros::{MAX_TIME, Micros};
-use crate::engine::plain::Plain;
+use crate::base::micros::Micros;
 use crate::engine::plain_script::PlainKind;
 use crate::engine::script::Script;
 use crate::engine::transaction::{Entry, Waiting};
-use crate::limits::check::LimitCheck;
-use crate::limits::leaky::Meter;
-use crate::limits::window::Window;
 use crate::model::decision::Decision;
 use crate::model::limit::{Limit, Rule};
 use crate::model::permit::Permit;
@@ -35,6 +31,9 @@ pub(super) struct PlainPolicy {
 
 /// The milliseconds that a key lives longer than its content matters.
 const SLACK: u64 = 10_000;
+
+/// The maximum of a limit whose level the scripts print as a short number: the level of a debt is twice as much.
+const MAX_SHORT: u64 = i32::MAX as u64 / 2;
 
 /// The maximum units of a window that a plain call takes, which writes an entry for each.
 const MAX_ENTRIES: u64 = 1_000;
@@ -57,7 +56,14 @@ impl PlainPolicy {
             };
             // Leases are of the name, whatever the label of the limit.
             let tag = if kind == 'c' { "c" } else { policy.tag(i) };
-            let level = if held.is_some() { (" (%d+)", " %.0f") } else { ("", "") };
+            // `%d` is quicker, but a server may have 32 bits for it.
+            let fits =
+                matches!(limit.rule, Rule::Leaky(_) | Rule::Bucket(_)) && own[usize::from(kind != 'b')] <= MAX_SHORT;
+            let level = match held {
+                Some(_) if fits => (" (%d+)", " %d"),
+                Some(_) => (" (%d+)", " %.0f"),
+                None => ("", ""),
+            };
             let held = held.unwrap_or_default();
             pattern.extend([" ", &tag.replace('-', "%-"), level.0, &held]);
             format.extend([" ", tag, level.1, &held]);
@@ -79,8 +85,9 @@ impl PlainPolicy {
             _ => numbers.truncate(2),
         }
         if kind == PlainKind::Window {
-            // It has no level in its record: the place is captured in its stead, and the format does not use it.
+            // It has no level in its record: the place is captured in its stead. The script appends to the time and the skew.
             words[0] = words[0].replace(" %.$", " ()%.$");
+            words[1] = words[1].replacen("%s %s", "", 1);
         }
         words.extend(numbers.iter().map(u64::to_string));
         Some(Self { kind, limits: limits.to_vec(), words, tags: policy.tags().clone() })
@@ -129,49 +136,27 @@ impl PlainPolicy {
         charge.most() > 0 && self.limits.iter().enumerate().all(fits)
     }
 
-    /// Returns the units of each limit, as the script takes them. Of one window it is always one.
-    fn units<'a>(&'a self, charge: &'a Charge) -> impl ExactSizeIterator<Item = u64> {
-        let limits = if self.kind == PlainKind::Window { &[] } else { &*self.limits };
-        limits.iter().enumerate().map(|(i, limit)| match limit.rule {
-            Rule::Leaky(leaky) if limit.counts_starts() => charge.of(i).min(1) * leaky.scale,
-            Rule::Leaky(leaky) => charge.of(i) * leaky.scale,
-            _ => charge.of(i),
-        })
+    /// Appends the units as the script takes them, in one word; of one window nothing, since they are always one.
+    fn append_units(&self, bytes: &mut Vec<u8>, charge: &Charge) {
+        match (&*self.limits, charge.simplest()) {
+            _ if self.kind == PlainKind::Window => {}
+            ([limit], _) => word_of_number(
+                bytes,
+                match limit.rule {
+                    Rule::Leaky(leaky) if limit.counts_starts() => charge.of(0).min(1) * leaky.scale,
+                    Rule::Leaky(leaky) => charge.of(0) * leaky.scale,
+                    _ => charge.of(0),
+                },
+            ),
+            (_, Charge::All(units)) => word_of_number(bytes, units),
+            (_, each) => word(bytes, each.to_string().as_bytes()),
+        }
     }
 
     /// Returns the decision that the reply says, without a permit.
-    pub(super) fn decision(&self, reply: &[Value], policy: &Policy, charge: &Charge) -> Result<Decision> {
-        match &*self.limits {
-            [limit] if !self.grants_leases() => decision_of(limit, reply, charge.of(0)).ok_or_else(garbled),
-            _ => Ok(decision(reply, policy)?.decision(policy, charge, None)),
-        }
+    pub(super) fn decision(&self, reply: &Value, policy: &Policy, charge: &Charge) -> Result<Decision> {
+        decision(&self.limits, reply, policy, charge)
     }
-}
-
-/// Returns the decision on so many units of the only limit; `None` for a reply that its script does not send.
-fn decision_of(limit: &Limit, reply: &[Value], units: u64) -> Option<Decision> {
-    let number = |i: usize| match reply.get(i) {
-        Some(Value::Integer(number)) => u64::try_from(*number).ok().filter(|number| *number <= MAX_TIME.0),
-        _ => None,
-    };
-    let (level, now) = (number(1)?, number(2)?);
-    let refused = (number(0)? == 0).then_some(if limit.counts_starts() { 1 } else { units });
-    let check = match limit.rule {
-        Rule::Leaky(leaky) => {
-            let meter = Meter { level, capacity: leaky.capacity, scale: leaky.scale };
-            leaky.decide(meter, now, now, refused, 0)
-        }
-        Rule::Bucket(bucket) => bucket.decide(level, bucket.limit, now, now, refused, 0),
-        Rule::Window(Window { limit, interval }) => {
-            let left = |entry: u64| (entry + interval).saturating_sub(now);
-            match refused {
-                Some(_) => LimitCheck { level, wait: left(number(3)?), remaining: 0, reset: left(number(4)?) },
-                None => LimitCheck { level, wait: 0, remaining: limit.checked_sub(level + 1)?, reset: interval },
-            }
-        }
-        _ => return None,
-    };
-    (refused.is_some() == (check.wait > 0)).then(|| Plain::of_store(check, now).decision(limit))
 }
 
 /// A plain call, and what the whole script needs when it was not plain.
@@ -245,7 +230,7 @@ impl PlainCall {
     }
 
     /// Returns the answer to a call that was plain; `None` for one that must queue.
-    pub(super) fn answer(&self, reply: &[Value]) -> Result<Option<Decision>> {
+    pub(super) fn answer(&self, reply: &Value) -> Result<Option<Decision>> {
         let mut decision = self.keys.plain_decision(reply, &self.policy, &self.charge)?;
         if self.keys.grants_leases() {
             self.keys.note_decision(decision.status, decision.remaining.unwrap_or_default());
@@ -295,14 +280,12 @@ fn invocation(
         return None;
     }
     let mut bytes = Vec::with_capacity(arguments.bytes.len() + 224);
-    let units = limits.units(charge);
-    header(&mut bytes, 2 + arguments.words + units.len() + more.len() + usize::from(at.is_some()));
+    let units = usize::from(limits.kind != PlainKind::Window);
+    header(&mut bytes, 2 + arguments.words + units + more.len() + usize::from(at.is_some()));
     word(&mut bytes, b"EVALSHA");
     word(&mut bytes, script.digest.as_bytes());
     bytes.extend_from_slice(&arguments.bytes);
-    for units in units {
-        word_of_number(&mut bytes, units);
-    }
+    limits.append_units(&mut bytes, charge);
     for text in more {
         word(&mut bytes, text.as_bytes());
     }
