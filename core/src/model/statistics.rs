@@ -1,7 +1,5 @@
 //! `Statistics`: the counters of a limiter since its statistics were last forgotten.
 
-use std::mem;
-
 use crate::base::micros::Micros;
 use crate::model::durations::Durations;
 use crate::model::label::Label;
@@ -146,22 +144,13 @@ impl Statistics {
     pub(crate) fn add(&mut self, other: &Self) {
         let mut sums = self.all();
         sums.iter_mut().zip(other.all()).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
-        let refused_by = mem::take(&mut self.refused_by);
-        let [waits, holds] = [&mut self.waits, &mut self.holds].map(mem::take);
+        self.set_all(sums);
         #[cfg(feature = "redis")]
-        let (degraded, errors) = (self.degraded + other.degraded, self.errors + other.errors);
-        *self = Self {
-            refused_by,
-            waits,
-            holds,
-            #[cfg(feature = "redis")]
-            degraded,
-            #[cfg(feature = "redis")]
-            errors,
-            #[cfg(feature = "redis")]
-            last_degraded: self.last_degraded.max(other.last_degraded),
-            ..Self::from_all(sums)
-        };
+        {
+            self.degraded += other.degraded;
+            self.errors += other.errors;
+            self.last_degraded = self.last_degraded.max(other.last_degraded);
+        }
         for (label, count) in &other.refused_by {
             self.refuse_by(label, *count);
         }
@@ -178,42 +167,24 @@ impl Statistics {
         all
     }
 
-    /// Creates statistics from values in the order of [`all`](Self::all).
-    fn from_all(values: [u64; 15]) -> Self {
-        let [
-            granted,
-            refused,
-            waited,
-            wait,
-            units,
-            corrections,
-            held,
-            overages,
-            reclaimed,
-            lapsed,
-            leases,
-            tickets,
-            shadow_refused,
-            near_limit,
-            estimated_units,
+    /// Replaces the values, which are in the order of [`all`](Self::all).
+    const fn set_all(&mut self, values: [u64; 15]) {
+        [
+            self.granted,
+            self.refused,
+            self.waited,
+            self.wait_time.0,
+            self.units,
+            self.corrections,
+            self.held_time.0,
+            self.overages,
+            self.reclaimed,
+            self.lapsed,
+            self.leases,
+            self.tickets,
+            self.shadow_refused,
+            self.near_limit,
+            self.estimated_units,
         ] = values;
-        Self {
-            granted,
-            refused,
-            waited,
-            wait_time: Micros(wait),
-            units,
-            corrections,
-            held_time: Micros(held),
-            overages,
-            reclaimed,
-            lapsed,
-            leases,
-            tickets,
-            shadow_refused,
-            near_limit,
-            estimated_units,
-            ..Self::default()
-        }
     }
 }
