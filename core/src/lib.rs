@@ -115,6 +115,7 @@ pub use model::budget::{BudgetUpdate, UpstreamReport};
 pub use model::calendar::{Calendar, CalendarPeriod};
 pub use model::cost::{Cost, LimiterUnits};
 pub use model::decision::{Decision, DecisionLimit, Status, Ticket};
+pub use model::durations::Durations;
 pub use model::extension::Extension;
 pub use model::history::{History, HistoryEntry};
 pub use model::inspection::{
@@ -145,7 +146,6 @@ pub use model::request::{QueuePosition, Request, Wait};
 pub use model::share::Share;
 pub use model::statistics::{DEFAULT_STATISTICS_TTL, Statistics};
 pub use model::turns::{ReadyCalls, TurnsHost};
-pub use model::waits::Waits;
 pub use model::wakeup::Wakeup;
 #[cfg(feature = "redis")]
 #[doc(hidden)]

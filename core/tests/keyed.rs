@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use paddlegate::store::redis::Redis;
 use paddlegate::{
-    AdminCommand, Answer, Kind, Label, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request, Result,
-    Settlement, Statistics, Status, Wait, Waits,
+    AdminCommand, Answer, Durations, Kind, Label, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request,
+    Result, Settlement, Statistics, Status, Wait,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -73,16 +73,21 @@ mod every_form_of_a_limiter_decides_alike {
         if form == Form::Keyed {
             before_resets.push(plain.limiter.statistics().expect("statistics"));
             let of_all = keyless(&other).statistics().expect("statistics");
-            let (mut refused_by, mut waits) = (BTreeMap::new(), [0; Waits::BUCKETS]);
+            let (mut refused_by, mut waits) = (BTreeMap::new(), [0; Durations::BUCKETS]);
+            let (mut holds, mut of_grants) = (waits, [0; 2]);
             for one in &before_resets {
                 for (label, count) in &one.refused_by {
                     *refused_by.entry(label.to_string()).or_insert(0) += count;
                 }
                 waits.iter_mut().zip(one.waits.counts()).for_each(|(sum, count)| *sum += count);
+                holds.iter_mut().zip(one.holds.counts()).for_each(|(sum, count)| *sum += count);
+                of_grants = [of_grants[0] + one.near_limit, of_grants[1] + one.estimated_units];
             }
             let labels = of_all.refused_by.iter().map(|(label, count)| (label.to_string(), *count));
             prop_assert_eq!(labels.collect::<BTreeMap<_, _>>(), refused_by);
             prop_assert_eq!(of_all.waits.counts(), waits);
+            prop_assert_eq!(of_all.holds.counts(), holds);
+            prop_assert_eq!([of_all.near_limit, of_all.estimated_units], of_grants);
             let of_all = of_all.values();
             for (i, value) in of_all.into_iter().enumerate().take(10) {
                 let sum: u64 = before_resets.iter().map(|statistics| statistics.values()[i]).sum();
@@ -126,15 +131,20 @@ mod keys {
             let plain = store.limiter(name, policy)?;
             assert_eq!(peek(&plain, Request::cost(1), NOW).remaining, Some(2), "the limiter without keys");
             assert_eq!(release(&alice()?, &permit, NOW + 7), Settlement::Released);
+            let counted = per_user.statistics()?;
+            assert_eq!((counted.holds.counts()[0], counted.holds.counts().iter().sum::<u64>()), (1, 1));
             let expected = Statistics {
                 granted: 1,
                 refused: 1,
                 refused_by: vec![(Label::new("window")?, 1)],
+                near_limit: 1,
                 units: 2,
+                estimated_units: 2,
                 held_time: Micros(7),
+                holds: counted.holds.clone(),
                 ..Statistics::default()
             };
-            assert_eq!(per_user.statistics()?, expected);
+            assert_eq!(counted, expected);
             assert_eq!(plain.statistics()?, Statistics::default());
             alice()?.reset()?;
             assert_eq!(peek(&alice()?, Request::cost(1), NOW).remaining, Some(2));
@@ -277,7 +287,7 @@ mod keys {
                 assert_eq!(acquire(&counts, Request::cost(1), NOW).remaining, Some(2), "one state");
                 acquire(&store.together(&[&does_not])?, Request::cost(1), NOW);
                 acquire(&does_not, Request::cost(3), NOW);
-                let expected = Statistics { granted: 1, units: 1, ..Statistics::default() };
+                let expected = Statistics { granted: 1, units: 1, estimated_units: 1, ..Statistics::default() };
                 assert_eq!(limiter.statistics()?, expected, "keyed={}", limiter.is_keyed());
             }
             Ok(())

@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use paddlegate::{
-    Action, AdminCommand, Deadline, Label, Limit, Micros, Mode, OnLimit, Paddlegate, Policy, Request, Result, Waits,
+    Action, AdminCommand, Deadline, Durations, Label, Limit, Micros, Mode, OnLimit, Paddlegate, Policy, Request, Result,
 };
 use support::calls::{acquire, enter, statistics};
 use support::raw::Raw;
@@ -108,7 +108,7 @@ fn a_wait_counts_below_the_next_power_of_two_of_a_millisecond() {
             permit = api.admit(&job, Request::cost(1), OnLimit::Wait)?.decision.permit;
         }
         let counts = statistics(&api, now);
-        let mut expected = [0; Waits::BUCKETS];
+        let mut expected = [0; Durations::BUCKETS];
         for bucket in [0, 0, 1, 1, 2, 3, 10, 11, 20, 21, 21] {
             expected[bucket] += 1;
         }

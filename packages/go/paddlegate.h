@@ -903,6 +903,18 @@ typedef struct pg_statistics {
      * Calls that failed because the store was unavailable.
      */
     int64_t errors;
+    /**
+     * Granted calls after which at most a fifth of a limit was left.
+     */
+    int64_t near_limit;
+    /**
+     * The units that grants and extensions charged: units before corrections.
+     */
+    int64_t estimated_units;
+    /**
+     * How many of the released leases were held how long, as waits.
+     */
+    int64_t holds[22];
 } pg_statistics;
 
 /**

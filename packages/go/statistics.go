@@ -36,6 +36,12 @@ type Statistics struct {
 	// Degraded counts calls that processes decided without the store, by [OnUnavailable]; they count neither
 	// as granted nor as refused. Errors counts calls that failed because the store was unavailable.
 	Degraded, Errors int64
+	// NearLimit counts granted calls after which at most a fifth of a limit was left.
+	NearLimit int64
+	// EstimatedUnits are the units that grants and extensions charged: Units before corrections.
+	EstimatedUnits int64
+	// Holds has the released leases by how long they were held, in counts as those of Waits.
+	Holds [22]int64
 }
 
 // Immediate returns the grants that did not wait.
@@ -56,9 +62,10 @@ func (l *Limiter) Stats() (*Statistics, error) {
 		Lapsed: int64(native.lapsed), Leases: int64(native.leases), Tickets: int64(native.tickets),
 		ShadowRefused: int64(native.shadow_refused), RefusedBy: map[string]int64{},
 		Degraded: int64(native.degraded), Errors: int64(native.errors),
+		NearLimit: int64(native.near_limit), EstimatedUnits: int64(native.estimated_units),
 	}
-	for i, count := range native.waits {
-		statistics.Waits[i] = int64(count)
+	for i := range statistics.Waits {
+		statistics.Waits[i], statistics.Holds[i] = int64(native.waits[i]), int64(native.holds[i])
 	}
 	for i := range native.refused_by[:native.refused_by_count] {
 		by := &native.refused_by[i]

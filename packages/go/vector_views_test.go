@@ -15,12 +15,19 @@ func statistics(s *Statistics, err error) (any, error) {
 	if len(s.RefusedBy) > 0 {
 		shown["refused_by"] = s.RefusedBy
 	}
-	waits := s.Waits[:]
-	for len(waits) > 0 && waits[len(waits)-1] == 0 {
-		waits = waits[:len(waits)-1]
+	if s.NearLimit > 0 {
+		shown["near_limit"] = s.NearLimit
 	}
-	if len(waits) > 0 {
-		shown["waits"] = waits
+	if s.EstimatedUnits != s.Units {
+		shown["estimated_units"] = s.EstimatedUnits
+	}
+	for name, counts := range map[string][]int64{"waits": s.Waits[:], "holds": s.Holds[:]} {
+		for len(counts) > 0 && counts[len(counts)-1] == 0 {
+			counts = counts[:len(counts)-1]
+		}
+		if len(counts) > 0 {
+			shown[name] = counts
+		}
 	}
 	return shown, nil
 }

@@ -138,9 +138,11 @@ export default function bind(module, more) {
     statistics: (view, labels) => {
       const [granted, refused, waited, waitTimeUs, units, corrections, heldTimeUs, ...others] =
         view;
-      const [overages, reclaimed, lapsed, leases, tickets, shadowRefused, ...more] = others;
-      const waits = more.slice(0, -labels.length || undefined);
-      const counts = more.slice(waits.length);
+      const [overages, reclaimed, lapsed, leases, tickets, ...last] = others;
+      const [shadowRefused, nearLimit, estimatedUnits, ...more] = last;
+      const buckets = (more.length - labels.length) / 2;
+      const [waits, holds] = [more.slice(0, buckets), more.slice(buckets, 2 * buckets)];
+      const counts = more.slice(2 * buckets);
       return Object.freeze({
         granted,
         refused,
@@ -161,6 +163,9 @@ export default function bind(module, more) {
         // Of a store that is away; that in memory never is.
         degraded: 0,
         errors: 0,
+        nearLimit,
+        estimatedUnits,
+        holds: Object.freeze(holds),
       });
     },
     history: (...views) => {

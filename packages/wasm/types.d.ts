@@ -438,6 +438,12 @@ export interface Statistics {
   readonly degraded: number;
   /** Calls that failed because the store was unavailable. */
   readonly errors: number;
+  /** Granted calls after which at most a fifth of a limit was left. */
+  readonly nearLimit: number;
+  /** Units that grants and extensions took: `units` before corrections. */
+  readonly estimatedUnits: number;
+  /** How many of the released leases were held how long, in 22 counts as those of `waits`. */
+  readonly holds: readonly number[];
 }
 
 /** What a limiter has counted in each minute and hour, as UTC has them, by the clock of the store. Frozen. */

@@ -157,8 +157,12 @@ static void statistics_have_refusals_by_label_and_waits(void)
     CHECK_TEXT("", statistics.refused_by[31].label);
     CHECK_INT(1, statistics.waited);
     CHECK_INT(3000, statistics.wait_time_us);
+    CHECK_INT(2, statistics.near_limit);
+    CHECK_INT(2, statistics.units);
+    CHECK_INT(2, statistics.estimated_units);
     for (int i = 0; i < 22; i++) {
         CHECK_INT(i == 2, statistics.waits[i]);
+        CHECK_INT(i == 2, statistics.holds[i]);
     }
     OK(pg_reset(limiter, &error));
     OK(pg_limiter_close(limiter, &error));

@@ -593,7 +593,7 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(128, sizeof(pg_waiter));
     CHECK_INT(80, sizeof(pg_wakeup));
     CHECK_INT(8, offsetof(pg_wakeup, id));
-    CHECK_INT(1840, sizeof(pg_statistics));
+    CHECK_INT(2032, sizeof(pg_statistics));
     CHECK_INT(6464, sizeof(pg_limiter_info));
     CHECK_INT(520, offsetof(pg_limiter_info, group));
     CHECK_INT(1040, offsetof(pg_limiter_info, limits));

@@ -295,6 +295,21 @@ static void ready(void)
 }
 
 /* expected */
+/* Appends the counts up to the last above zero, if any is. */
+static void times(const char *name, const int64_t counts[22], char *text, size_t size)
+{
+    size_t last = 22;
+
+    while (last > 0 && counts[last - 1] == 0) {
+        last--;
+    }
+    for (size_t i = 0; i < last; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%" PRId64, i > 0 ? "," : name, counts[i]);
+    }
+    strcat(text, last > 0 ? "]" : "");
+}
+
 static void statistics(void)
 {
     static const char *const names[] = {
@@ -304,7 +319,6 @@ static void statistics(void)
     pg_statistics s;
     int64_t values[13];
     char text[4096] = "{";
-    size_t waits = 22;
     pg_error error;
 
     if (!answers(field[1], pg_stats(limiter, &s, &error), &error)) {
@@ -323,14 +337,17 @@ static void statistics(void)
                  s.refused_by[i].label, s.refused_by[i].refused);
     }
     strcat(text, s.refused_by_count > 0 ? "}" : "");
-    while (waits > 0 && s.waits[waits - 1] == 0) {
-        waits--;
-    }
-    for (size_t i = 0; i < waits; i++) {
+    times(",\"waits\":[", s.waits, text, sizeof text);
+    if (s.near_limit > 0) {
         size_t used = strlen(text);
-        snprintf(text + used, sizeof text - used, "%s%" PRId64, i > 0 ? "," : ",\"waits\":[", s.waits[i]);
+        snprintf(text + used, sizeof text - used, ",\"near_limit\":%" PRId64, s.near_limit);
     }
-    strcat(text, waits > 0 ? "]}" : "}");
+    if (s.estimated_units != s.units) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, ",\"estimated_units\":%" PRId64, s.estimated_units);
+    }
+    times(",\"holds\":[", s.holds, text, sizeof text);
+    strcat(text, "}");
     expect(field[1], text);
 }
 

@@ -67,6 +67,12 @@ pub struct Statistics {
     pub degraded: i64,
     /// Calls that failed because the store was unavailable.
     pub errors: i64,
+    /// Granted calls after which at most a fifth of a limit was left.
+    pub near_limit: i64,
+    /// The units that grants and extensions charged: units before corrections.
+    pub estimated_units: i64,
+    /// How many of the released leases were held how long, as waits.
+    pub holds: [i64; 22],
 }
 
 impl Statistics {
@@ -89,6 +95,9 @@ impl Statistics {
         refused_by: [RefusedBy { label: [0; 40], refused: 0 }; 32],
         degraded: 0,
         errors: 0,
+        near_limit: 0,
+        estimated_units: 0,
+        holds: [0; 22],
     };
 }
 
@@ -118,6 +127,9 @@ impl From<CoreStatistics> for Statistics {
             refused_by,
             degraded: number(core.degraded),
             errors: number(core.errors),
+            near_limit: number(core.near_limit),
+            estimated_units: number(core.estimated_units),
+            holds: core.holds.counts().map(number),
         }
     }
 }

@@ -25,6 +25,9 @@ pub struct Statistics {
     pub waits: Vec<f64>,
     pub degraded: f64,
     pub errors: f64,
+    pub near_limit: f64,
+    pub estimated_units: f64,
+    pub holds: Vec<f64>,
 }
 
 impl From<&paddlegate::Statistics> for Statistics {
@@ -47,6 +50,9 @@ impl From<&paddlegate::Statistics> for Statistics {
             waits: it.waits.counts().map(number).to_vec(),
             degraded: number(it.degraded),
             errors: number(it.errors),
+            near_limit: number(it.near_limit),
+            estimated_units: number(it.estimated_units),
+            holds: it.holds.counts().map(number).to_vec(),
         }
     }
 }

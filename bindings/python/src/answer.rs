@@ -13,7 +13,10 @@ use crate::inspection::inspection;
 use crate::{live, paddlegate as listed};
 
 /// The fields of `paddlegate::Statistics` in order, the last ones by themselves; times in seconds.
-type Statistics<'py> = (Counts, u64, BTreeMap<String, u64>, Bound<'py, PyTuple>, u64, u64);
+type Statistics<'py> = (Counts, u64, BTreeMap<String, u64>, Bound<'py, PyTuple>, OfGrants<'py>);
+
+/// Degraded calls, errors, grants near a limit, estimated units, and how long leases were held.
+type OfGrants<'py> = (u64, u64, u64, u64, Bound<'py, PyTuple>);
 
 type Counts = (u64, u64, u64, f64, u64, u64, f64, u64, u64, u64, u64, u64);
 
@@ -39,7 +42,9 @@ fn statistics<'py>(py: Python<'py>, it: &paddlegate::Statistics) -> PyResult<Sta
         tickets,
     );
     let refused_by = it.refused_by.iter().map(|(label, count)| (label.to_string(), *count)).collect();
-    Ok((all, it.shadow_refused, refused_by, PyTuple::new(py, it.waits.counts())?, it.degraded, it.errors))
+    let [waits, holds] = [&it.waits, &it.holds].map(|times| PyTuple::new(py, times.counts()));
+    let others = (it.degraded, it.errors, it.near_limit, it.estimated_units, holds?);
+    Ok((all, it.shadow_refused, refused_by, waits?, others))
 }
 
 /// Returns the start in seconds, granted, refused, waited and units of each entry.

@@ -28,6 +28,9 @@ pub struct NativeStatistics {
     pub waits: Vec<i64>,
     pub degraded: i64,
     pub errors: i64,
+    pub near_limit: i64,
+    pub estimated_units: i64,
+    pub holds: Vec<i64>,
 }
 
 /// What was counted in a minute or an hour.
@@ -69,6 +72,9 @@ impl NativeLimiter {
             waits: it.waits.counts().into_iter().map(number).collect(),
             degraded: number(it.degraded),
             errors: number(it.errors),
+            near_limit: number(it.near_limit),
+            estimated_units: number(it.estimated_units),
+            holds: it.holds.counts().into_iter().map(number).collect(),
         })
     }
 

@@ -177,8 +177,10 @@ impl Host {
 
     pub(crate) fn counted(&self, it: &Statistics) -> JsValue {
         let mut numbers = it.values().map(number).to_vec();
-        numbers.push(number(it.shadow_refused));
-        numbers.extend(it.waits.counts().map(number));
+        numbers.extend([it.shadow_refused, it.near_limit, it.estimated_units].map(number));
+        for times in [&it.waits, &it.holds] {
+            numbers.extend(times.counts().map(number));
+        }
         numbers.extend(it.refused_by.iter().map(|(_, count)| number(*count)));
         self.statistics(&numbers, it.refused_by.iter().map(|(label, _)| label.to_string()).collect())
     }

@@ -10,6 +10,7 @@ use crate::model::statistics::Statistics;
 pub(crate) struct Counters {
     granted: u64,
     refused: u64,
+    near_limit: u64,
     units: u64,
     /// The minute that was last counted in.
     minute: u64,
@@ -20,6 +21,8 @@ pub(crate) struct Counters {
 struct More {
     /// The other counters.
     statistics: Statistics,
+    /// By how much corrections have changed the units.
+    corrected: i64,
     /// The sums when the minute began.
     before: Sums,
     /// The sums of earlier minutes.
@@ -31,11 +34,20 @@ impl Counters {
         self.granted == 0 && self.refused == 0 && self.units == 0 && self.more.is_none()
     }
 
-    /// Counts a grant of so many units.
+    /// Counts a grant of so many units, which is near the limit or not.
     #[inline]
-    pub(crate) fn grant(&mut self, now: u64, units: u64) {
+    pub(crate) fn grant(&mut self, now: u64, units: u64, is_near: bool) {
         self.charge(now, units.cast_signed());
         self.granted += 1;
+        self.near_limit += u64::from(is_near);
+    }
+
+    /// Counts the correction of a charge by so many units.
+    pub(crate) fn correct(&mut self, now: u64, change: i64) {
+        self.charge(now, change);
+        self.others().corrections += 1;
+        let corrected = &mut self.more.get_or_insert_default().corrected;
+        *corrected = corrected.wrapping_add(change);
     }
 
     /// Counts charged units, or with a negative number units that were given back: of a permit from where nothing is counted, more
@@ -80,19 +92,25 @@ impl Counters {
             self.enter(other.minute);
         }
         self.granted += other.granted;
+        self.near_limit += other.near_limit;
         self.refused += other.refused;
         self.units = self.units.wrapping_add(other.units);
         if let Some(more) = &other.more {
             self.others().add(&more.statistics);
+            let corrected = &mut self.more.get_or_insert_default().corrected;
+            *corrected = corrected.wrapping_add(more.corrected);
         }
     }
 
     /// Returns the statistics for a reader.
     pub(crate) fn statistics(&self) -> Statistics {
         let others = self.more.as_ref().map(|more| more.statistics.clone()).unwrap_or_default();
+        let corrected = self.more.as_ref().map_or(0, |more| more.corrected);
         // Without units below zero.
-        let units = i64::try_from(self.units).map_or(0, i64::cast_unsigned);
-        Statistics { granted: self.granted, refused: self.refused, units, ..others }
+        let [units, estimated_units] = [self.units, self.units.wrapping_sub(corrected.cast_unsigned())]
+            .map(|units| i64::try_from(units).map_or(0, i64::cast_unsigned));
+        let Self { granted, refused, near_limit, .. } = *self;
+        Statistics { granted, refused, units, near_limit, estimated_units, ..others }
     }
 
     /// Returns the history for a reader.

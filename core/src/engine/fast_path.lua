@@ -136,7 +136,7 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
       return redis.error_reply(DAMAGED)
     end
     if wait == 0 and units > 0 and writes then
-      add_statistic('g', 1)
+      add_statistic(5 * remaining <= ARGV[4 * index + 3] + 0 and 'n' or 'g', 1)
       add_statistic('u', units - 1)
       local state = format('%.0f %.0f', now, skew)
       if tickets > 0 then

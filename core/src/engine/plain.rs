@@ -13,6 +13,7 @@ use crate::model::decision::{Decision, Status};
 use crate::model::limit::Limit;
 use crate::model::policy::{Tags, is_exceeded};
 use crate::model::reason::Reason;
+use crate::model::statistics::is_near;
 
 /// The decision on a plain call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl State {
             (record.rule, record.at) = (limit.rule, plain.at);
             (self.last, self.skew) = (plain.at, plain.skew);
             if has_statistics {
-                self.counters.grant(plain.at, units);
+                self.counters.grant(plain.at, units, plain.is_near(limit));
             }
         } else {
             self.skew = plain.skew;
@@ -102,6 +103,12 @@ impl Plain {
     #[inline]
     pub(crate) const fn is_granted(&self) -> bool {
         self.check.wait == 0
+    }
+
+    /// Returns whether a grant is near the limit.
+    #[inline]
+    pub(crate) const fn is_near(&self, limit: &Limit) -> bool {
+        is_near(self.check.remaining, limit.capacity())
     }
 
     /// Returns the level of the limit after the decision.

@@ -1,9 +1,9 @@
 -- Keeps the limiter in the list of limiters, and its statistics, for as long as the call wants, and ends the minutes of its history
 -- that are over. One function with few locals of the chunk, because each makes creating it slower, which happens in every call.
 --
--- The counts of a minute have fields of their own in the hash of statistics: "g29384756" grants, "u..." units beyond one for each
--- grant, "r..." refusals, "r...:tag" those by a limit, and "w...:3" grants that waited. The first call of a later minute that
--- registers its limiter adds them to the fields without a minute ("granted", "units", "refused", "r:tag", "h3") and to the text
+-- The counts of a minute have fields of their own in the hash of statistics: "g29384756" grants, "n..." those near a limit in their
+-- place, "u..." units beyond one for each grant, "r..." refusals, "r...:tag" those by a limit, and "w...:3" grants that waited. The first call of a later minute that
+-- registers its limiter adds them to the fields without a minute ("granted", "near_limit", "units", "refused", "r:tag", "h3") and to the text
 -- in "minutes", which has one entry for each, the newest first. Those that are older than an hour move into "hours". Twin of
 -- counters.rs.
 --
@@ -34,12 +34,15 @@ local function register_limiter(now)
   local minute, sums, past, ended, minutes, hours = math.floor(now / 60000000), {}, {}, {}, '', ''
   for i = 1, #fields, 2 do
     local field, count = fields[i], fields[i + 1]
-    local letter, of, part = string.match(field, '^([gruw])(%d+):?(.*)$')
+    local letter, of, part = string.match(field, '^([gnruw])(%d+):?(.*)$')
     if field == 'minutes' then
       minutes = count
     elseif field == 'hours' then
       hours = count
     elseif letter and of - minute < 0 and tonumber(count) and redis.pcall('HDEL', KEYS[2], field) == 1 then
+      if letter == 'n' then
+        letter, sums.near_limit = 'g', (sums.near_limit or 0) + count
+      end
       local whole = letter == 'g' and 'granted' or letter == 'u' and 'units' or letter == 'w' and 'h' .. part
         or part == '' and 'refused' or 'r:' .. part
       of = of + 0

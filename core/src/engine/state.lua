@@ -202,7 +202,8 @@ local minute = nil
 
 -- Statistics decide nothing, so a damaged one stops nothing. The first may have created the hash, which then needs an expiry: a
 -- short one, since a process that keeps calling says within a minute how long it wants the statistics. Fields of one letter are
--- counted by the minute, see register.lua: grants, units, waits by their length, and refusals, those by a limit under its tag.
+-- counted by the minute, see register.lua: grants, those near a limit, units, waits by their length, and refusals, those by a limit
+-- under its tag.
 local function add_statistic(field, by, part)
   if by == 0 or KEYS[2] == KEYS[1] then
     return

@@ -1,13 +1,17 @@
 //! `Statistics`: the counters of a limiter since its statistics were last forgotten.
 
-use std::mem;
-
 use crate::base::micros::Micros;
+use crate::model::durations::Durations;
 use crate::model::label::Label;
-use crate::model::waits::Waits;
 
 /// How long statistics are kept after the last use of a limiter by default: 90 days.
 pub const DEFAULT_STATISTICS_TTL: Micros = Micros(90 * 86_400 * 1_000_000);
+
+/// Returns whether a grant that leaves so many units of a limit is near it: at most a fifth is left.
+#[inline]
+pub(crate) const fn is_near(remaining: u64, limit: u64) -> bool {
+    remaining.saturating_mul(5) <= limit
+}
 
 /// The counters of a limiter over all processes, and its current leases and tickets. Times are sums.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,7 +49,13 @@ pub struct Statistics {
     /// pause, a block or a wait's end refused.
     pub refused_by: Vec<(Label, u64)>,
     /// How long the grants that waited have waited.
-    pub waits: Waits,
+    pub waits: Durations,
+    /// How long released leases were held.
+    pub holds: Durations,
+    /// Granted calls that were near the limit of their decision: at most a fifth of it was left. They count as granted too.
+    pub near_limit: u64,
+    /// The units that were charged when calls were granted, and by extensions of permits: `units` before corrections.
+    pub estimated_units: u64,
     /// Calls that processes decided without the store, by [`OnUnavailable`](crate::OnUnavailable); they count neither as granted
     /// nor as refused.
     ///
@@ -121,74 +131,60 @@ impl Statistics {
     pub(crate) fn wait(&mut self, wait: u64) {
         self.waited += 1;
         self.wait_time.0 += wait;
-        self.waits.add(Waits::bucket(wait), 1);
+        self.waits.add(Durations::bucket(wait), 1);
+    }
+
+    /// Counts a released lease that was held for so many microseconds.
+    pub(crate) fn hold(&mut self, held: u64) {
+        self.held_time.0 += held;
+        self.holds.add(Durations::bucket(held), 1);
     }
 
     /// Adds the counters of another state of the limiter.
     pub(crate) fn add(&mut self, other: &Self) {
         let mut sums = self.all();
         sums.iter_mut().zip(other.all()).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
-        let (refused_by, waits) = (mem::take(&mut self.refused_by), mem::take(&mut self.waits));
+        self.set_all(sums);
         #[cfg(feature = "redis")]
-        let (degraded, errors) = (self.degraded + other.degraded, self.errors + other.errors);
-        *self = Self {
-            refused_by,
-            waits,
-            #[cfg(feature = "redis")]
-            degraded,
-            #[cfg(feature = "redis")]
-            errors,
-            #[cfg(feature = "redis")]
-            last_degraded: self.last_degraded.max(other.last_degraded),
-            ..Self::from_all(sums)
-        };
+        {
+            self.degraded += other.degraded;
+            self.errors += other.errors;
+            self.last_degraded = self.last_degraded.max(other.last_degraded);
+        }
         for (label, count) in &other.refused_by {
             self.refuse_by(label, *count);
         }
         self.waits += &other.waits;
+        self.holds += &other.holds;
     }
 
-    /// Returns the values in the order of [`FIELDS`](Self::FIELDS), then `shadow_refused`.
-    pub(crate) const fn all(&self) -> [u64; 13] {
-        let values = self.values();
-        let mut all = [self.shadow_refused; 13];
-        let (first, _) = all.split_at_mut(values.len());
-        first.copy_from_slice(&values);
+    /// Returns the values in the order of [`FIELDS`](Self::FIELDS), then `shadow_refused`, `near_limit` and `estimated_units`.
+    const fn all(&self) -> [u64; 15] {
+        let mut all = [0; 15];
+        let (values, others) = all.split_at_mut(Self::FIELDS.len());
+        values.copy_from_slice(&self.values());
+        others.copy_from_slice(&[self.shadow_refused, self.near_limit, self.estimated_units]);
         all
     }
 
-    /// Creates statistics from values in the order of [`all`](Self::all).
-    pub(crate) fn from_all(values: [u64; 13]) -> Self {
-        let [
-            granted,
-            refused,
-            waited,
-            wait,
-            units,
-            corrections,
-            held,
-            overages,
-            reclaimed,
-            lapsed,
-            leases,
-            tickets,
-            shadow_refused,
+    /// Replaces the values, which are in the order of [`all`](Self::all).
+    const fn set_all(&mut self, values: [u64; 15]) {
+        [
+            self.granted,
+            self.refused,
+            self.waited,
+            self.wait_time.0,
+            self.units,
+            self.corrections,
+            self.held_time.0,
+            self.overages,
+            self.reclaimed,
+            self.lapsed,
+            self.leases,
+            self.tickets,
+            self.shadow_refused,
+            self.near_limit,
+            self.estimated_units,
         ] = values;
-        Self {
-            granted,
-            refused,
-            waited,
-            wait_time: Micros(wait),
-            units,
-            corrections,
-            held_time: Micros(held),
-            overages,
-            reclaimed,
-            lapsed,
-            leases,
-            tickets,
-            shadow_refused,
-            ..Self::default()
-        }
     }
 }

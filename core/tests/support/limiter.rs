@@ -2,9 +2,9 @@
 
 use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
-    AdminCommand, CLAIM_TIMEOUT, Calendar, Deadline, Decision, Error, ErrorKind, Extension, Feedback, History,
-    HistoryEntry, Kind, Label, Learned, Limit, LimitOverride, Limiter, MAX_PAUSE, Micros, Mode, Operation, Paddlegate,
-    Page, Policy, Provider, Refund, Request, RuntimeState, Statistics, Status, Wait,
+    AdminCommand, CLAIM_TIMEOUT, Calendar, Deadline, Decision, Durations, Error, ErrorKind, Extension, Feedback,
+    History, HistoryEntry, Kind, Label, Learned, Limit, LimitOverride, Limiter, MAX_PAUSE, Micros, Mode, Operation,
+    Paddlegate, Page, Policy, Provider, Refund, Request, RuntimeState, Statistics, Status, Wait,
 };
 use serde_json::Value;
 
@@ -118,9 +118,16 @@ impl Subject for Named {
         let refused_by = statistics.refused_by.iter().map(|(label, count)| format!(r#""{label}":{count}"#));
         let refused_by = refused_by.collect::<Vec<_>>().join(",");
         fields.extend((!refused_by.is_empty()).then(|| format!(r#""refused_by":{{{refused_by}}}"#)));
-        let waits = statistics.waits.counts().map(|count| count.to_string());
-        let last = waits.iter().rposition(|count| count != "0");
-        fields.extend(last.map(|last| format!(r#""waits":[{}]"#, waits[..=last].join(","))));
+        let times = |name: &str, times: &Durations| {
+            let counts = times.counts().map(|count| count.to_string());
+            let last = counts.iter().rposition(|count| count != "0");
+            last.map(|last| format!(r#""{name}":[{}]"#, counts[..=last].join(",")))
+        };
+        fields.extend(times("waits", &statistics.waits));
+        let Statistics { near_limit, units, estimated_units, .. } = statistics;
+        fields.extend((near_limit > 0).then(|| format!(r#""near_limit":{near_limit}"#)));
+        fields.extend((estimated_units != units).then(|| format!(r#""estimated_units":{estimated_units}"#)));
+        fields.extend(times("holds", &statistics.holds));
         Ok(format!("{{{}}}", fields.join(",")))
     }
 

@@ -76,7 +76,7 @@ fn inspect_shows_limits_leases_tickets_and_counters() {
     };
     assert_eq!(row("rpm ")[1..7], ["window", "100/1m", "policy", "2", "98", "0s"]);
     assert_eq!(row("busy ")[1..8], ["concurrency", "2", "for", "1h", "policy", "2", "0"]);
-    assert_eq!(row("granted ").join(" "), "granted 2, refused 0, units 2");
+    assert_eq!(row("granted ").join(" "), "granted 2, refused 0, near a limit 1, units 2");
     assert_eq!(
         (row("import ")[0].as_str(), row("export ")[0].as_str(), row("leases ")[1].as_str()),
         ("import", "export", "2")

@@ -35,12 +35,13 @@ for (const [what, end] of Object.entries(ends)) {
 }
 
 for (const store of ["memory", "redis", "cluster"]) {
-  test(`refusals by label and the histogram of waits, ${store}`, async () => {
+  test(`refusals by label and the histograms of waits and leases, ${store}`, async () => {
+    const zeros = Array(22).fill(0);
     const clock = new TestClock(1_700_000_000_000_000);
     const policy = { rpm: window(2, 60), workers: concurrency(1) };
     const limiter = withClock(store, clock).limiter(unique(), policy);
     const none = await limiter.stats();
-    assert.deepEqual([none.refusedBy, none.waits], [{}, Array(22).fill(0)]);
+    assert.deepEqual([none.refusedBy, none.waits, none.holds], [{}, zeros, zeros]);
     const first = await limiter.admit("first");
     assert.equal((await limiter.admit("second")).action, "wait");
     clock.advance(0.003);
@@ -53,7 +54,10 @@ for (const store of ["memory", "redis", "cluster"]) {
     assert.deepEqual([stats.refused, stats.refusedBy], [2, { rpm: 1 }]);
     assert.deepEqual([stats.waited, stats.immediate, stats.waitTimeMs], [1, 1, 3]);
     assert.deepEqual(stats.waits, [0, 0, 1, ...Array(19).fill(0)]);
-    for (const part of [stats, stats.refusedBy, stats.waits]) assert.ok(Object.isFrozen(part));
+    assert.deepEqual(stats.holds, stats.waits);
+    assert.deepEqual([stats.nearLimit, stats.units, stats.estimatedUnits], [2, 2, 2]);
+    for (const part of [stats, stats.refusedBy, stats.waits, stats.holds])
+      assert.ok(Object.isFrozen(part));
     await limiter.reset();
   });
 }

@@ -101,15 +101,18 @@ for (const [store, pg] of Object.entries(stores)) {
       waits: Array(22).fill(0),
       degraded: 0,
       errors: 0,
+      nearLimit: 0,
+      estimatedUnits: 0,
+      holds: Array(22).fill(0),
     });
     assert.ok(Object.isFrozen(untouched));
     const permit = await shop.acquire({ estimate: 600 });
     await assert.rejects(shop.acquire({ estimate: 600 }));
     await permit.pointsUsed(500);
-    const { granted, refused, immediate, units, corrections } = await shop.stats();
+    const { granted, refused, immediate, units, estimatedUnits, corrections } = await shop.stats();
     assert.deepEqual(
-      { granted, refused, immediate, units, corrections },
-      { granted: 1, refused: 1, immediate: 1, units: 500, corrections: 1 },
+      { granted, refused, immediate, units, estimatedUnits, corrections },
+      { granted: 1, refused: 1, immediate: 1, units: 500, estimatedUnits: 600, corrections: 1 },
     );
 
     const clock = new TestClock(1_700_000_000_000_000);

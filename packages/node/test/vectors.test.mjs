@@ -427,8 +427,9 @@ const ticketOf = ({ id, priority, share, waitedMs, ready }) => ({
 function counted({ immediate, waitTimeMs, heldTimeMs, ...counts }) {
   assert.equal(immediate, counts.granted - counts.waited);
   const { granted, refused, waited, units, corrections, shadowRefused, ...more } = counts;
-  const { refusedBy, waits, degraded, errors, ...others } = more;
+  const { refusedBy, waits, degraded, errors, nearLimit, estimatedUnits, holds, ...others } = more;
   assert.deepEqual([degraded, errors], [0, 0]);
+  const times = (counts) => counts.slice(0, counts.findLastIndex((count) => count > 0) + 1);
   return JSON.stringify({
     granted,
     refused,
@@ -440,9 +441,10 @@ function counted({ immediate, waitTimeMs, heldTimeMs, ...counts }) {
     ...others,
     ...(shadowRefused > 0 && { shadow_refused: shadowRefused }),
     ...(Object.keys(refusedBy).length > 0 && { refused_by: refusedBy }),
-    ...(counts.waited > 0 && {
-      waits: waits.slice(0, waits.findLastIndex((count) => count > 0) + 1),
-    }),
+    ...(counts.waited > 0 && { waits: times(waits) }),
+    ...(nearLimit > 0 && { near_limit: nearLimit }),
+    ...(estimatedUnits !== units && { estimated_units: estimatedUnits }),
+    ...(times(holds).length > 0 && { holds: times(holds) }),
   });
 }
 

@@ -2,24 +2,15 @@
 
 use std::collections::HashMap;
 
-/// The upper bounds of waits in microseconds: below 1 ms, 2 ms, 4 ms, and so on to 17 minutes and a half.
-pub const WAIT_BOUNDS: [u64; 21] = {
-    let mut bounds = [1_000; 21];
-    let mut i = 0;
-    while i < bounds.len() {
-        bounds[i] = 1_000 << i;
-        i += 1;
-    }
-    bounds
-};
+use paddlegate::Durations;
 
 /// What was counted of one limiter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     /// How often it began to be exceeded, by strategy.
     pub(crate) exceeded: Vec<(String, u64)>,
-    /// The jobs that waited, by the bounds, each without the shorter ones; the last are longer than all bounds.
-    pub(crate) waits: [u64; WAIT_BOUNDS.len() + 1],
+    /// The jobs that waited, by how long, as [`Durations`] counts them.
+    pub(crate) waits: [u64; Durations::BUCKETS],
     /// The sum of their waits, in microseconds.
     pub(crate) waited: u64,
 }
@@ -31,7 +22,7 @@ pub(crate) fn exceeded(limiter: &str, strategy: &str) -> [(String, u64); 1] {
 
 /// Returns the fields of a job that waited for so many microseconds.
 pub(crate) fn wait(limiter: &str, waited: u64) -> [(String, u64); 2] {
-    let bucket = WAIT_BOUNDS.partition_point(|bound| *bound <= waited);
+    let bucket = Durations::bucket(waited);
     [(format!("waits {bucket} {limiter}"), 1), (format!("waited us {limiter}"), waited)]
 }
 

@@ -19,6 +19,5 @@ mod server;
 mod store;
 mod time;
 
-pub use counted::WAIT_BOUNDS;
 pub use routes::router;
 pub use server::{Failure, KeyMetrics, Ojs};

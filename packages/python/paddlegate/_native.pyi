@@ -116,8 +116,7 @@ _StatisticsFields: TypeAlias = tuple[
     int,
     dict[str, int],
     tuple[int, ...],
-    int,
-    int,
+    tuple[int, int, int, int, tuple[int, ...]],
 ]
 
 __version__: str

@@ -53,6 +53,12 @@ class Statistics:
     granted nor as refused."""
     errors: int = 0
     """Calls that failed because the store was unavailable."""
+    near_limit: int = 0
+    """Granted calls after which at most a fifth of a limit was left."""
+    estimated_units: int = 0
+    """The units that grants and extensions charged: `units` before corrections."""
+    holds: tuple[int, ...] = (0,) * 22
+    """How many of the released leases were held how long, in counts as those of `waits`."""
 
     @property
     def immediate(self) -> int:
@@ -62,8 +68,8 @@ class Statistics:
 
 def to_statistics(fields: _StatisticsFields) -> Statistics:
     """Convert the native result."""
-    counted, shadow_refused, refused_by, waits, degraded, errors = fields
-    return Statistics(*counted, shadow_refused, refused_by, waits, degraded, errors)
+    counted, shadow_refused, refused_by, waits, others = fields
+    return Statistics(*counted, shadow_refused, refused_by, waits, *others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def test_a_fork_does_not_count_the_calls_of_its_parent(script, url, name):
     assert (stats.granted, stats.refused, stats.units) == (3, 3, 3)
 
 
-def test_refusals_by_label_and_the_histogram_of_waits(clocked, clock, name):
+def test_refusals_by_label_and_the_histograms_of_waits_and_leases(clocked, clock, name):
     limiter = clocked.limiter(name, rpm=Window(2, 60), workers=Concurrency(1))
     assert (limiter.stats().refused_by, limiter.stats().waits) == ({}, (0,) * 22)
     first = limiter.admit("first").permit
@@ -75,6 +75,7 @@ def test_refusals_by_label_and_the_histogram_of_waits(clocked, clock, name):
     stats = limiter.stats()
     assert (stats.refused, stats.refused_by) == (2, {"rpm": 1})
     assert (stats.waited, stats.wait_time) == (1, 0.003)
-    assert stats.waits == (0, 0, 1, *[0] * 19)
+    assert stats.waits == stats.holds == (0, 0, 1, *[0] * 19)
+    assert (stats.near_limit, stats.units, stats.estimated_units) == (2, 2, 2)
     assert pickle.loads(pickle.dumps(stats)) == stats
     limiter.reset()

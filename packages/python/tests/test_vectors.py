@@ -302,11 +302,14 @@ def recorded(history):
 
 def counted(statistics):
     fields = dataclasses.asdict(statistics)
-    waits = list(statistics.waits)
-    while waits and waits[-1] == 0:
-        waits.pop()
-    fields["waits"] = waits
-    for field in ("shadow_refused", "refused_by", "waits", "degraded", "errors"):
+    for field in ("waits", "holds"):
+        counts = fields[field] = list(fields[field])
+        while counts and counts[-1] == 0:
+            counts.pop()
+    if fields["estimated_units"] == fields["units"]:
+        del fields["estimated_units"]
+    optional = "shadow_refused", "refused_by", "waits", "degraded", "errors", "near_limit", "holds"
+    for field in optional:
         if not fields[field]:
             del fields[field]
     return {

@@ -31,7 +31,7 @@ class StatisticsTest < Minitest::Test
     end
   end
 
-  def test_refusals_by_label_and_the_histogram_of_waits
+  def test_refusals_by_label_and_the_histograms_of_waits_and_leases
     on_clocked do |store|
       at(0)
       limit = Paddlegate::Limit
@@ -44,7 +44,9 @@ class StatisticsTest < Minitest::Test
       stats = limiter.stats
       assert_equal [2, { "rpm" => 1 }], [stats.refused, stats.refused_by]
       assert_equal [1, 0.003, [0, 0, 1, *[0] * 19]], [stats.waited, stats.wait_time, stats.waits]
-      assert [stats, stats.refused_by, stats.waits].all?(&:frozen?)
+      assert_equal [stats.waits, 2, 2, 2],
+                   [stats.holds, stats.near_limit, stats.units, stats.estimated_units]
+      assert [stats, stats.refused_by, stats.waits, stats.holds].all?(&:frozen?)
       limiter.reset
     end
   end

@@ -252,8 +252,11 @@ class VectorsTest < Minitest::Test
 
     def do_statistics(_step)
       statistics = @limiter.stats.to_h
-      statistics[:waits] = statistics[:waits].reverse.drop_while(&:zero?).reverse
-      %i[shadow_refused refused_by waits degraded errors].each do |name|
+      %i[waits holds].each do |name|
+        statistics[name] = statistics[name].reverse.drop_while(&:zero?).reverse
+      end
+      statistics.delete(:estimated_units) if statistics[:estimated_units] == statistics[:units]
+      %i[shadow_refused refused_by waits degraded errors near_limit holds].each do |name|
         statistics.delete(name) if [0, {}, []].include?(statistics[name])
       end
       JSON.generate(statistics.to_h do |name, value|

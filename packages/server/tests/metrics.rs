@@ -60,6 +60,8 @@ fn the_counts_of_another_program_are_exported() {
     assert_eq!(get("requests_total", ",result=\"waited\""), Some(&0.0));
     assert_eq!(get("refused_total", ",limit=\"bucket\""), Some(&1.0));
     assert_eq!(get("units_total", ",phase=\"actual\""), Some(&5.0));
+    assert_eq!(get("units_total", ",phase=\"estimated\""), Some(&5.0));
+    assert_eq!(get("near_limit_total", ""), Some(&1.0), "nothing is left after the second grant");
     assert_eq!(get("limit", ",limit=\"bucket\""), Some(&4.0));
     assert_eq!(get("remaining", ",limit=\"bucket\""), Some(&0.0));
     assert_eq!(get("override_info", ",limit=\"bucket\",amount=\"4\""), Some(&1.0));
@@ -105,6 +107,42 @@ fn waits_are_a_histogram() {
         assert_eq!(bucket("+Inf"), 1.0);
         let bounds = (0..21).map(|i| bucket(&(f64::from(1 << i) / 1_000.0).to_string())).collect::<Vec<_>>();
         assert!(bounds.is_sorted(), "{bounds:?}");
+    }
+}
+
+#[test]
+fn leases_are_a_histogram_and_units_are_told_before_and_after_corrections() {
+    for store in Store::all() {
+        let server = store.server();
+        let mut client = server.client();
+        let labels = |of: &str, more: &str| format!("{{limiter=\"{}{of}\"{more}}}", store.prefix);
+        let workers = |verb: &str| store.path("workers", verb);
+        for _ in 0..3 {
+            let held = client.post(&workers("/acquire"), &json!({})).expect(200);
+            client.post(&workers("/release"), &json!({ "permit": held["permit"] })).expect(200);
+        }
+        let shop = |verb: &str| store.path("shop", verb);
+        let policy = json!({ "points": { "limit": 1000, "refill": "1m" } });
+        let permit = client.post(&shop("/acquire"), &json!({ "policy": policy, "estimate": 400 })).expect(200);
+        let correction = json!({ "policy": policy, "permit": permit["permit"], "actual": 50 });
+        client.post(&shop("/correct"), &correction).expect(200);
+        let samples = samples(&mut client);
+        assert_eq!(samples[&format!("paddlegate_lease_seconds_count{}", labels("workers", ""))], 3.0);
+        assert!(samples[&format!("paddlegate_lease_seconds_sum{}", labels("workers", ""))] > 0.0);
+        let bucket = |bound: &str| {
+            let bound = format!(",le=\"{bound}\"");
+            samples[&format!("paddlegate_lease_seconds_bucket{}", labels("workers", &bound))]
+        };
+        let bounds = (0..21).map(|i| bucket(&(f64::from(1 << i) / 1_000.0).to_string())).collect::<Vec<_>>();
+        assert!(bounds.is_sorted() && bucket("+Inf") == 3.0, "{bounds:?}");
+        // Of a histogram without a count there is only the last bound.
+        let none = format!("paddlegate_lease_seconds_bucket{}", labels("shop", ",le=\"0.001\""));
+        assert!(!samples.contains_key(&none));
+        let units =
+            |phase: &str| samples[&format!("paddlegate_units_total{}", labels("shop", &format!(",phase=\"{phase}\"")))];
+        assert_eq!((units("estimated"), units("actual")), (400.0, 50.0));
+        assert_eq!(samples[&format!("paddlegate_near_limit_total{}", labels("workers", ""))], 3.0, "one at a time");
+        assert_eq!(samples[&format!("paddlegate_near_limit_total{}", labels("shop", ""))], 0.0);
     }
 }
 

@@ -281,7 +281,7 @@ test("the list of limiters has a prefix, and one page", () => {
   assert.throws(() => pg.limiters({ prefix: 5 }), invalid("prefix"));
 });
 
-test("statistics have refusals by label and a histogram of waits", async () => {
+test("statistics have refusals by label and histograms of waits and leases", async () => {
   const clock = new TestClock(1_700_000_000_000_000);
   const pg = new Paddlegate("memory://", { clock });
   const limiter = pg.limiter("counted", { rpm: window(2, 60), workers: concurrency(1) });
@@ -298,5 +298,8 @@ test("statistics have refusals by label and a histogram of waits", async () => {
   assert.deepEqual([stats.refused, stats.refusedBy], [2, { rpm: 1 }]);
   assert.deepEqual([stats.waited, stats.immediate, stats.waitTimeMs], [1, 1, 3]);
   assert.deepEqual(stats.waits, [0, 0, 1, ...Array(19).fill(0)]);
-  for (const part of [stats, stats.refusedBy, stats.waits]) assert.ok(Object.isFrozen(part));
+  assert.deepEqual(stats.holds, stats.waits);
+  assert.deepEqual([stats.nearLimit, stats.units, stats.estimatedUnits], [2, 2, 2]);
+  for (const part of [stats, stats.refusedBy, stats.waits, stats.holds])
+    assert.ok(Object.isFrozen(part));
 });

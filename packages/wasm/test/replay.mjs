@@ -433,7 +433,8 @@ const ticketOf = ({ id, priority, share, waitedMs, ready }) => ({
 
 function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
   const { granted, refused, waited, units, corrections, shadowRefused, ...more } = counts;
-  const { refusedBy, waits, degraded, errors, ...others } = more;
+  const { refusedBy, waits, degraded, errors, nearLimit, estimatedUnits, holds, ...others } = more;
+  const times = (counts) => counts.slice(0, counts.findLastIndex((count) => count > 0) + 1);
   // A browser has no `assert`.
   if (degraded !== 0 || errors !== 0) throw new Error(`degraded=${degraded} errors=${errors}`);
   return JSON.stringify({
@@ -447,7 +448,10 @@ function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
     ...others,
     ...(shadowRefused > 0 && { shadow_refused: shadowRefused }),
     ...(Object.keys(refusedBy).length > 0 && { refused_by: refusedBy }),
-    ...(waited > 0 && { waits: waits.slice(0, waits.findLastIndex((count) => count > 0) + 1) }),
+    ...(waited > 0 && { waits: times(waits) }),
+    ...(nearLimit > 0 && { near_limit: nearLimit }),
+    ...(estimatedUnits !== units && { estimated_units: estimatedUnits }),
+    ...(times(holds).length > 0 && { holds: times(holds) }),
   });
 }
 

@@ -279,11 +279,7 @@ impl Limiter {
 
     /// Locks the states in memory of all limiters of `parts` with a state, in the order of their names, so that no two calls
     /// wait for each other, and runs a change of them at the time that is read then.
-    fn locked(
-        &self,
-        parts: &Parts,
-        run: &mut ChangeAt<'_>,
-    ) -> Result<Vec<Reply>> {
+    fn locked(&self, parts: &Parts, run: &mut ChangeAt<'_>) -> Result<Vec<Reply>> {
         let limiters = &self.inner.together;
         let mut order: Vec<usize> = Vec::with_capacity(limiters.len());
         for place in (0..limiters.len()).filter(|place| parts.each[*place].has_state) {

@@ -47,7 +47,7 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
           taken[i] = limit.kind == 'w' and max(min(own_units[i], 2 * limit.a - limit.new_level), 0)
         end
       end
-      add_statistic('g', 1)
+      add_statistic(5 * remaining <= ctx.limits[index + 1].a and 'n' or 'g', 1)
       add_statistic('u', units - 1)
       append_to_logs(taken)
       write_state(ctx.longest_reset)

@@ -8,7 +8,7 @@ use crate::engine::reply::Reply;
 use crate::engine::state::{Change, Demand, Evaluation, State, Units};
 use crate::model::decision::Status;
 use crate::model::policy::Policy;
-use crate::model::statistics::Statistics;
+use crate::model::statistics::{Statistics, is_near};
 
 impl State {
     /// Takes a charge from all limits or from none, behind the queue.
@@ -98,7 +98,8 @@ impl State {
 
     fn count_grant(&mut self, policy: &Policy, evaluation: &Evaluation, now: u64, skew: u64, charge: &Charge) {
         self.settle(policy, &evaluation.levels, now, skew);
-        self.counters.grant(now, charge.most());
+        let is_near = is_near(evaluation.remaining, policy.capacity(evaluation.index));
+        self.counters.grant(now, charge.most(), is_near);
     }
 
     pub(crate) fn statistics(&mut self, server: u64) -> Statistics {

@@ -306,7 +306,7 @@ if verb == 'acquire' then
       call('PEXPIRE', leases_key, expiry(lifetime + LATE_RELEASE))
       call('PEXPIRE', records_key, expiry(max(lifetime + LATE_RELEASE, ctx.tickets > 0 and ctx.queued_until - now or 0)))
     end
-    add_statistic('g', 1)
+    add_statistic(5 * remaining <= ctx.limits[index + 1].a and 'n' or 'g', 1)
     add_statistic('u', units - 1)
     append_to_logs(own_units)
     if ctx.tickets > 0 then

@@ -98,7 +98,12 @@ if verb == 'release' then
     local is_late = not is_live and lease_limit and now >= granted_at + lease_limit.b
     -- An id may be old, made up, or released before: only a known lease is counted, and only once.
     if lease_end then
-      add_statistic('held', max(now - granted_at, 0))
+      local held, bucket = max(now - granted_at, 0), 0
+      while bucket < 21 and held >= 1000 * 2 ^ bucket do
+        bucket = bucket + 1
+      end
+      add_statistic('held', held)
+      add_statistic('l' .. bucket, 1)
     end
     if is_late or lease_end and not is_live then
       add_statistic('overages', lease_end and 1 or 0)

@@ -40,7 +40,7 @@ impl Transaction<'_> {
         // An id may be old, invented or released before: only a known lease counts, and it is known once.
         let counts = lease.is_some();
         if counts {
-            self.state.counters.others().held_time.0 += now.saturating_sub(permit.granted_at);
+            self.state.counters.others().hold(now.saturating_sub(permit.granted_at));
         }
         if late || lease.is_some() && !live {
             if counts {
@@ -121,9 +121,8 @@ impl Transaction<'_> {
             }
         }
         self.state.permits.keep(key, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
-        self.state.counters.others().corrections += 1;
         let change = actual.most().cast_signed() - charged.most().cast_signed();
-        self.state.counters.charge(now, change);
+        self.state.counters.correct(now, change);
         self.state.settle(&self.policy, &evaluation.levels, now, self.skew);
         Settlement::Settled
     }

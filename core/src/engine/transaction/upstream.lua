@@ -125,6 +125,7 @@ if verb == 'learn' or verb == 'correct' then
       end
       add_statistic('corrections', 1)
       add_statistic('u', change)
+      add_statistic('corrected', change)
       adopt_levels()
     end
     if pause ~= '' or has_report then

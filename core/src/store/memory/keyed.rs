@@ -93,7 +93,7 @@ impl Part {
     fn count(&mut self, key: &str, has_statistics: bool, decided: &Plain, limit: &Limit, units: u64) {
         if !has_statistics {
         } else if decided.is_granted() {
-            self.counters.grant(decided.at(), units);
+            self.counters.grant(decided.at(), units, decided.is_near(limit));
         } else {
             self.counters.refuse(decided.at(), Some(limit.label()));
             #[cfg(feature = "redis")]

@@ -3,11 +3,11 @@
 
 use super::wire::Value;
 use crate::base::micros::Micros;
+use crate::model::durations::Durations;
 use crate::model::history::{History, RecentSums, Sums};
 use crate::model::kind::Kind;
 use crate::model::label::Label;
 use crate::model::statistics::Statistics;
-use crate::model::waits::Waits;
 
 /// What one hash has counted.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +22,7 @@ impl Counted {
         let mut counted = Self::default();
         // Stored as what exceeds one for each grant.
         let mut excess = 0_i64;
+        let mut corrected = 0_i64;
         for pair in fields.chunks_exact(2) {
             let [Value::Text(field), Value::Text(count)] = pair else { continue };
             let [Ok(field), Ok(count)] = [field, count].map(|text| std::str::from_utf8(text)) else { continue };
@@ -30,11 +31,16 @@ impl Counted {
                 "hours" => entries(count).for_each(|(hour, sums)| counted.recent.add_hour(hour, sums)),
                 _ => {
                     let Ok(count) = count.parse::<i64>() else { continue };
+                    if field == "corrected" {
+                        corrected = count;
+                    }
                     excess = excess.saturating_add(counted.add_field(field, count));
                 }
             }
         }
-        counted.statistics.units = counted.statistics.granted.saturating_add_signed(excess);
+        let granted = counted.statistics.granted;
+        counted.statistics.units = granted.saturating_add_signed(excess);
+        counted.statistics.estimated_units = granted.saturating_add_signed(excess.saturating_sub(corrected));
         counted
     }
 
@@ -63,6 +69,7 @@ impl Counted {
             "reclaimed" => sums.reclaimed = count,
             "lapsed" => sums.lapsed = count,
             "shadow_refused" => sums.shadow_refused = count,
+            "near_limit" => sums.near_limit += count,
             "degraded" => sums.degraded = count,
             "errors" => sums.errors = count,
             "degraded_at" => sums.last_degraded = (count > 0).then_some(Micros(count)),
@@ -71,19 +78,22 @@ impl Counted {
         0
     }
 
-    /// Adds what is counted by a limit or by a wait: `r:tag` or `h3`, or of the current minute: `g`, `u`, `r` or `w`, the number
+    /// Adds what is counted by a limit, by a wait or by how long a lease was held: `r:tag`, `h3` or `l3`, or of the current minute: `g`, `n`, `u`, `r` or `w`, the number
     /// of the minute, and behind a colon the rest.
     fn add_detail(&mut self, field: &str, signed: i64, count: u64) -> i64 {
         if let Some(label) = field.strip_prefix("r:") {
             self.refuse_by(label, count);
         } else if let Some(bucket) = field.strip_prefix('h') {
             self.wait(bucket, count);
+        } else if let Some(bucket) = field.strip_prefix('l').and_then(bucket_of) {
+            self.statistics.holds.add(bucket, count);
         } else if let Some((letter, minute, rest)) = of_minute(field) {
             let mut sums = Sums::default();
             match letter {
-                "g" => {
+                "g" | "n" => {
                     (sums.granted, sums.units) = (count, signed);
                     self.statistics.granted += count;
+                    self.statistics.near_limit += if letter == "n" { count } else { 0 };
                 }
                 "u" => sums.units = signed,
                 "r" => {
@@ -112,18 +122,22 @@ impl Counted {
     }
 
     fn wait(&mut self, bucket: &str, count: u64) {
-        if let Some(bucket) = bucket.parse().ok().filter(|bucket| *bucket < Waits::BUCKETS) {
+        if let Some(bucket) = bucket_of(bucket) {
             self.statistics.waited += count;
             self.statistics.waits.add(bucket, count);
         }
     }
 }
 
+fn bucket_of(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|bucket| *bucket < Durations::BUCKETS)
+}
+
 /// Returns the letter, the minute and the rest of a field of a minute.
 fn of_minute(field: &str) -> Option<(&str, u64, Option<&str>)> {
     let (letter, rest) = field.split_at_checked(1)?;
     let (minute, rest) = rest.split_once(':').map_or((rest, None), |(minute, rest)| (minute, Some(rest)));
-    if ["g", "u", "r", "w"].contains(&letter) { Some((letter, minute.parse().ok()?, rest)) } else { None }
+    if ["g", "n", "u", "r", "w"].contains(&letter) { Some((letter, minute.parse().ok()?, rest)) } else { None }
 }
 
 /// Returns the entries of earlier minutes or hours: each is a semicolon, then with spaces between its number, the granted, the

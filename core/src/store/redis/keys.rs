@@ -168,10 +168,11 @@ impl Keys {
         self.roles.plain.as_ref().and(self.tally.as_ref()).is_some_and(|tally| tally.counts_here())
     }
 
-    /// Counts the decision on a plain call of so many units at a time, which the limit with a tag refused or none.
-    pub(super) fn count(&self, at: Micros, refused_by: Option<&str>, units: u64) {
+    /// Counts the decision on a plain call of so many units at a time, which the limit with a tag refused or none, and whether a
+    /// grant was near a limit.
+    pub(super) fn count(&self, at: Micros, refused_by: Option<&str>, units: u64, is_near: bool) {
         if let Some(tally) = &self.tally {
-            tally.count(at, refused_by, units, self.key());
+            tally.count(at, refused_by, units, is_near, self.key());
         }
     }
 

@@ -19,6 +19,7 @@ use crate::model::permit::Permit;
 use crate::model::policy::{Policy, is_exceeded};
 use crate::model::request::QueuePosition;
 use crate::model::share::Order;
+use crate::model::statistics::is_near;
 
 /// The limits of a policy, and what the scripts get of them; see `engine/plain/state.lua` and `several.lua`.
 pub(super) struct PlainPolicy {
@@ -247,7 +248,9 @@ impl PlainCall {
         }
         let label = decision.label.as_ref().filter(|_| !decision.allowed());
         let refused_by = label.and_then(|label| self.policy.limits().iter().position(|limit| limit.label() == label));
-        self.keys.count(decision.at, refused_by.map(|i| self.policy.tag(i)), self.charge.most());
+        let left = decision.remaining.zip(decision.limit).filter(|_| decision.allowed());
+        let is_near = left.is_some_and(|(remaining, limit)| is_near(remaining, limit));
+        self.keys.count(decision.at, refused_by.map(|i| self.policy.tag(i)), self.charge.most(), is_near);
         Ok(Some(decision))
     }
 }

@@ -14,6 +14,7 @@ use super::wire::command;
 use crate::base::clock::monotonic;
 use crate::base::micros::Micros;
 use crate::base::process_id::process_id;
+use crate::model::durations::Durations;
 use crate::model::history::RecentSums;
 use crate::store::fork_safe::ForkSafe;
 use crate::store::refused_keys::{OfHour, RefusedKeys};
@@ -48,8 +49,11 @@ struct Counts {
     pid: u32,
     /// The last is the current one.
     minutes: Vec<CountsOfMinute>,
-    /// For how long released leases were held.
+    /// For how long released leases were held, and how many for how long.
     held: u64,
+    holds: Durations,
+    /// The grants that were near a limit.
+    near_limit: u64,
     /// Of a keyed limiter.
     refused_keys: RefusedKeys,
     /// The calls that this process decided without the store, and the time of the last.
@@ -112,14 +116,23 @@ impl Tally {
         before.is_some_and(|before| now.duration_since(before) < PERIOD)
     }
 
-    /// Counts a decision on so many units at a time, which the limit with a tag refused or none; a refusal also for its key.
-    pub(super) fn count(self: &Arc<Self>, at: Micros, refused_by: Option<&str>, units: u64, key: Option<&str>) {
+    /// Counts a decision on so many units at a time, which the limit with a tag refused or none; a refusal also for its key, and
+    /// a grant whether it was near a limit.
+    pub(super) fn count(
+        self: &Arc<Self>,
+        at: Micros,
+        refused_by: Option<&str>,
+        units: u64,
+        is_near: bool,
+        key: Option<&str>,
+    ) {
         self.change(|counts| {
             if refused_by.is_some()
                 && let Some(key) = key
             {
                 counts.refused_keys.count(at.0, key);
             }
+            counts.near_limit += u64::from(is_near);
             let counts = counts.of_minute(RecentSums::minute_at(at.0));
             if let Some(tag) = refused_by {
                 counts.refuse(tag, 1);
@@ -153,14 +166,17 @@ impl Tally {
 
     /// Counts for how long a released lease was held.
     pub(super) fn count_held(self: &Arc<Self>, held: u64) {
-        if held > 0 {
-            self.change(|counts| counts.held += held);
-        }
+        self.change(|counts| {
+            counts.held += held;
+            counts.holds.add(Durations::bucket(held), 1);
+        });
     }
 
     fn add(self: &Arc<Self>, more: &Counts) {
         self.change(|counts| {
             counts.held += more.held;
+            counts.holds += &more.holds;
+            counts.near_limit += more.near_limit;
             counts.refused_keys.add(&more.refused_keys);
             counts.degraded += more.degraded;
             counts.degraded_at = counts.degraded_at.max(more.degraded_at);
@@ -195,8 +211,9 @@ impl Tally {
 
 impl Counts {
     fn is_empty(&self) -> bool {
-        let Self { minutes, held, refused_keys, degraded, errors, .. } = self;
-        minutes.is_empty() && *held == 0 && refused_keys.is_empty() && *degraded == 0 && *errors == 0
+        let Self { minutes, holds, near_limit, refused_keys, degraded, errors, .. } = self;
+        let is_nothing_else = minutes.is_empty() && holds.is_empty() && refused_keys.is_empty();
+        is_nothing_else && *near_limit == 0 && *degraded == 0 && *errors == 0
     }
 
     fn of_minute(&mut self, minute: u64) -> &mut CountsOfMinute {
@@ -360,9 +377,12 @@ impl Report {
     /// Returns the command that adds the counts to the statistics.
     pub(super) fn command(&self) -> Vec<u8> {
         let mut fields: Vec<_> = self.counts.minutes.iter().flat_map(CountsOfMinute::fields).collect();
-        let Counts { held, degraded, degraded_at, errors, .. } = self.counts;
-        let others = [("held", held), ("degraded", degraded), ("errors", errors), ("degraded_at", degraded_at)];
+        let Counts { held, near_limit, degraded, degraded_at, errors, .. } = self.counts;
+        let decisions = [("near_limit", near_limit), ("degraded", degraded), ("errors", errors)];
+        let others = decisions.into_iter().chain([("held", held), ("degraded_at", degraded_at)]);
         fields.extend(others.map(|(field, number)| (field.to_owned(), i128::from(number))));
+        let holds = self.counts.holds.counts().into_iter().enumerate();
+        fields.extend(holds.map(|(bucket, count)| (format!("l{bucket}"), i128::from(count))));
         fields.retain(|(_, number)| *number != 0);
         let hours = self.counts.refused_keys.hours();
         let mut words =
@@ -421,13 +441,13 @@ mod tests {
     fn counts_that_did_not_arrive_are_sent_again_and_others_are_not() {
         let all = Arc::default();
         let tally = tally(1, &all);
-        tally.count(NOW, None, 5, None);
-        tally.count(NOW, Some("w"), 7, None);
+        tally.count(NOW, None, 5, false, None);
+        tally.count(NOW, Some("w"), 7, false, None);
         assert!(all.due(1).is_empty(), "a second has not passed");
         let reports = all.all(None);
         assert_eq!(counted(&reports), [(1, 1, 5)]);
-        tally.count(NOW, None, 2, None);
-        tally.count(Micros(NOW.0 + 60_000_000), None, 3, None);
+        tally.count(NOW, None, 2, false, None);
+        tally.count(Micros(NOW.0 + 60_000_000), None, 3, false, None);
         drop(reports);
         let mut reports = all.all(None);
         assert_eq!(counted(&reports), [(2, 1, 7), (1, 0, 3)]);
@@ -440,12 +460,12 @@ mod tests {
     fn a_fork_does_not_send_what_its_parent_has_counted() {
         let all: Arc<Tallies> = Arc::default();
         let tally = tally(1, &all);
-        tally.count(NOW, None, 5, None);
+        tally.count(NOW, None, 5, false, None);
         // As in a child: what the parent left has another process id.
         tally.counts.lock(Counts::default).pid = u32::MAX;
         all.waiting.lock(Waiting::default).pid = u32::MAX;
         assert!(all.all(None).is_empty());
-        tally.count(NOW, Some("w"), 1, None);
+        tally.count(NOW, Some("w"), 1, false, None);
         assert_eq!(counted(&all.all(None)), [(0, 1, 0)]);
     }
 
@@ -453,7 +473,7 @@ mod tests {
     fn while_the_store_is_away_nothing_is_taken_along_and_few_limiters_wait() {
         let all = Arc::default();
         let one = tally(1, &all);
-        one.count(NOW, None, 1, None);
+        one.count(NOW, None, 1, false, None);
         one.count_undecided(Some(NOW));
         one.count_undecided(None);
         all.waiting.lock(Waiting::default).sent_at = None;
@@ -476,8 +496,8 @@ mod tests {
     fn in_a_cluster_a_call_takes_along_what_belongs_to_its_slot() {
         let all = Arc::default();
         let (one, other) = (tally(1, &all), tally(2, &all));
-        one.count(NOW, None, 1, None);
-        other.count(NOW, None, 2, None);
+        one.count(NOW, None, 1, false, None);
+        other.count(NOW, None, 2, false, None);
         Report::new(tally(3, &all)).was_moved();
         assert_eq!(counted(&all.all(Some(2))), [(1, 0, 2)]);
         assert_eq!(all.all(None).len(), 2, "also those that were dropped");
@@ -488,7 +508,7 @@ mod tests {
         let all = Arc::default();
         let tallies: Vec<_> = (0..200).map(|slot| tally(slot, &all)).collect();
         for tally in &tallies {
-            tally.count(NOW, None, 1, None);
+            tally.count(NOW, None, 1, false, None);
         }
         all.waiting.lock(Waiting::default).sent_at = None;
         all.due_at.store(0, Ordering::Relaxed);

@@ -58,8 +58,14 @@ pub const ENTER: &[Mutant] = &[
         "-- Grants.\n    local lifetime, timeout, fencing_token = ctx.longest_reset, 0, 0\n",
         "-- Grants.\n    local lifetime, timeout, fencing_token = ctx.longest_reset, 0, 0\n    append_to_logs(own_units)\n",
     ),
-    ("statistics: grants with an id are not counted", "add_statistic('g', 1)", ""),
+    (
+        "statistics: grants with an id are not counted",
+        "add_statistic(5 * remaining <= ctx.limits[index + 1].a and 'n' or 'g', 1)",
+        "",
+    ),
     ("statistics: units of a call with an id are not counted", "add_statistic('u', units - 1)", ""),
+    ("statistics: grants with an id near a limit are not told", " and 'n' or 'g', 1)", " and 'g' or 'g', 1)"),
+    ("statistics: a fifth is not near a limit for a call with an id", "(5 * remaining <= ctx", "(5 * remaining < ctx"),
     (
         "statistics: refusals with an id are not counted",
         "      add_statistic(status == 6 and 'shadow_refused' or 'r', 1, index)\n",

@@ -172,8 +172,15 @@ pub const FAST_PATH: &[Mutant] = &[
         "        state = state .. format(':%.0f:%.0f:%.0f:', tickets, queued_until, now) .. queued\n",
         "",
     ),
-    ("statistics: grants are not counted", "      add_statistic('g', 1)\n", ""),
+    (
+        "statistics: grants are not counted",
+        "      add_statistic(5 * remaining <= ARGV[4 * index + 3] + 0 and 'n' or 'g', 1)\n",
+        "",
+    ),
     ("statistics: units are not counted", "      add_statistic('u', units - 1)\n", ""),
+    ("statistics: grants near a limit are not told", " and 'n' or 'g', 1)", " and 'g' or 'g', 1)"),
+    ("statistics: grants near a limit are no grants", " and 'n' or 'g', 1)", " and 'near_limit' or 'g', 1)"),
+    ("statistics: a fifth is not near a limit", "(5 * remaining <= ARGV", "(5 * remaining < ARGV"),
     ("statistics: refusals are not counted", "        add_statistic('r', 1, index)\n", ""),
     (
         "statistics: refusals are not counted by label",

@@ -349,8 +349,18 @@ pub const WITHOUT_ID: &[Mutant] = &[
         "      write_state(0)\n",
     ),
     ("clock: a refusal does not write the changed skew", "      keep_skew()\n", ""),
-    ("statistics: grants beside other policies are not counted", "      add_statistic('g', 1)\n", ""),
+    (
+        "statistics: grants beside other policies are not counted",
+        "      add_statistic(5 * remaining <= ctx.limits[index + 1].a and 'n' or 'g', 1)\n",
+        "",
+    ),
     ("statistics: units beside other policies are not counted", "      add_statistic('u', units - 1)\n", ""),
+    (
+        "statistics: grants near a limit beside other policies are not told",
+        " and 'n' or 'g', 1)",
+        " and 'g' or 'g', 1)",
+    ),
+    ("statistics: half is near a limit beside other policies", "(5 * remaining <= ctx", "(2 * remaining <= ctx"),
     (
         "statistics: refusals beside other policies are not counted",
         "        add_statistic(status == 6 and 'shadow_refused' or 'r', 1, index)\n",

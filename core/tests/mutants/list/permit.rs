@@ -35,7 +35,13 @@ pub const PERMIT: &[Mutant] = &[
         "call('SET', KEYS[1], state, 'PX', to_text(lifetime_ms))",
     ),
     ("statistics: waits that timed out are not counted", "add_statistic('r', 1)", ""),
-    ("statistics: the time held is not counted", "add_statistic('held', max(now - granted_at, 0))", ""),
+    ("statistics: the time held is not counted", "add_statistic('held', held)", ""),
+    ("statistics: leases are not counted by how long they were held", "add_statistic('l' .. bucket, 1)", ""),
+    (
+        "statistics: a lease held for a power of two is among the shorter ones",
+        "held >= 1000 * 2 ^ bucket",
+        "held > 1000 * 2 ^ bucket",
+    ),
     (
         "release: an unknown lease is counted as an overage",
         "add_statistic('overages', lease_end and 1 or 0)",

@@ -26,6 +26,8 @@ pub const REGISTER: &[Mutant] = &[
     ("history: what is damaged fails the call", " and tonumber(count) and", " and"),
     ("history: counts of the current minute are those of an earlier one", "of - minute < 0", "of - minute <= 0"),
     ("history: grants are lost with their minute", "letter == 'g' and 'granted' or", "letter == 'g' and 'past' or"),
+    ("statistics: grants near a limit are told for a minute", "sums.near_limit = 'g', (", "sums.past = 'g', ("),
+    ("history: grants near a limit are lost with their minute", "if letter == 'n' then", "if false then"),
     ("history: units are lost with their minute", "letter == 'u' and 'units' or", "letter == 'u' and 'past' or"),
     ("history: waits are lost with their minute", "letter == 'w' and 'h' .. part", "letter == 'w' and 'h'"),
     ("history: refusals by a limit lose it with their minute", "or 'r:' .. part", "or 'refused'"),

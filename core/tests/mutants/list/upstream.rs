@@ -68,6 +68,7 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     ("statistics: corrections are not counted", "add_statistic('corrections', 1)", ""),
     ("statistics: corrections do not change the units", "add_statistic('u', change)", ""),
+    ("statistics: corrections change the estimated units", "add_statistic('corrected', change)", ""),
     (
         "correct: no waiter is woken",
         "local lifetime = ctx.longest_reset\n      advance_queue()",
@@ -181,8 +182,8 @@ pub const UPSTREAM: &[Mutant] = &[
     ),
     (
         "correct: waiters are woken by the levels before the correction",
-        "      add_statistic('u', change)\n      adopt_levels()",
-        "      add_statistic('u', change)",
+        "      add_statistic('corrected', change)\n      adopt_levels()",
+        "      add_statistic('corrected', change)",
     ),
     ("learn: a report is applied after a report of a later call", "reported_at < overrides.reported_at or", ""),
     (

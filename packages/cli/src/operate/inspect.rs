@@ -115,6 +115,7 @@ fn counters(all: &Statistics) -> String {
         ("degraded", all.degraded),
         ("errors", all.errors),
         ("waited", all.waited),
+        ("near a limit", all.near_limit),
         ("units", all.units),
         ("corrections", all.corrections),
         ("overages", all.overages),

@@ -128,6 +128,8 @@ pub(crate) fn statistics(all: &Statistics) -> Value {
         "tickets": all.tickets,
         "degraded": all.degraded,
         "errors": all.errors,
+        "near_limit": all.near_limit,
+        "estimated_units": all.estimated_units,
         "last_degraded": span(all.last_degraded),
     })
 }

@@ -1,9 +1,10 @@
 //! `KeyMetrics`: the metrics of Open Job Spec's rate limits.
 
 use futures_util::stream::{StreamExt, TryStreamExt, iter};
+use paddlegate::Durations;
 
 use super::{Failure, Ojs};
-use crate::counted::{self, Counted, WAIT_BOUNDS};
+use crate::counted::{self, Counted};
 use crate::fault::Fault;
 use crate::limits;
 
@@ -23,8 +24,8 @@ pub struct KeyMetrics {
     pub waiting: u64,
     /// How often a limit began to be exceeded, by strategy: as often as the event `rate_limit.exceeded` tells of it.
     pub exceeded: Vec<(String, u64)>,
-    /// How many jobs a limit held up until their start, by [`WAIT_BOUNDS`], each without the shorter ones.
-    pub waits: [u64; WAIT_BOUNDS.len() + 1],
+    /// How many jobs a limit held up until their start, as [`Durations`] counts them.
+    pub waits: [u64; Durations::BUCKETS],
     /// The sum of their waits, in microseconds.
     pub waited: u64,
 }

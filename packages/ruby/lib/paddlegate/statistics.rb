@@ -24,23 +24,29 @@ module Paddlegate
   # - `degraded`: calls that processes decided without the store, by `on_unavailable`; they count
   #   neither as granted nor as refused
   # - `errors`: calls that failed because the store was unavailable
+  # - `near_limit`: granted calls after which at most a fifth of a limit was left
+  # - `estimated_units`: the units that grants and extensions charged: `units` before corrections
+  # - `holds`: how many of the released leases were held how long, in counts as those of `waits`
   Statistics = Struct.new(:granted, :refused, :waited, :wait_time, :units, :corrections, :held_time,
                           :overages, :reclaimed, :lapsed, :leases, :tickets, :shadow_refused,
-                          :refused_by, :waits, :degraded, :errors) do
+                          :refused_by, :waits, :degraded, :errors, :near_limit, :estimated_units,
+                          :holds) do
     # @api private
     # The statistics of a limiter that was never used.
     def self.none
       numbers = members.to_h { |name| [name, name.end_with?("_time") ? 0.0 : 0] }
-      new(*numbers.merge(refused_by: {}.freeze, waits: ([0] * self::WAITS).freeze).values).freeze
+      times = ([0] * self::TIMES).freeze
+      new(*numbers.merge(refused_by: {}.freeze, waits: times, holds: times).values).freeze
     end
 
     # @api private
     # Reads a `pg_statistics`.
     def self.of(memory)
       numbers = memory.get_array_of_int64(0, self::NUMBERS)
-      waits = memory.get_array_of_int64(8 * self::NUMBERS, self::WAITS)
-      last = memory.get_array_of_int64(self::LAST, 2)
-      statistics = new(*numbers, refused_by(memory).freeze, waits.freeze, *last)
+      waits = memory.get_array_of_int64(8 * self::NUMBERS, self::TIMES)
+      last = memory.get_array_of_int64(self::LAST, 4)
+      holds = memory.get_array_of_int64(self::LAST + 32, self::TIMES)
+      statistics = new(*numbers, refused_by(memory).freeze, waits.freeze, *last, holds.freeze)
       statistics.wait_time /= 1_000_000.0
       statistics.held_time /= 1_000_000.0
       statistics.freeze
@@ -48,7 +54,7 @@ module Paddlegate
 
     # Reads the `pg_refused_by` of a `pg_statistics`.
     def self.refused_by(memory)
-      start = 8 * (self::NUMBERS + self::WAITS)
+      start = 8 * (self::NUMBERS + self::TIMES)
       Array.new(memory.get_int64(start)) do |i|
         at = start + 8 + (i * self::REFUSED_BY)
         [memory.get_string(at).force_encoding(Encoding::UTF_8), memory.get_int64(at + 40)]
@@ -62,12 +68,12 @@ module Paddlegate
     end
   end
 
-  # The parts of a `pg_statistics`: 13 numbers, the waits, a count, as many `pg_refused_by`, and
-  # two numbers.
+  # The parts of a `pg_statistics`: 13 numbers, the waits, a count, as many `pg_refused_by`, four
+  # numbers, and how long leases were held.
   Statistics::NUMBERS = 13
-  Statistics::WAITS = 22
+  Statistics::TIMES = 22
   Statistics::REFUSED_BY = 48
   Statistics::LAST =
-    (8 * (Statistics::NUMBERS + Statistics::WAITS + 1)) + (32 * Statistics::REFUSED_BY)
-  Statistics::SIZE = Statistics::LAST + 16
+    (8 * (Statistics::NUMBERS + Statistics::TIMES + 1)) + (32 * Statistics::REFUSED_BY)
+  Statistics::SIZE = Statistics::LAST + (8 * (4 + Statistics::TIMES))
 end

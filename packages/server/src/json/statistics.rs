@@ -45,6 +45,12 @@ pub(crate) struct StatisticsBody {
     degraded: u64,
     /// Calls that failed because the store was unavailable.
     errors: u64,
+    /// Granted calls after which at most a fifth of a limit was left.
+    near_limit: u64,
+    /// The units that grants and extensions charged: `units` before corrections.
+    estimated_units: u64,
+    /// How many of the released leases were held how long, in counts as those of `waits`.
+    holds: Vec<u64>,
     /// When a process last decided a call without the store, by its clock, in seconds since 1970; null if none did.
     last_degraded: Option<f64>,
 }
@@ -69,6 +75,9 @@ impl From<&Statistics> for StatisticsBody {
             waits: all.waits.counts().to_vec(),
             degraded: all.degraded,
             errors: all.errors,
+            near_limit: all.near_limit,
+            estimated_units: all.estimated_units,
+            holds: all.holds.counts().to_vec(),
             last_degraded: all.last_degraded.map(seconds),
         }
     }

@@ -1,6 +1,6 @@
 //! `FAMILIES`: what is exported, whatever the format.
 
-use paddlegate::{Micros, Waits};
+use paddlegate::{Durations, Micros};
 use paddlegate_ojs::KeyMetrics;
 
 use super::{Measured, Own};
@@ -38,7 +38,6 @@ pub(crate) type Add<'a> = &'a mut dyn FnMut(&[(&str, &str)], Value<'_>);
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value<'a> {
     Whole(u64),
-    Seconds(Micros),
     Times(Times<'a>),
 }
 
@@ -51,17 +50,6 @@ pub(crate) struct Times<'a> {
     pub(crate) counts: &'a [u64],
     pub(crate) sum: Micros,
 }
-
-/// The upper bounds of waits in microseconds: below 1 ms, 2 ms, 4 ms, and so on.
-const WAIT_BOUNDS: [u64; Waits::BUCKETS - 1] = {
-    let mut bounds = [1_000; Waits::BUCKETS - 1];
-    let mut i = 0;
-    while i < bounds.len() {
-        bounds[i] = 1_000 << i;
-        i += 1;
-    }
-    bounds
-};
 
 /// The metrics of the server and of limiters.
 const FAMILIES: &[Family] = &[
@@ -87,9 +75,17 @@ const FAMILIES: &[Family] = &[
     counter("refused_total", "Refused calls by the limit that refused them.", |one, add| {
         one.counted.refused_by.iter().for_each(|(label, count)| add(&[("limit", label)], Value::Whole(*count)));
     }),
-    counter("units_total", "Charged units, after corrections; a correction may lower it.", |one, add| {
-        add(&[("phase", "actual")], Value::Whole(one.counted.units));
+    counter("near_limit_total", "Granted calls that left at most a fifth of a limit.", |one, add| {
+        add(&[], Value::Whole(one.counted.near_limit));
     }),
+    counter(
+        "units_total",
+        "Charged units: estimated as they were granted, actual after corrections, which may lower it.",
+        |one, add| {
+            add(&[("phase", "estimated")], Value::Whole(one.counted.estimated_units));
+            add(&[("phase", "actual")], Value::Whole(one.counted.units));
+        },
+    ),
     counter("reclaimed_total", "Leases that ended without a release.", |one, add| {
         add(&[], Value::Whole(one.counted.reclaimed));
     }),
@@ -100,9 +96,6 @@ const FAMILIES: &[Family] = &[
         add(&[], Value::Whole(one.counted.overages));
     }),
     counter("corrections_total", "Settled permits.", |one, add| add(&[], Value::Whole(one.counted.corrections))),
-    counter("lease_seconds_total", "The time for which released leases were held.", |one, add| {
-        add(&[], Value::Seconds(one.counted.held_time));
-    }),
     gauge("limit", "The amount that rules.", |one, add| {
         let limits = one.state.iter().flat_map(|state| &state.limits);
         limits.for_each(|(label, limit, _)| add(&[("limit", label)], Value::Whole(*limit)));
@@ -127,8 +120,10 @@ const FAMILIES: &[Family] = &[
         }
     }),
     of_limiter("wait_seconds", "How long the grants that waited have waited.", Kind::Histogram, |one, add| {
-        let counts = one.counted.waits.as_ref().map_or(&[][..], |waits| &waits[..]);
-        add(&[], Value::Times(Times { bounds: &WAIT_BOUNDS, counts, sum: one.counted.wait_time }));
+        add(&[], durations(one.counted.waits.as_deref(), one.counted.wait_time));
+    }),
+    of_limiter("lease_seconds", "For how long released leases were held.", Kind::Histogram, |one, add| {
+        add(&[], durations(one.counted.holds.as_deref(), one.counted.held_time));
     }),
     own("store_seconds", "How long the decisions of this server took in the store.", Kind::Histogram, |own| {
         times(&own.store)
@@ -162,7 +157,7 @@ const OF_KEYS: &[Family] = &[
         Kind::Histogram,
         |key, add| {
             let counts = if key.waits.iter().any(|count| *count > 0) { &key.waits[..] } else { &[] };
-            add(&[], Value::Times(Times { bounds: &paddlegate_ojs::WAIT_BOUNDS, counts, sum: Micros(key.waited) }));
+            add(&[], Value::Times(Times { bounds: &Durations::BOUNDS, counts, sum: Micros(key.waited) }));
         },
     ),
 ];
@@ -190,6 +185,10 @@ const fn counter(name: &'static str, help: &'static str, values: fn(&Measured, A
 
 const fn gauge(name: &'static str, help: &'static str, values: fn(&Measured, Add<'_>)) -> Family {
     of_limiter(name, help, Kind::Gauge, values)
+}
+
+fn durations(counts: Option<&[u64; Durations::BUCKETS]>, sum: Micros) -> Value<'_> {
+    Value::Times(Times { bounds: &Durations::BOUNDS, counts: counts.map_or(&[], |counts| &counts[..]), sum })
 }
 
 const fn times(counted: &Counted) -> Value<'_> {

@@ -1,8 +1,8 @@
 //! `Measured`: the numbers of one limiter, without what is not exported of it, because there may be many.
 
 use paddlegate::{
-    AdminCommand, Answer, Error, Inspection, Label, LimitSource, Limiter, LimiterInfo, Micros, Operation, Page, Result,
-    Statistics, Waits,
+    AdminCommand, Answer, Durations, Error, Inspection, Label, LimitSource, Limiter, LimiterInfo, Micros, Operation,
+    Page, Result, Statistics,
 };
 
 use crate::app::App;
@@ -29,7 +29,9 @@ pub(crate) struct Counters {
     pub(crate) degraded: u64,
     pub(crate) errors: u64,
     pub(crate) refused_by: Box<[(Label, u64)]>,
+    pub(crate) near_limit: u64,
     pub(crate) units: u64,
+    pub(crate) estimated_units: u64,
     pub(crate) reclaimed: u64,
     pub(crate) lapsed: u64,
     pub(crate) overages: u64,
@@ -37,7 +39,9 @@ pub(crate) struct Counters {
     pub(crate) held_time: Micros,
     pub(crate) wait_time: Micros,
     /// `None` as long as no grant has waited.
-    pub(crate) waits: Option<Box<[u64; Waits::BUCKETS]>>,
+    pub(crate) waits: Option<Box<[u64; Durations::BUCKETS]>>,
+    /// `None` as long as no lease was released.
+    pub(crate) holds: Option<Box<[u64; Durations::BUCKETS]>>,
 }
 
 /// What its state has.
@@ -118,7 +122,10 @@ pub(crate) fn oldest_wait(inspection: &Inspection) -> Option<Micros> {
 
 impl Counters {
     fn of(statistics: Statistics) -> Self {
-        let waits = statistics.waits.counts();
+        let [waits, holds] = [&statistics.waits, &statistics.holds].map(|times| {
+            let counts = times.counts();
+            counts.iter().any(|count| *count > 0).then(|| Box::new(counts))
+        });
         Self {
             granted: statistics.granted,
             waited: statistics.waited,
@@ -127,14 +134,17 @@ impl Counters {
             degraded: statistics.degraded,
             errors: statistics.errors,
             refused_by: statistics.refused_by.into(),
+            near_limit: statistics.near_limit,
             units: statistics.units,
+            estimated_units: statistics.estimated_units,
             reclaimed: statistics.reclaimed,
             lapsed: statistics.lapsed,
             overages: statistics.overages,
             corrections: statistics.corrections,
             held_time: statistics.held_time,
             wait_time: statistics.wait_time,
-            waits: waits.iter().any(|count| *count > 0).then(|| Box::new(waits)),
+            waits,
+            holds,
         }
     }
 }

@@ -85,7 +85,6 @@ fn metric(
         Value::Whole(number) => {
             numbers.push(point(attributes, Number::AsInt(i64::try_from(number).unwrap_or(i64::MAX)), times));
         }
-        Value::Seconds(time) => numbers.push(point(attributes, Number::AsDouble(seconds(time)), times)),
         Value::Times(value) => histograms.push(histogram(attributes, value, times)),
     };
     match family.values {

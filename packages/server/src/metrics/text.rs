@@ -93,7 +93,6 @@ fn sample(text: &mut String, family: &Family, one: Option<&Measured>, labels: &[
     debug_assert_eq!(matches!(value, Value::Times(_)), family.kind == Kind::Histogram);
     match value {
         Value::Whole(number) => line("", None, &number),
-        Value::Seconds(time) => line("", None, &seconds(time)),
         Value::Times(Times { bounds, counts, sum }) => {
             let mut total = 0;
             // Of a histogram without a count the bounds are left out, as most limiters have none.

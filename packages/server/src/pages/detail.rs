@@ -252,11 +252,13 @@ fn counted(all: &Statistics) -> Vec<(&'static str, String)> {
     vec![
         ("Granted", all.granted.to_string()),
         ("of them after a wait", all.waited.to_string()),
+        ("of them near a limit", all.near_limit.to_string()),
         ("Refused", all.refused.to_string()),
         ("Refused in shadow", all.shadow_refused.to_string()),
         ("Decided without the store", all.degraded.to_string()),
         ("Failed without the store", all.errors.to_string()),
         ("Units", all.units.to_string()),
+        ("Units before corrections", all.estimated_units.to_string()),
         ("Corrections", all.corrections.to_string()),
         ("Waited in all", show::span(all.wait_time)),
         ("Held in all", show::span(all.held_time)),

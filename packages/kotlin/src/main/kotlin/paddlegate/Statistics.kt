@@ -28,6 +28,9 @@ import paddlegate.internal.NativeStatistics
  * @property degraded calls that processes decided without the store, by `onUnavailable`; they count neither as granted nor as
  *   refused.
  * @property errors calls that failed because the store was unavailable.
+ * @property nearLimit granted calls after which at most a fifth of a limit was left.
+ * @property estimatedUnits the units that grants and extensions charged: [units] before corrections.
+ * @property holds the released leases by how long they were held, in counts as those of [waits].
  */
 public data class Statistics
 internal constructor(
@@ -48,6 +51,9 @@ internal constructor(
     val waits: List<Long>,
     val degraded: Long,
     val errors: Long,
+    val nearLimit: Long,
+    val estimatedUnits: Long,
+    val holds: List<Long>,
 ) {
     /** The grants that did not wait. */
     public val immediate: Long
@@ -83,6 +89,9 @@ internal constructor(
                 it.waits,
                 it.degraded,
                 it.errors,
+                it.nearLimit,
+                it.estimatedUnits,
+                it.holds,
             )
     }
 }

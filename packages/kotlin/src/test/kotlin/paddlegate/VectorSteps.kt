@@ -189,8 +189,12 @@ private fun statistics(it: Statistics): Map<String, Any?> = buildMap {
     put("tickets", it.tickets)
     if (it.shadowRefused > 0) put("shadow_refused", it.shadowRefused)
     if (it.refusedBy.isNotEmpty()) put("refused_by", it.refusedBy)
-    val waits = it.waits.dropLastWhile { count -> count == 0L }
-    if (waits.isNotEmpty()) put("waits", waits)
+    for ((name, counts) in listOf("waits" to it.waits, "holds" to it.holds)) {
+        val shown = counts.dropLastWhile { count -> count == 0L }
+        if (shown.isNotEmpty()) put(name, shown)
+    }
+    if (it.nearLimit > 0) put("near_limit", it.nearLimit)
+    if (it.estimatedUnits != it.units) put("estimated_units", it.estimatedUnits)
 }
 
 private fun history(it: History): Map<String, Any?> {

@@ -13,7 +13,8 @@ module Paddlegate
           "Held" => :granted, "Held time" => :held_time, "Immediate" => :immediate,
           "Waited" => :waited, "Wait time" => :wait_time, "Overages" => :overages,
           "Reclaimed" => :reclaimed, "Refused" => :refused, "Units" => :units,
-          "Corrections" => :corrections, "Lapsed" => :lapsed, "Shadow refused" => :shadow_refused
+          "Corrections" => :corrections, "Lapsed" => :lapsed, "Shadow refused" => :shadow_refused,
+          "Near a limit" => :near_limit
         }.freeze
 
         class << self
