@@ -123,7 +123,12 @@ impl List {
         }
         // What keeps all from being read, such as one late call, need not keep a page from it.
         if let Ok(Some(index)) = app.indexes().soon(app).await {
-            return self.of_index(&index, access);
+            let listed = self.of_index(&index, access)?;
+            if !listed.infos.is_empty() || self.cursor.is_some() {
+                return Ok(listed);
+            }
+            // It may be older than a limiter that somebody looks for.
+            return self.of_store(app, access, None).await;
         }
         Ok(Listed { is_pending: true, ..self.of_store(app, access, None).await? })
     }
@@ -265,6 +270,22 @@ mod tests {
         let mut body = axum::response::IntoResponse::into_response(live).into_body().into_data_stream();
         let first = body.next().await.expect("an event").expect("its bytes");
         assert_eq!(first, "event: ordered\ndata: used\n\n");
+    }
+
+    // While the clock stands still, an index does not get old.
+    #[tokio::test(start_paused = true)]
+    async fn a_limiter_that_is_newer_than_the_order_is_found() {
+        let (app, access) = (app_with(3), Access::anybody());
+        let _index = app.indexes().get(&app).await.expect("an index");
+        let limiter = app.paddlegate().window("new", 1, Duration::from_secs(60)).expect("a limiter");
+        limiter.acquire(Request::cost(1)).expect("a decision");
+        let list = List { prefix: "ne".to_owned(), sort: Sort::Used, ..List::default() };
+        let listed = list.find(&app, &access).await.expect("a page");
+        assert_eq!(names(&listed), ["new"]);
+        assert!(app.indexes().known(&app).is_some_and(|index| {
+            let page = index.page((Sort::Name, "ne", None), &access).expect("a page");
+            page.rows.is_empty()
+        }));
     }
 
     #[tokio::test]
