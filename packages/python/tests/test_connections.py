@@ -223,8 +223,8 @@ def test_slots_on_the_move(run):
         # Now it has moved for good.
         source.answers = [b"-MOVED 5 :%d\r\n" % there]
         target.answers = [GRANTED, GRANTED]
-        assert await limiter.aallow()
-        assert await limiter.aallow()
+        assert (await limiter.apeek()).remaining == 9
+        assert (await limiter.apeek()).remaining == 9
         assert source.asked == ["call"] * 3
         await source.stop()
         await target.stop()
