@@ -46,6 +46,8 @@ pub(crate) struct Counters {
 
 /// What its state has.
 pub(crate) struct State {
+    /// When it was read, by the clock of the store.
+    pub(crate) at: Micros,
     /// The label of each limit, the amount that rules, and the units that remain.
     pub(crate) limits: Box<[(Label, u64, u64)]>,
     pub(crate) waiting: u64,
@@ -153,6 +155,7 @@ impl State {
     fn of(inspection: &Inspection) -> Self {
         let limits = inspection.limits.iter().map(|limit| (limit.label.clone(), limit.limit, limit.remaining));
         Self {
+            at: inspection.at,
             limits: limits.collect(),
             waiting: inspection.ticket_count,
             oldest_wait: oldest_wait(inspection).unwrap_or_default(),
