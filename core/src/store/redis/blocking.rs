@@ -42,6 +42,9 @@ pub(crate) const TRUSTED: Duration = Duration::from_millis(1);
 /// early.
 pub(crate) const MAX_IDLE: Duration = Duration::from_secs(30);
 
+/// The bytes that one read takes. Plain replies have about 50, and to clear more takes time.
+const BUFFER: usize = 1_024;
+
 /// Interval of the checks whether a signal ends the call: a signal that arrived just before a wait does not interrupt
 /// the wait.
 const SLICE: Duration = Duration::from_millis(100);
@@ -108,7 +111,10 @@ pub(crate) fn run(
                 if redis.is_closed() {
                     pool.clear_all();
                 }
-                routes.next(outcome, waiter.left())
+                match outcome {
+                    CallOutcome::Answered(result) => return result,
+                    other => routes.next(other, waiter.left()),
+                }
             }
             Err(Failure::Unsent(call, error)) => {
                 if known {
@@ -152,7 +158,7 @@ impl Connection {
     ) -> std::result::Result<(Option<Self>, CallOutcome), Failure> {
         self.session.submit(0, call);
         let mut finished = Vec::with_capacity(1);
-        let mut buffer = [0; 4_096];
+        let mut buffer = [0; BUFFER];
         loop {
             let output = self.session.output();
             if let Err(error) = waiter.write(&mut self.socket, &output) {

@@ -38,7 +38,10 @@ fn of_one(limit: &Limit, text: &[u8], units: u64) -> Option<Decision> {
         return Some(Plain::of_store(after_grant(window, number(entries)?, 1)?, number(now)?).decision(limit));
     }
     // Behind the end of a state that refuses is the time.
-    let (state, refused_at) = text.split_once(" .")?;
+    let (state, refused_at) = match text.strip_suffix(" .") {
+        Some(state) => (state, ""),
+        None => text.split_once(" .")?,
+    };
     let mut words = state.split(' ');
     let (last, level) = (number(words.next()?)?, number(words.nth(2)?)?);
     let (now, cost) = match refused_at {

@@ -1,8 +1,5 @@
 //! The Redis protocol, version 2: encodes commands and decodes replies. No I/O.
 
-use std::fmt::Display;
-use std::io::Write;
-
 use crate::base::error::{Error, Result};
 
 /// One reply.
@@ -45,20 +42,18 @@ pub(crate) fn word(out: &mut Vec<u8>, text: &[u8]) {
 
 /// Appends a number as one word of a command.
 pub(crate) fn word_of_number(out: &mut Vec<u8>, number: u64) {
-    let digits = 1 + number.checked_ilog10().unwrap_or_default();
-    line(out, b'$', digits);
-    // Writing to a vector cannot fail, and needs no text of its own.
-    let _ = write!(out, "{number}\r\n");
+    word(out, itoa::Buffer::new().format(number).as_bytes());
 }
 
-fn line(out: &mut Vec<u8>, kind: u8, count: impl Display) {
+fn line(out: &mut Vec<u8>, kind: u8, count: usize) {
     out.push(kind);
-    let _ = write!(out, "{count}\r\n");
+    out.extend_from_slice(itoa::Buffer::new().format(count).as_bytes());
+    out.extend_from_slice(b"\r\n");
 }
 
 /// Appends one word of a command, given in pieces.
 pub(crate) fn word_of(out: &mut Vec<u8>, pieces: &[&[u8]]) {
-    line(out, b'$', pieces.iter().map(|piece| piece.len()).sum::<usize>());
+    line(out, b'$', pieces.iter().map(|piece| piece.len()).sum());
     for piece in pieces {
         out.extend_from_slice(piece);
     }
