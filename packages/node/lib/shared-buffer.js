@@ -7,14 +7,14 @@
  */
 
 const ROWS_END = 16 + 64 * 15;
-/** The most bytes of a key in this buffer. A longer one is an argument, which the addon then reads as fast. */
-const MAX_KEY = 64;
+/** The most bytes of a key in this buffer. A longer one goes as an argument, which takes no longer then. */
+const MAX_KEY = 40;
 const slots = new Float64Array(ROWS_END + 1 + MAX_KEY / 8);
 const keyBytes = new Uint8Array(slots.buffer, 8 * (ROWS_END + 1), MAX_KEY);
 
 /**
  * Writes a key, if it is a short one of ASCII, and returns whether it was: such a key has whole characters, and a call
- * with it needs no argument. To write it takes a nanosecond a character, an argument of the addon sixty.
+ * with it needs no argument, which takes as long as to write forty characters.
  */
 function putKey(key) {
   const { length } = key;

@@ -212,7 +212,7 @@ for (const [store, pg] of stores) {
 
   test(`${store}: a key is the same in whatever way it goes to the addon`, async () => {
     const users = pg.window(unique("ways"), 3, "day", keyed);
-    const lengths = [1, 2, 63, 64, 65, 66, 512];
+    const lengths = [1, 2, 39, 40, 41, 42, 512];
     const ascii = lengths.map((length) => "~".repeat(length));
     const others = lengths.slice(0, 6).map((length) => `${"~".repeat(length)}\u007f`);
     const wide = lengths.slice(0, 6).map((length) => `${"~".repeat(length - 1)}\u0080`);
