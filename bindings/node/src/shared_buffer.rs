@@ -16,7 +16,7 @@ pub(crate) mod input {
     /// release, 8 renew, 9 cancel, 10 statistics; 11, 12, 25 and 26 are not operations: see
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
     /// [`AdminRequest`](crate::admin_request::AdminRequest), as 28 does; 20 admits a job; 24 debit; 27 extend; 29
-    /// ready; 30 inspect; 31 history.
+    /// ready; 30 inspect; 31 history; 32 as 5 for the key in the buffer.
     pub(crate) const OPERATION: usize = 0;
     /// Flags for the given values: 1 cost, 2 estimate, 32 settle-within time, 64 priority, 128 weight; and 4: wait in the
     /// queue, 8: the wait timed out, 16: the cost, the estimate, the actual cost or the further units are by label, in an
@@ -60,10 +60,17 @@ const ROWS: usize = 16;
 const ROW: usize = 15;
 pub(crate) const MAX_ROWS: usize = 64;
 
+/// The slot with the length of the key of a call, and the first byte of the key, which is ASCII.
+const KEY_LENGTH: usize = ROWS + MAX_ROWS * ROW;
+const KEY: usize = (KEY_LENGTH + 1) * size_of::<f64>();
+
 pub(crate) const ACQUIRE: usize = 1;
 
 /// An acquire with only the first field returned.
 pub(crate) const ALLOW: usize = 5;
+
+/// The same of one unit, for the key in the buffer.
+const ALLOW_KEY: usize = 32;
 
 const CORRECT: usize = 3;
 const DEBIT: usize = 24;
@@ -267,6 +274,23 @@ impl SharedBuffer {
     /// Returns whether the operation is `allow` without arguments.
     pub(crate) fn is_plain_allow(&self) -> bool {
         self.small(input::OPERATION) == ALLOW && self.small(input::FLAGS) == 0
+    }
+
+    /// Returns whether the operation is `allow` for the key in the buffer.
+    pub(crate) fn is_allow_of_key(&self) -> bool {
+        self.small(input::OPERATION) == ALLOW_KEY
+    }
+
+    /// Returns the key in the buffer.
+    pub(crate) fn key(&self) -> &str {
+        let end = KEY + self.small(KEY_LENGTH);
+        self.0.get(KEY..end).and_then(|key| str::from_utf8(key).ok()).unwrap_or_default()
+    }
+
+    /// Makes `allow` for the key in the buffer an `allow` without arguments.
+    pub(crate) fn set_plain_allow(&mut self) {
+        self.set(input::OPERATION, 5.0);
+        self.set(input::FLAGS, 0.0);
     }
 
     /// Returns whether the operation is `tryAcquire` without arguments.

@@ -431,9 +431,15 @@ impl Store {
         let run = env.create_function_from_closure("run", move |context| {
             let given = context.length();
             let (mut id, mut channel, mut key) = (None, None, None);
-            if given == 1 {
+            if given == 0 {
+                let (is_decided, of) = calls.borrow_mut().allow_at_once(&limiter);
+                if is_decided {
+                    return Ok(0);
+                }
+                key = of;
+            } else if given == 1 {
                 key = Some(context.get::<String>(0)?);
-            } else if given > 1 {
+            } else {
                 (id, channel) = (Some(context.get::<String>(0)?), Some(context.get::<String>(1)?));
             }
             if given > 2 {

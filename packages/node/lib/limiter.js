@@ -16,6 +16,7 @@ const {
   EXTEND,
   RESET,
   ALLOW,
+  ALLOW_KEY,
   ACQUIRE_WITH_ID,
   RELEASE,
   RENEW,
@@ -46,6 +47,7 @@ const {
   SETTLEMENT,
   STATUS,
   GRANTED,
+  putKey,
 } = require("./shared-buffer.js");
 const { admission, admissions } = require("./admission.js");
 const { unitsByLabel, withKeptCosts } = require("./cost.js");
@@ -414,6 +416,10 @@ class Limiter {
 
   /** Starts an `allow` of one unit of a key, or without one. Returns the ticket. */
   #allowOf(key) {
+    if (key !== null && this.key === null && putKey(key)) {
+      slots[OPERATION] = ALLOW_KEY;
+      return this.#run();
+    }
     if (key !== null) text("key", key);
     slots[OPERATION] = ALLOW;
     slots[FLAGS] = 0;

@@ -6,12 +6,32 @@
  * a thread.
  */
 
-const LENGTH = 16 + 64 * 15;
-const slots = new Float64Array(LENGTH);
+const ROWS_END = 16 + 64 * 15;
+/** The most bytes of a key in this buffer. A longer one goes as an argument, which takes no longer then. */
+const MAX_KEY = 40;
+const slots = new Float64Array(ROWS_END + 1 + MAX_KEY / 8);
+const keyBytes = new Uint8Array(slots.buffer, 8 * (ROWS_END + 1), MAX_KEY);
+
+/**
+ * Writes a key, if it is a short one of ASCII, and returns whether it was: such a key has whole characters, and a call
+ * with it needs no argument, which takes as long as to write forty characters.
+ */
+function putKey(key) {
+  const { length } = key;
+  if (length > MAX_KEY) return false;
+  for (let at = 0; at < length; at++) {
+    const code = key.charCodeAt(at);
+    if (code > 127) return false;
+    keyBytes[at] = code;
+  }
+  slots[ROWS_END] = length;
+  return true;
+}
 
 module.exports = {
   slots,
   memory: Buffer.from(slots.buffer),
+  putKey,
 
   OPERATION: 0,
   FLAGS: 1,
@@ -38,6 +58,8 @@ module.exports = {
   CORRECT: 3,
   RESET: 4,
   ALLOW: 5,
+  /** As `ALLOW` of one unit, for the key in this buffer. */
+  ALLOW_KEY: 32,
   ACQUIRE_WITH_ID: 6,
   RELEASE: 7,
   RENEW: 8,

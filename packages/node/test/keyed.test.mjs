@@ -210,6 +210,30 @@ for (const [store, pg] of stores) {
     }
   });
 
+  test(`${store}: a key is the same in whatever way it goes to the addon`, async () => {
+    const users = pg.window(unique("ways"), 3, "day", keyed);
+    const lengths = [1, 2, 39, 40, 41, 42, 512];
+    const ascii = lengths.map((length) => "~".repeat(length));
+    const others = lengths.slice(0, 6).map((length) => `${"~".repeat(length)}\u007f`);
+    const wide = lengths.slice(0, 6).map((length) => `${"~".repeat(length - 1)}\u0080`);
+    const keys = [...ascii, ...others, ...wide, "\0", "~\0", "😀"];
+    assert.equal(new Set(keys).size, keys.length);
+    for (const key of keys) assert.equal(await users.allow({ key }), true);
+    for (const key of keys) assert.equal((await users.tryAcquire({ key })).remaining, 1, key);
+    for (const key of keys) assert.equal(await users.allow({ key }), true);
+    for (const key of keys) assert.equal(await users.allow({ key }), false);
+    for (const key of keys) assert.equal((await users.withKey(key).peek()).remaining, 0, key);
+    assert.equal((await users.stats()).granted, 3 * keys.length);
+    for (const key of ["", "~".repeat(513)]) {
+      await assert.rejects(users.allow({ key }), invalid("key"));
+    }
+    // The key of the call, not that of the limiter, as for the other verbs.
+    assert.equal(await users.withKey("~").allow({ key: "new" }), true);
+    const plain = pg.window(unique("ways-plain"), 3, "day");
+    await assert.rejects(plain.allow({ key: "a" }), invalid("key"));
+    await assert.rejects(plain.allow({ key: "😀" }), invalid("key"));
+  });
+
   test(`${store}: a call waits in the queue of its key`, async () => {
     const options = { ...keyed, lockTimeoutMs: 60_000, waitTimeoutMs: 60_000 };
     const work = pg.concurrent(unique(), 1, options);

@@ -81,5 +81,12 @@ module Paddlegate
                                                  clock: @configuration.clock)
       end
     end
+
+    private
+
+    # Returns the limiters that the default store has made.
+    def made
+      store.made
+    end
   end
 end

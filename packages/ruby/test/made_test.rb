@@ -14,6 +14,21 @@ class MadeTest < Minitest::Test
     throttle: ->(pg, name) { pg.throttle(name, 1, limit: 3) }
   }.freeze
 
+  # Without options, and options of that kind.
+  PLAIN = {
+    concurrent: [->(pg, by, &block) { pg.concurrent("one", 5, **by, &block) },
+                 [{ lock_timeout: 60 }]],
+    bucket: [->(pg, by, &block) { pg.bucket("one", 5, 60, **by, &block) }, []],
+    window: [->(pg, by, &block) { pg.window("one", 5, 60, **by, &block) }, []],
+    leaky: [->(pg, by, &block) { pg.leaky("one", 5, 60, **by, &block) },
+            [{ refund: :undrained }]],
+    points: [->(pg, by, &block) { pg.points("one", 5, 60, **by, &block) },
+             [{ refund: :undrained }]],
+    quota: [->(pg, by, &block) { pg.quota("one", 5, :month, **by, &block) },
+            [{ timezone: "+01:00" }, { starts: "15" }]],
+    throttle: [->(pg, by, &block) { pg.throttle("one", 60, **by, &block) }, [{ limit: 3 }]]
+  }.freeze
+
   def setup
     @pg = Paddlegate::Store.new("memory://")
   end
@@ -36,6 +51,21 @@ class MadeTest < Minitest::Test
       @pg.leaky("one", 5, 60),
       Paddlegate::Store.new("memory://").leaky("one", 5, 60, ttl: 60)
     ].each { |other| refute_same one, other }
+  end
+
+  def test_a_limiter_without_options_is_none_with_options
+    PLAIN.each do |kind, (make, options)|
+      plain = make.call(@pg, {})
+      assert_same plain, make.call(@pg, {}), kind
+      [*options, { ttl: 60 }, { keyed: true }].each do |given|
+        refute_same plain, make.call(@pg, given), "#{kind} #{given}"
+        plain = make.call(@pg, {})
+      end
+      assert_raises(Paddlegate::InvalidError) { make.call(@pg, {}) { nil } }
+      assert_raises(ArgumentError) { make.call(@pg, { what: 1 }) }
+    end
+    assert_same @pg.bucket("bucket", 5, 60), @pg.bucket("bucket", 5, 60, 0.0)
+    refute_same @pg.bucket("bucket", 5, 60), @pg.bucket("bucket", 5, 60, 1)
   end
 
   def test_what_would_be_refused_is_refused_after_a_limiter_of_that_name

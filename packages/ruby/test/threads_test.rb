@@ -110,6 +110,21 @@ class ThreadsTest < Minitest::Test
     trap("USR2", before || "DEFAULT")
   end
 
+  def test_calls_in_a_call_have_buffers_of_their_own
+    outer, inner = Array.new(2) { Paddlegate::CallBuffer.checkout }
+    refute_same outer, inner
+    [inner, outer].each(&:checkin)
+    limiter = memory.bucket(unique, 5, DAY)
+    later = Array.new(3) do
+      # Its buffer is lost.
+      assert_raises(Paddlegate::InvalidError) { limiter.try_acquire(cost: 6) }
+      buffers = Array.new(2) { Paddlegate::CallBuffer.checkout.tap(&:checkin) }
+      assert_same(*buffers)
+      buffers.first
+    end
+    assert_equal 3, later.uniq.size
+  end
+
   def test_fibers_share_a_limiter
     limiter = memory.window(unique, 3, DAY)
     fibers = Array.new(5) { Fiber.new { Fiber.yield(limiter.allow?) } }

@@ -55,6 +55,29 @@ impl Calls {
         true
     }
 
+    /// Answers an `allow` of one unit by a limiter in memory, for the key in the shared buffer if it has one. Returns
+    /// whether it did, and the key otherwise, of which an `allow` is then to start.
+    pub(crate) fn allow_at_once(&mut self, limiter: &Limiter) -> (bool, Option<String>) {
+        let (request, of_key) = (Request::default(), self.buffer.is_allow_of_key());
+        let decided = if of_key {
+            limiter.allow_at_once_with_key(self.buffer.key(), &request)
+        } else if self.buffer.is_plain_allow() {
+            limiter.allow_at_once(&request)
+        } else {
+            None
+        };
+        if let Some(is_granted) = decided {
+            self.clear_last_answers();
+            self.buffer.set_allowed(is_granted);
+            return (true, None);
+        }
+        if !of_key {
+            return (false, None);
+        }
+        self.buffer.set_plain_allow();
+        (false, Some(self.buffer.key().to_owned()))
+    }
+
     /// Starts the operation in the shared buffer. Returns 0 when it is answered, -1 when it failed, otherwise its
     /// ticket.
     ///

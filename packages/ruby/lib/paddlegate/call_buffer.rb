@@ -36,12 +36,11 @@ module Paddlegate
                      :CHANNEL_SIZE, :ATTRIBUTES_SIZE
 
     def self.checkout
-      fiber = Thread.current
-      buffer = fiber[KEY]
-      return new unless buffer
+      buffer = Thread.current[KEY]
+      return buffer if buffer&.take
 
-      fiber[KEY] = nil
-      buffer
+      # The one that is in use, or that a call which failed has left, is never used again.
+      Thread.current[KEY] = new.tap(&:take)
     end
 
     def self.in_seconds(message)
@@ -57,6 +56,7 @@ module Paddlegate
     attr_reader :decision, :error, :result, :text, :limits
 
     def initialize
+      @taken = false
       @request = FFI::MemoryPointer.new(:char, REQUEST_SIZE)
       @wait = FFI::MemoryPointer.new(:char, WAIT_SIZE + CHANNEL_SIZE)
       @decision = FFI::MemoryPointer.new(:char, Decision::SIZE)
@@ -128,7 +128,12 @@ module Paddlegate
     end
 
     def checkin
-      Thread.current[KEY] = self
+      @taken = false
+    end
+
+    # Takes the buffer for a call and returns `true`; `false` if one has it.
+    def take
+      !@taken && (@taken = true)
     end
 
     private

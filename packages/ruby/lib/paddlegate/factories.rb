@@ -50,24 +50,44 @@ module Paddlegate
     # `lock_timeout` (default 30 seconds) after its grant or its last renewal. A `limit` of 0 is a
     # pause.
     def concurrent(name, limit, lock_timeout: nil, **options, &block)
+      limiter, kind, of, by, more = made[name]
+      known = kind == :concurrency && by == lock_timeout && of.eql?(limit) && !block
+      known &&= more ? more.of?(options) : options.empty?
+      return limiter if known
+
       single(name, options, :concurrency, limit, lock_timeout, &block)
     end
 
     # Creates a limiter of at most `limit` units in each aligned interval. Intervals start at
     # multiples of `interval` since 1970 (UTC), or `offset` earlier.
     def bucket(name, limit, interval, offset = 0, **options, &block)
+      limiter, kind, of, by, more = made[name]
+      known = kind == :bucket && by == interval && of.eql?(limit) && !block
+      known &&= more&.of?(options, offset)
+      return limiter if known
+
       single(name, options, :bucket, limit, interval, offset, &block)
     end
 
     # Creates a limiter of at most `limit` units in any interval, exactly. `limit` is at most
     # 100,000.
     def window(name, limit, interval, **options, &block)
+      limiter, kind, of, by, more = made[name]
+      known = kind == :window && by == interval && of.eql?(limit) && !block
+      known &&= more ? more.of?(options) : options.empty?
+      return limiter if known
+
       single(name, options, :window, limit, interval, &block)
     end
 
     # Creates a limiter with a burst of `capacity` units, which drains fully in `drain`. `refund` is
     # as for {#points}.
     def leaky(name, capacity, drain, refund: nil, **options, &block)
+      limiter, kind, of, by, more = made[name]
+      known = kind == :leaky && by == drain && of.eql?(capacity) && !block
+      known &&= more ? more.of?(options, refund) : refund.nil? && options.empty?
+      return limiter if known
+
       single(name, options, :leaky, capacity, drain, refund, &block)
     end
 
@@ -77,6 +97,11 @@ module Paddlegate
     # `refund` is what a correction to a lower cost gives back: `:full` (default), the whole
     # difference, or `:undrained`, at most what cannot have drained since the grant.
     def points(name, capacity, refill, refund: nil, **options, &block)
+      limiter, kind, of, by, more = made[name]
+      known = kind == :points && by == refill && of.eql?(capacity) && !block
+      known &&= more ? more.of?(options, refund) : refund.nil? && options.empty?
+      return limiter if known
+
       single(name, options, :points, capacity, refill, refund, &block)
     end
 
@@ -93,6 +118,12 @@ module Paddlegate
     # all of them a date at which one starts, such as `"2025-01-31"` or `"2025-01-31T09:30"`. Raises
     # {InvalidError} with the argument `limit`, `per`, `timezone` or `starts`.
     def quota(name, limit, per, timezone: nil, starts: nil, **options, &block)
+      limiter, kind, of, by, more = made[name]
+      known = kind == :quota && by == per && of.eql?(limit) && !block
+      is_plain = timezone.nil? && starts.nil? && options.empty?
+      known &&= more ? more.of?(options, timezone, starts) : is_plain
+      return limiter if known
+
       single(name, options, :quota, limit, per, timezone, starts, &block)
     end
 
@@ -100,6 +131,11 @@ module Paddlegate
     # default starts are at least `interval` apart; three per second are at 0, 0.333334, 0.666667
     # and 1 seconds, and so on. `limit` is from 1 to one start per microsecond, at most 10^12.
     def throttle(name, interval, limit: 1, **options, &block)
+      limiter, kind, of, by, more = made[name]
+      known = kind == :throttle && by == interval && of.eql?(limit) && !block
+      known &&= more ? more.of?(options) : options.empty?
+      return limiter if known
+
       single(name, options, :throttle, limit, interval, &block)
     end
 
@@ -234,15 +270,12 @@ module Paddlegate
 
     private
 
-    # Returns the limiter that was made with these arguments, or makes one. `first` to `fourth` are
-    # the arguments of the kind: a list of them takes longer than to find the limiter.
-    def single(name, options, kind, first, second, third = nil, fourth = nil, &block)
-      made = store.made[name]
-      return made.limiter if made&.of?(options, kind, first, second, third, fourth) && !block
-
-      limit = [kind, first, second, third, fourth].first(1 + Policy::ARGUMENTS[kind].size)
+    # Makes a limiter of one limit, and keeps it for the next call with these arguments. The
+    # factories look for it themselves: a list of the arguments takes longer than to find it.
+    def single(name, options, kind, *numbers, &block)
+      limit = [kind, *numbers]
       limiter = make(name, [limit], options, &block)
-      MadeLimiter.new(limiter, options, *limit).keep(name, store.made)
+      MadeLimiter.keep(made, name, limiter, options, *limit)
       limiter
     end
 
