@@ -281,7 +281,7 @@ mod tests {
     fn an_interruption_between_the_two_clocks_does_not_move_the_time() {
         let clock = learned();
         clock.source.pass(2_000, RATE);
-        clock.source.interruption.set(5_000);
+        clock.source.interruption.set(500);
         clock.now();
         let (difference, _) = call(&clock, 1_000, RATE);
         assert!(difference <= 1, "{difference} us");

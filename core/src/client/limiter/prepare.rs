@@ -619,13 +619,11 @@ impl Limiter {
     /// Returns the time for a change of a state in memory, under its lock.
     #[inline]
     pub(super) fn now_for(&self, state: &State) -> u64 {
-        match &self.inner.store.clock {
-            Some(clock) => clock.now().0,
-            None => {
-                let (last, skew) = state.last_time();
-                clock::for_state(clock::now(), last, skew)
-            }
+        if let Some(clock) = &self.inner.store.clock {
+            return clock.now().0;
         }
+        let (last, skew) = state.last_time();
+        clock::for_state(clock::now(), last, skew)
     }
 
     /// Runs a change of the state in memory at the time that is read under its lock: one that was read before could be older than
