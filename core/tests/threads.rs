@@ -86,3 +86,23 @@ fn calls_of_several_limiters() {
     };
     is_within(together, |limiter| limiter.acquire(Request::default()).unwrap().allowed());
 }
+
+#[test]
+fn the_time_of_a_limiter_does_not_run_back_or_away_from_the_clock() {
+    let limiter = Paddlegate::memory().leaky("api", 1_000_000_000, Duration::from_secs(1)).unwrap();
+    let begun = Instant::now();
+    let clock = || u64::try_from(SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros()).unwrap();
+    let run = || {
+        let mut last = 0;
+        while begun.elapsed() < Duration::from_secs(2) {
+            let before = clock();
+            let at = limiter.acquire(Request::default()).unwrap().at.0;
+            let after = clock();
+            assert!(last <= at, "{last} {at}");
+            // Nothing where somebody sets the clock meanwhile.
+            assert!(after < before || before <= at + 20 && at <= after + 20, "{before} {at} {after}");
+            last = at;
+        }
+    };
+    thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(run))));
+}

@@ -42,6 +42,12 @@ impl PlainState {
         Some(plain)
     }
 
+    /// Returns the last time of the limiter and the correction of the store's clock.
+    #[inline]
+    pub(crate) const fn last_time(&self) -> (u64, u64) {
+        (self.last, self.skew)
+    }
+
     /// Returns whether forgetting this state changes no later decision.
     pub(crate) fn is_idle(&self, limit: &Limit, server: u64) -> bool {
         self.check(limit, self.last.max(server + self.skew), None, 0).is_none_or(|check| check.reset == 0)

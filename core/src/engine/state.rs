@@ -226,6 +226,12 @@ impl State {
         (now, now - server)
     }
 
+    /// Returns the last time of the limiter and the correction of the store's clock.
+    #[inline]
+    pub(crate) fn last_time(&self) -> (u64, u64) {
+        (self.last.max(self.queue_summary.written_at), self.skew)
+    }
+
     /// Returns `own` with active overrides and learned limits applied.
     #[inline]
     pub(crate) fn effective_policy<'a>(&self, own: &'a Policy, now: u64) -> Cow<'a, Policy> {

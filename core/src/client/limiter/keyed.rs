@@ -160,7 +160,7 @@ impl Limiter {
         key: &str,
         limit: &Limit,
         units: u64,
-        now: impl FnOnce() -> u64,
+        now: impl FnOnce((u64, u64)) -> u64,
     ) -> Option<Plain> {
         let KeysInMemory { all, has_plain_states } = self.keys_in_memory()?;
         let Inner { policy, has_statistics, .. } = &*self.inner;

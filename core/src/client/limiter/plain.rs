@@ -41,16 +41,20 @@ impl PlainLimiter {
         })
     }
 
-    /// Reads the clock, under the lock of the state: a time of before another thread's call would be one that ran backwards.
+    /// Reads the clock for a state with this last time, under its lock.
     #[inline]
-    fn now(&self) -> u64 {
-        self.clock.as_ref().map_or_else(clock::now, |clock| clock.now().0)
+    fn now(&self, (last, skew): (u64, u64)) -> u64 {
+        match &self.clock {
+            Some(clock) => clock.now().0,
+            None => clock::for_state(clock::estimate(), last, skew),
+        }
     }
 
     #[inline]
     fn acquire(&self, units: u64) -> Option<Plain> {
         let mut state = self.cell.get()?.lock(State::default);
-        state.acquire_plain(&self.limit, &self.tags, self.now(), units, self.has_statistics)
+        let now = self.now(state.last_time());
+        state.acquire_plain(&self.limit, &self.tags, now, units, self.has_statistics)
     }
 }
 
@@ -127,7 +131,7 @@ impl Limiter {
             return None;
         }
         let units = request.plain_units()?;
-        Some((self.acquire_plain_of_key(key, &plain.limit, units, || plain.now())?, &plain.limit))
+        Some((self.acquire_plain_of_key(key, &plain.limit, units, |last| plain.now(last))?, &plain.limit))
     }
 
     /// Takes the cost of a plain call; the decision is that of the returned limit.
@@ -151,7 +155,7 @@ impl Limiter {
     fn decide_plain(&self, plain: &PlainLimiter, units: u64) -> Option<Plain> {
         match self.key() {
             None => plain.acquire(units),
-            Some(key) => self.acquire_plain_of_key(key, &plain.limit, units, || plain.now()),
+            Some(key) => self.acquire_plain_of_key(key, &plain.limit, units, |last| plain.now(last)),
         }
     }
 
@@ -161,7 +165,7 @@ impl Limiter {
         let plain = self.inner.plain.as_ref()?;
         let units = request.plain_units()?;
         let state = plain.cell.get()?.lock(State::default);
-        let decided = state.peek_plain(&plain.limit, &plain.tags, plain.now(), units)?;
+        let decided = state.peek_plain(&plain.limit, &plain.tags, plain.now(state.last_time()), units)?;
         Some((decided, &plain.limit))
     }
 }

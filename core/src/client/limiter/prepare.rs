@@ -616,12 +616,22 @@ impl Limiter {
         self.on_state(|state, now| Ok(run(Transaction::new(state, policy, &**store, now, id)?)))?
     }
 
+    /// Returns the time for a change of a state in memory, under its lock.
+    #[inline]
+    pub(super) fn now_for(&self, state: &State) -> u64 {
+        if let Some(clock) = &self.inner.store.clock {
+            return clock.now().0;
+        }
+        let (last, skew) = state.last_time();
+        clock::for_state(clock::now(), last, skew)
+    }
+
     /// Runs a change of the state in memory at the time that is read under its lock: one that was read before could be older than
-    /// that of another thread's call, and the limiter would take it for a clock that ran backwards.
+    /// that of another thread's call.
     #[inline]
     fn on_state<T>(&self, run: impl FnOnce(&mut State, u64) -> T) -> Result<T> {
         let mut state = self.cell()?.lock(State::default);
-        let now = self.now();
+        let now = self.now_for(&state);
         Ok(self.counted(&mut state, |state| run(state, now)))
     }
 

@@ -304,7 +304,8 @@ impl Limiter {
         }
         let before: Vec<Option<Counters>> =
             members.iter_mut().map(|member| limiters[member.place].set_counters_aside(member.state)).collect();
-        let mut result = run(&mut members, self.now());
+        let now = members.iter().map(|member| self.now_for(member.state)).max().unwrap_or_else(|| self.now());
+        let mut result = run(&mut members, now);
         if let (Ok(replies), true) = (&mut result, parts.describes) {
             for (member, reply) in members.iter().zip(replies) {
                 *reply = member.state.describe(member.policy, &member.charge, reply.clone());

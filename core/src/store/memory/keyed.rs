@@ -130,20 +130,29 @@ impl OfAllKeys {
 
     /// Takes the units of a call; `None` when the whole engine must decide or the store is full, and then nothing has changed.
     ///
-    /// `now` reads the clock.
+    /// `now` reads the clock for a state with this last time and skew.
     #[inline]
-    pub(crate) fn acquire(&self, key: &str, call: &PlainCall<'_>, now: impl FnOnce() -> u64) -> Option<Plain> {
+    pub(crate) fn acquire(
+        &self,
+        key: &str,
+        call: &PlainCall<'_>,
+        now: impl FnOnce((u64, u64)) -> u64,
+    ) -> Option<Plain> {
         let PlainCall { policy, limit, units, has_statistics, .. } = *call;
         let hash = self.hasher.hash(key);
         let mut part = self.part(hash);
         let decided = match part.states.get_mut(hash, key) {
-            Some(Form::Plain(state)) if call.has_plain_states => state.acquire(limit, now(), units)?,
+            Some(Form::Plain(state)) if call.has_plain_states => {
+                let now = now(state.last_time());
+                state.acquire(limit, now, units)?
+            }
             Some(Form::Plain(_)) => return None,
             Some(Form::Whole(state)) => {
                 let mut state = state.try_lock()?;
-                state.acquire_plain(limit, policy.tag_list(), now(), units, false)?
+                let now = now(state.last_time());
+                state.acquire_plain(limit, policy.tag_list(), now, units, false)?
             }
-            None => return self.acquire_first(hash, key, &mut part, call, now()),
+            None => return self.acquire_first(hash, key, &mut part, call, now((0, 0))),
         };
         part.count(key, has_statistics, &decided, limit, units);
         Some(decided)
@@ -308,14 +317,14 @@ mod tests {
     fn a_state_is_plain_until_the_whole_engine_needs_it_and_keeps_what_it_knows() {
         let (all, policy) = (OfAllKeys::new(&Arc::default()), policy(3));
         let now = 10_000_000;
-        assert!(all.acquire("ada", &call(&all, &policy, 2), || now).unwrap().is_granted());
+        assert!(all.acquire("ada", &call(&all, &policy, 2), |_| now).unwrap().is_granted());
         let cell = all.find("ada").unwrap();
         let peek = |units| cell.lock(State::default).peek_plain(policy.plain().unwrap(), policy.tag_list(), now, units);
         assert_eq!(
             (peek(1).map(|plain| plain.is_granted()), peek(2).map(|plain| plain.is_granted())),
             (Some(true), Some(false))
         );
-        assert!(all.acquire("ada", &call(&all, &policy, 1), || now).unwrap().is_granted());
+        assert!(all.acquire("ada", &call(&all, &policy, 1), |_| now).unwrap().is_granted());
         assert_eq!(peek(1).map(|plain| plain.is_granted()), Some(false), "both use the same state");
         assert_eq!((all.statistics().granted, all.statistics().units), (2, 3));
         assert_eq!(all.history(now).minutes.last().map(|minute| minute.units), Some(3));
@@ -325,14 +334,14 @@ mod tests {
     fn a_policy_with_other_numbers_uses_the_same_states_by_the_whole_engine() {
         let (all, small, large) = (OfAllKeys::new(&Arc::default()), policy(3), policy(5));
         let now = 10_000_000;
-        assert!(all.acquire("ada", &call(&all, &small, 3), || now).unwrap().is_granted());
-        assert!(all.acquire("ada", &call(&all, &large, 1), || now).is_none(), "its state is plain, of other numbers");
-        assert!(all.acquire("bob", &call(&all, &large, 1), || now).is_none(), "a state that does not exist");
+        assert!(all.acquire("ada", &call(&all, &small, 3), |_| now).unwrap().is_granted());
+        assert!(all.acquire("ada", &call(&all, &large, 1), |_| now).is_none(), "its state is plain, of other numbers");
+        assert!(all.acquire("bob", &call(&all, &large, 1), |_| now).is_none(), "a state that does not exist");
         let cell = all.cell("ada", now, || Ok(())).unwrap();
         let taken = cell.lock(State::default).acquire_plain(large.plain().unwrap(), large.tag_list(), now, 3, false);
         assert_eq!(taken.map(|plain| plain.is_granted()), Some(false), "three of five are taken");
-        assert!(all.acquire("ada", &call(&all, &large, 2), || now).unwrap().is_granted());
-        assert!(!all.acquire("ada", &call(&all, &small, 1), || now).unwrap().is_granted());
+        assert!(all.acquire("ada", &call(&all, &large, 2), |_| now).unwrap().is_granted());
+        assert!(!all.acquire("ada", &call(&all, &small, 1), |_| now).unwrap().is_granted());
     }
 
     #[test]
@@ -341,9 +350,9 @@ mod tests {
         let cell = all.cell("ada", 1, || Ok(())).unwrap();
         cell.lock(State::default).adopt(&policy, 1).unwrap();
         let guard = cell.lock(State::default);
-        assert!(all.acquire("ada", &call(&all, &policy, 1), || 1).is_none());
+        assert!(all.acquire("ada", &call(&all, &policy, 1), |_| 1).is_none());
         drop(guard);
-        assert!(all.acquire("ada", &call(&all, &policy, 1), || 1).is_some());
+        assert!(all.acquire("ada", &call(&all, &policy, 1), |_| 1).is_some());
     }
 
     #[test]
@@ -352,13 +361,13 @@ mod tests {
         let (all, policy) = (OfAllKeys::new(&keys), policy(3));
         let now = 10_000_000;
         for i in 0..10_000 {
-            assert!(all.acquire(&format!("idle {i}"), &call(&all, &policy, 1), || now).unwrap().is_granted());
+            assert!(all.acquire(&format!("idle {i}"), &call(&all, &policy, 1), |_| now).unwrap().is_granted());
         }
         assert_eq!(keys.load(Ordering::Relaxed), 10_000, "one unit leaks in 333,334 us");
         let held = all.cell("held", now, || Ok(())).unwrap();
         drop(all.cell("not held", now, || Ok(())).unwrap());
         let later = now + 1_000_000;
-        assert!(all.acquire("busy", &call(&all, &policy, 1), || later).unwrap().is_granted());
+        assert!(all.acquire("busy", &call(&all, &policy, 1), |_| later).unwrap().is_granted());
         assert!(all.forget_idle(later));
         assert_eq!(keys.load(Ordering::Relaxed), 2);
         assert!(all.has("busy") && all.has("held") && !all.has("not held"));
@@ -371,10 +380,10 @@ mod tests {
     fn a_full_store_takes_no_new_keys_and_knows_the_old_ones() {
         let keys = Arc::default();
         let (all, policy) = (OfAllKeys::new(&keys), policy(3));
-        assert!(all.acquire("ada", &call(&all, &policy, 1), || 1).is_some());
+        assert!(all.acquire("ada", &call(&all, &policy, 1), |_| 1).is_some());
         keys.store(super::super::MAX_KEYS, Ordering::Relaxed);
-        assert!(all.acquire("bob", &call(&all, &policy, 1), || 1).is_none());
-        assert!(all.acquire("ada", &call(&all, &policy, 1), || 1).is_some());
+        assert!(all.acquire("bob", &call(&all, &policy, 1), |_| 1).is_none());
+        assert!(all.acquire("ada", &call(&all, &policy, 1), |_| 1).is_some());
         assert!(all.cell("ada", 1, || panic!("it exists")).is_ok());
     }
 
@@ -389,7 +398,7 @@ mod tests {
                     if all.statistics().granted % 97 == 0 {
                         all.find(name);
                     }
-                    all.acquire(name, &call(&all, &policy, 300), || 1).is_some_and(|plain| plain.is_granted())
+                    all.acquire(name, &call(&all, &policy, 300), |_| 1).is_some_and(|plain| plain.is_granted())
                 });
                 calls.filter(|granted| *granted).count()
             };
