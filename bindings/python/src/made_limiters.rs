@@ -1,87 +1,112 @@
 //! `MadeLimiters`: the limiters of a store that were made last.
 
+use paddlegate::Kind;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+
+use crate::argument::OptionalArg;
+use crate::paddlegate::Paddlegate;
 
 /// The most limiters that are kept; a store with more begins anew.
 const MAX: usize = 1_000;
+
+/// The most numbers and words of a limit behind its kind.
+pub(crate) const MAX_PARTS: usize = 4;
+
+type Parts<'a, 'py> = [OptionalArg<'a, 'py>; MAX_PARTS];
 
 /// The limiters of a store that were made last, by name.
 ///
 /// To make one takes as long as fifteen decisions in memory, and programs whose names come with the
 /// call, such as those of shops, ask for one at each.
-#[pyclass(frozen, module = "paddlegate._native")]
-pub(crate) struct MadeLimiters {
-    /// Makes a limiter of a store, a name, a limit and options.
-    make: Py<PyAny>,
+pub(crate) struct MadeLimiters(
     /// A `Made` for each name.
-    by_name: Py<PyDict>,
-}
+    Py<PyDict>,
+);
 
 /// A limiter and what it was made of.
 #[pyclass(frozen, module = "paddlegate._native")]
 struct Made {
-    limit: Py<PyTuple>,
-    options: Py<PyDict>,
+    kind: Kind,
+    parts: [Option<Py<PyAny>>; MAX_PARTS],
+    options: Option<Py<PyDict>>,
     limiter: Py<PyAny>,
-}
-
-#[pymethods]
-impl MadeLimiters {
-    #[new]
-    fn new(py: Python<'_>, make: Py<PyAny>) -> Self {
-        Self { make, by_name: PyDict::new(py).unbind() }
-    }
-
-    // Returns the limiter of the name if it was made of these arguments, and otherwise makes it. Python passes a fixed number
-    // of arguments without a tuple and a mapping of them.
-    fn get<'py>(
-        &self,
-        store: &Bound<'py, PyAny>,
-        name: &Bound<'py, PyAny>,
-        limit: &Bound<'py, PyTuple>,
-        options: &Bound<'py, PyDict>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = store.py();
-        let (make, by_name) = (self.make.bind(py), self.by_name.bind(py));
-        let is_text = name.is_exact_instance_of::<PyString>();
-        if is_text
-            && let Some(made) = by_name.get_item(name)?
-            && let made = made.cast::<Made>()?.get()
-            && are_equal(made.limit.bind(py), limit)?
-            && have_equal(made.options.bind(py), options)?
-        {
-            return Ok(made.limiter.bind(py).clone());
-        }
-        let limiter = make.call1((store, name, limit, options))?;
-        let is_constant = is_text
-            && limit.iter_borrowed().all(|part| is_constant(&part))
-            && options.values().iter().all(|value| is_constant(&value));
-        if is_constant {
-            if by_name.len() >= MAX {
-                by_name.clear();
-            }
-            let (limit, options) = (limit.clone().unbind(), options.copy()?.unbind());
-            by_name.set_item(name, Made { limit, options, limiter: limiter.clone().unbind() })?;
-        }
-        Ok(limiter)
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.make)?;
-        visit.call(&self.by_name)
-    }
 }
 
 #[pymethods]
 impl Made {
     /// A program may have given a limiter an attribute that leads back to the store.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.limit)?;
+        for part in self.parts.iter().flatten() {
+            visit.call(part)?;
+        }
         visit.call(&self.options)?;
         visit.call(&self.limiter)
     }
+}
+
+impl MadeLimiters {
+    pub(crate) fn new(py: Python<'_>) -> Self {
+        Self(PyDict::new(py).unbind())
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.0)
+    }
+}
+
+/// Returns the limiter of the name if it was made of these arguments, and otherwise makes it.
+#[inline]
+pub(crate) fn limiter<'py>(
+    store: &Bound<'py, Paddlegate>,
+    name: &Bound<'py, PyAny>,
+    kind: Kind,
+    parts: Parts<'_, 'py>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = store.py();
+    if name.is_exact_instance_of::<PyString>()
+        && let Some(made) = store.get().made.0.bind(py).get_item(name)?
+        && let made = made.cast::<Made>()?.get()
+        && made.kind == kind
+        && are_equal(&made.parts, &parts, py)?
+        && have_equal(made.options.as_ref(), options, py)?
+    {
+        return Ok(made.limiter.bind(py).clone());
+    }
+    make(store, name, kind, parts, options)
+}
+
+#[cold]
+#[inline(never)]
+fn make<'py>(
+    store: &Bound<'py, Paddlegate>,
+    name: &Bound<'py, PyAny>,
+    kind: Kind,
+    parts: Parts<'_, 'py>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = store.py();
+    let kind_name = PyString::intern(py, kind.name()).into_any();
+    let limit: Vec<_> = std::iter::once(&kind_name).chain(parts.into_iter().flatten()).collect();
+    let limits = PyList::new(py, [PyTuple::new(py, limit)?])?;
+    let limiter = CLASS.import(py, "paddlegate._limiter", "Limiter")?.call((store, name, limits), options)?;
+    let is_constant = name.is_exact_instance_of::<PyString>()
+        && parts.into_iter().flatten().all(is_constant)
+        && options.is_none_or(|options| options.values().iter().all(|value| is_constant(&value)));
+    if is_constant {
+        let by_name = store.get().made.0.bind(py);
+        if by_name.len() >= MAX {
+            by_name.clear();
+        }
+        let parts = parts.map(|part| part.map(|part| part.clone().unbind()));
+        let options = options.map(|options| options.clone().unbind());
+        by_name.set_item(name, Made { kind, parts, options, limiter: limiter.clone().unbind() })?;
+    }
+    Ok(limiter)
 }
 
 /// Returns whether an argument can neither change between two calls nor run code when it is compared.
@@ -93,19 +118,23 @@ fn is_constant(value: &Bound<'_, PyAny>) -> bool {
         || value.is_exact_instance_of::<PyBool>()
 }
 
-fn are_equal(made: &Bound<'_, PyTuple>, given: &Bound<'_, PyTuple>) -> PyResult<bool> {
-    if made.len() != given.len() {
-        return Ok(false);
-    }
-    for (made, given) in made.iter_borrowed().zip(given.iter_borrowed()) {
-        if !is_same(&made, &given)? {
-            return Ok(false);
+fn are_equal(made: &[Option<Py<PyAny>>; MAX_PARTS], given: &Parts<'_, '_>, py: Python<'_>) -> PyResult<bool> {
+    for (made, given) in made.iter().zip(given) {
+        match (made, given) {
+            (None, None) => {}
+            (Some(made), Some(given)) if is_same(made.bind(py), given)? => {}
+            _ => return Ok(false),
         }
     }
     Ok(true)
 }
 
-fn have_equal(made: &Bound<'_, PyDict>, given: &Bound<'_, PyDict>) -> PyResult<bool> {
+fn have_equal(made: Option<&Py<PyDict>>, given: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<bool> {
+    let (made, given) = match (made, given) {
+        (None, None) => return Ok(true),
+        (Some(made), Some(given)) => (made.bind(py), given),
+        _ => return Ok(false),
+    };
     if made.len() != given.len() {
         return Ok(false);
     }
@@ -119,6 +148,7 @@ fn have_equal(made: &Bound<'_, PyDict>, given: &Bound<'_, PyDict>) -> PyResult<b
 }
 
 /// Returns whether an argument is the same to whoever reads it: `True` equals 1, and is not a number here.
+#[inline]
 fn is_same(made: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(made.is(given) || made.get_type().is(given.get_type()) && made.eq(given)?)
 }
