@@ -27,7 +27,7 @@ impl Gate {
     #[new]
     #[pyo3(signature = (paddlegate, document))]
     fn new(paddlegate: &Paddlegate, document: &Bound<'_, PyAny>) -> Result<Self> {
-        let Paddlegate { inner: store, .. } = paddlegate;
+        let Paddlegate(store) = paddlegate;
         Ok(Self { inner: store.invantive_gate(text("document", document)?)?, redis: store.redis().cloned() })
     }
 }

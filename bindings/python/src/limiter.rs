@@ -76,7 +76,7 @@ impl Limiter {
             let (inner, redis) = (inner.clone(), redis.clone());
             return Ok(Self { inner, redis, wait_timeout: *wait_timeout, on_limit: *on_limit, on_jobs: *on_jobs });
         }
-        let Paddlegate { inner: store, .. } = paddlegate.cast::<Paddlegate>().map_err(PyErr::from)?.get();
+        let Paddlegate(store) = paddlegate.cast::<Paddlegate>().map_err(PyErr::from)?.get();
         let on_unavailable = crate::argument::on_unavailable(on_unavailable, local_share_percent)?;
         let is_keyed = flag("keyed", keyed, false)?;
         let has_statistics = flag("statistics", statistics, true)?;

@@ -1,4 +1,6 @@
-//! `MadeLimiters`: the limiters of a store that were made last.
+//! The methods of a store that create a limiter by its numbers, and `MadeLimiters`: those that were made last.
+//!
+//! They are native because a method in Python takes longer to call than a decision in memory.
 
 use paddlegate::Kind;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -7,20 +9,36 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use crate::argument::OptionalArg;
-use crate::paddlegate::Paddlegate;
 
 /// The most limiters that are kept; a store with more begins anew.
 const MAX: usize = 1_000;
 
-/// The most numbers and words of a limit behind its kind.
-pub(crate) const MAX_PARTS: usize = 4;
+/// The options of a limiter; `lock_timeout` is that of one kind.
+const OPTIONS: [&str; 12] = [
+    "lock_timeout",
+    "wait_timeout",
+    "on_limit",
+    "ttl",
+    "group",
+    "keyed",
+    "statistics",
+    "on_unavailable",
+    "local_share_percent",
+    "mode",
+    "block_after",
+    "aging",
+];
 
-type Parts<'a, 'py> = [OptionalArg<'a, 'py>; MAX_PARTS];
+/// The numbers and words of a limit behind its kind.
+type Parts<T> = [Option<T>; 4];
+
+type Options<T> = [Option<T>; OPTIONS.len()];
 
 /// The limiters of a store that were made last, by name.
 ///
 /// To make one takes as long as fifteen decisions in memory, and programs whose names come with the
 /// call, such as those of shops, ask for one at each.
+#[pyclass(frozen, subclass, module = "paddlegate._native")]
 pub(crate) struct MadeLimiters(
     /// A `Made` for each name.
     Py<PyDict>,
@@ -30,19 +48,164 @@ pub(crate) struct MadeLimiters(
 #[pyclass(frozen, module = "paddlegate._native")]
 struct Made {
     kind: Kind,
-    parts: [Option<Py<PyAny>>; MAX_PARTS],
-    options: Option<Py<PyDict>>,
+    parts: Parts<Py<PyAny>>,
+    /// `None` without any.
+    options: Option<Options<Py<PyAny>>>,
     limiter: Py<PyAny>,
+}
+
+/// An argument that may be omitted, for which None is another value.
+#[derive(Clone, Copy, Default)]
+struct Given<'a, 'py>(Option<Borrowed<'a, 'py, PyAny>>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Given<'a, 'py> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self(Some(value)))
+    }
+}
+
+impl<'py> Given<'_, 'py> {
+    fn part(&self) -> OptionalArg<'_, 'py> {
+        self.0.as_deref()
+    }
+}
+
+/// Defines a method for each kind. All name the options, since Python makes a tuple and a mapping of the arguments of a method
+/// that takes any; what they show of themselves is written out.
+macro_rules! factories {
+    ($(
+        $(#[$($doc:tt)*])*
+        fn $method:ident $shown:tt
+            ([$($needed:ident),*] [$($positional:ident),*] [$($keyword:ident),*])
+            => ($name:expr, $kind:ident, $parts:expr, $lock_timeout:expr);
+    )*) => {
+        #[pymethods]
+        impl MadeLimiters {
+            $(
+                $(#[$($doc)*])*
+                #[pyo3(
+                    signature = (
+                        $($needed,)* $($positional=Given::default(),)* *, $($keyword=Given::default(),)*
+                        wait_timeout=None, on_limit=None, ttl=None, group=None, keyed=None, statistics=None,
+                        on_unavailable=None, local_share_percent=None, mode=None, block_after=None, aging=None,
+                    ),
+                    text_signature = $shown
+                )]
+                #[allow(clippy::too_many_arguments)]
+                fn $method<'py>(
+                    slf: &Bound<'py, Self>,
+                    $($needed: &Bound<'py, PyAny>,)*
+                    $($positional: Given<'_, 'py>,)*
+                    $($keyword: Given<'_, 'py>,)*
+                    wait_timeout: OptionalArg<'_, 'py>,
+                    on_limit: OptionalArg<'_, 'py>,
+                    ttl: OptionalArg<'_, 'py>,
+                    group: OptionalArg<'_, 'py>,
+                    keyed: OptionalArg<'_, 'py>,
+                    statistics: OptionalArg<'_, 'py>,
+                    on_unavailable: OptionalArg<'_, 'py>,
+                    local_share_percent: OptionalArg<'_, 'py>,
+                    mode: OptionalArg<'_, 'py>,
+                    block_after: OptionalArg<'_, 'py>,
+                    aging: OptionalArg<'_, 'py>,
+                ) -> PyResult<Bound<'py, PyAny>> {
+                    let options = [
+                        $lock_timeout, wait_timeout, on_limit, ttl, group, keyed, statistics, on_unavailable,
+                        local_share_percent, mode, block_after, aging,
+                    ];
+                    limiter(slf, $name, Kind::$kind, &$parts, &options)
+                }
+            )*
+
+            /// A program may have given a limiter an attribute that leads back to the store.
+            fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+                visit.call(&self.0)
+            }
+        }
+    };
+}
+
+factories! {
+    /// Create a limiter of at most `limit` leases at once; 0 is a pause.
+    ///
+    /// A lease that is not released ends after `lock_timeout`, by default 30 seconds. `limit` is at
+    /// most 100,000.
+    fn concurrent "($self, name, limit, *, lock_timeout=None, **options)"
+        ([name, limit] [] [lock_timeout])
+        => (Some(name), Concurrency, [Some(limit), None, None, None], lock_timeout.part());
+
+    /// Create a limiter of at most `limit` units in each interval since 1970 (UTC).
+    ///
+    /// For days of another time zone, the intervals start `offset` earlier.
+    fn bucket "($self, name, limit, interval, offset=0, **options)"
+        ([name, limit, interval] [offset] [])
+        => (Some(name), Bucket, [Some(limit), Some(interval), offset.part(), None], None);
+
+    /// Create a limiter of at most `limit` units in any interval; `limit` is at most 100,000.
+    fn window "($self, name, limit, interval, **options)"
+        ([name, limit, interval] [] [])
+        => (Some(name), Window, [Some(limit), Some(interval), None, None], None);
+
+    /// Create a limiter with a burst of `capacity` units, which drains fully in `drain`.
+    ///
+    /// `refund` is what a correction to a lower cost gives back: "full", the default, the whole
+    /// difference, also units that have drained meanwhile; "undrained", at most what cannot have
+    /// drained since the grant. Another one raises `InvalidError`, argument `refund`.
+    fn leaky "($self, name, capacity, drain, *, refund='full', **options)"
+        ([name, capacity, drain] [] [refund])
+        => (Some(name), Leaky, [Some(capacity), Some(drain), refund.part(), None], None);
+
+    /// Create a limiter with a budget of `capacity` points, full again after `refill`.
+    ///
+    /// `refund` is as for `leaky`.
+    fn points "($self, name, capacity, refill, *, refund='full', **options)"
+        ([name, capacity, refill] [] [refund])
+        => (Some(name), Points, [Some(capacity), Some(refill), refund.part(), None], None);
+
+    /// Create a limiter of at most `limit` units in each period of the calendar.
+    ///
+    /// `per` is "day", "week", "month", "quarter" or "year". `limit` is from 1 to 10^12, in any
+    /// unit: money is whole micro-units. All units return when a period ends, by the clock of the
+    /// store, and a debt ends too. `timezone` is "UTC", the default, an offset such as "+05:30", or
+    /// a name such as "Europe/Berlin". `starts` is when the periods start in local time: for days
+    /// the time, "06:00"; for weeks the day, "sunday"; for months the day, "15", in a shorter month
+    /// its last one; for quarters and years month and day, "04-06"; or for all of them a date,
+    /// "2025-01-31", or a date with a time, at which one starts. By default midnight, Monday and
+    /// the first day. Raises `InvalidError`, argument `limit`, `per`, `timezone` or `starts`.
+    ///
+    ///     spending = pg.quota("tenant-7", 50_000_000, "month", timezone="Europe/Berlin")
+    fn quota "($self, name, limit, per, *, timezone=None, starts=None, **options)"
+        ([name, limit, per] [] [timezone, starts])
+        => (Some(name), Quota, [Some(limit), Some(per), timezone.part(), starts.part()], None);
+
+    /// Create a limiter of `limit` starts per `interval`, evenly spaced, whatever their cost.
+    ///
+    /// By default starts are at least `interval` apart. Three per second are at 0, 0.333334,
+    /// 0.666667 and 1 seconds, and so on. `limit` is from 1 to one start per microsecond, at most
+    /// 10^12; otherwise this raises `InvalidError`.
+    fn throttle "($self, name, interval, *, limit=1, **options)"
+        ([name, interval] [] [limit])
+        => (Some(name), Throttle, [limit.part(), Some(interval), None, None], None);
+
+    /// Create a limiter that grants every call.
+    fn unlimited "($self, name='unlimited', **options)"
+        ([] [name] [])
+        => (name.part(), Unlimited, [None; 4], None);
+
+    /// Create a limiter that refuses every call.
+    fn paused "($self, name, **options)"
+        ([name] [] [])
+        => (Some(name), Paused, [None; 4], None);
 }
 
 #[pymethods]
 impl Made {
-    /// A program may have given a limiter an attribute that leads back to the store.
+    /// See that of the store.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        for part in self.parts.iter().flatten() {
-            visit.call(part)?;
-        }
-        visit.call(&self.options)?;
+        let options = self.options.iter().flatten().flatten();
+        self.parts.iter().flatten().chain(options).try_for_each(|part| visit.call(part))?;
         visit.call(&self.limiter)
     }
 }
@@ -51,28 +214,29 @@ impl MadeLimiters {
     pub(crate) fn new(py: Python<'_>) -> Self {
         Self(PyDict::new(py).unbind())
     }
-
-    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.0)
-    }
 }
 
 /// Returns the limiter of the name if it was made of these arguments, and otherwise makes it.
-#[inline]
-pub(crate) fn limiter<'py>(
-    store: &Bound<'py, Paddlegate>,
-    name: &Bound<'py, PyAny>,
+fn limiter<'py>(
+    store: &Bound<'py, MadeLimiters>,
+    name: OptionalArg<'_, 'py>,
     kind: Kind,
-    parts: Parts<'_, 'py>,
-    options: Option<&Bound<'py, PyDict>>,
+    parts: &Parts<&Bound<'py, PyAny>>,
+    options: &Options<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = store.py();
+    let Some(name) = name else {
+        return limiter(store, Some(PyString::intern(py, kind.name()).as_any()), kind, parts, options);
+    };
     if name.is_exact_instance_of::<PyString>()
-        && let Some(made) = store.get().made.0.bind(py).get_item(name)?
+        && let Some(made) = store.get().0.bind(py).get_item(name)?
         && let made = made.cast::<Made>()?.get()
         && made.kind == kind
-        && are_equal(&made.parts, &parts, py)?
-        && have_equal(made.options.as_ref(), options, py)?
+        && are_equal(&made.parts, parts, py)?
+        && match &made.options {
+            None => options.iter().all(Option::is_none),
+            Some(made) => are_equal(made, options, py)?,
+        }
     {
         return Ok(made.limiter.bind(py).clone());
     }
@@ -82,29 +246,39 @@ pub(crate) fn limiter<'py>(
 #[cold]
 #[inline(never)]
 fn make<'py>(
-    store: &Bound<'py, Paddlegate>,
+    store: &Bound<'py, MadeLimiters>,
     name: &Bound<'py, PyAny>,
     kind: Kind,
-    parts: Parts<'_, 'py>,
-    options: Option<&Bound<'py, PyDict>>,
+    parts: &Parts<&Bound<'py, PyAny>>,
+    options: &Options<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = store.py();
-    let kind_name = PyString::intern(py, kind.name()).into_any();
-    let limit: Vec<_> = std::iter::once(&kind_name).chain(parts.into_iter().flatten()).collect();
+    let mut limit = vec![PyString::intern(py, kind.name()).into_any()];
+    for part in parts {
+        match part {
+            Some(part) => limit.push((*part).clone()),
+            // The start of its periods comes behind a time zone.
+            None if kind == Kind::Quota => limit.push(py.None().into_bound(py)),
+            None => {}
+        }
+    }
     let limits = PyList::new(py, [PyTuple::new(py, limit)?])?;
-    let limiter = CLASS.import(py, "paddlegate._limiter", "Limiter")?.call((store, name, limits), options)?;
-    let is_constant = name.is_exact_instance_of::<PyString>()
-        && parts.into_iter().flatten().all(is_constant)
-        && options.is_none_or(|options| options.values().iter().all(|value| is_constant(&value)));
-    if is_constant {
-        let by_name = store.get().made.0.bind(py);
+    let keywords = PyDict::new(py);
+    for (option, value) in OPTIONS.iter().zip(options) {
+        if let Some(value) = value {
+            keywords.set_item(option, value)?;
+        }
+    }
+    let limiter = CLASS.import(py, "paddlegate._limiter", "Limiter")?.call((store, name, limits), Some(&keywords))?;
+    if name.is_exact_instance_of::<PyString>() && parts.iter().chain(options).flatten().all(|it| is_constant(it)) {
+        let by_name = store.get().0.bind(py);
         if by_name.len() >= MAX {
             by_name.clear();
         }
-        let parts = parts.map(|part| part.map(|part| part.clone().unbind()));
-        let options = options.map(|options| options.clone().unbind());
-        by_name.set_item(name, Made { kind, parts, options, limiter: limiter.clone().unbind() })?;
+        let kept = |value: Option<&Bound<'py, PyAny>>| value.map(|value| value.clone().unbind());
+        let options = (!keywords.is_empty()).then(|| options.map(kept));
+        by_name.set_item(name, Made { kind, parts: parts.map(kept), options, limiter: limiter.clone().unbind() })?;
     }
     Ok(limiter)
 }
@@ -118,7 +292,7 @@ fn is_constant(value: &Bound<'_, PyAny>) -> bool {
         || value.is_exact_instance_of::<PyBool>()
 }
 
-fn are_equal(made: &[Option<Py<PyAny>>; MAX_PARTS], given: &Parts<'_, '_>, py: Python<'_>) -> PyResult<bool> {
+fn are_equal(made: &[Option<Py<PyAny>>], given: &[OptionalArg<'_, '_>], py: Python<'_>) -> PyResult<bool> {
     for (made, given) in made.iter().zip(given) {
         match (made, given) {
             (None, None) => {}
@@ -129,26 +303,7 @@ fn are_equal(made: &[Option<Py<PyAny>>; MAX_PARTS], given: &Parts<'_, '_>, py: P
     Ok(true)
 }
 
-fn have_equal(made: Option<&Py<PyDict>>, given: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<bool> {
-    let (made, given) = match (made, given) {
-        (None, None) => return Ok(true),
-        (Some(made), Some(given)) => (made.bind(py), given),
-        _ => return Ok(false),
-    };
-    if made.len() != given.len() {
-        return Ok(false);
-    }
-    for (name, given) in given {
-        match made.get_item(name)? {
-            Some(made) if is_same(&made, &given)? => {}
-            _ => return Ok(false),
-        }
-    }
-    Ok(true)
-}
-
 /// Returns whether an argument is the same to whoever reads it: `True` equals 1, and is not a number here.
-#[inline]
 fn is_same(made: &Bound<'_, PyAny>, given: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(made.is(given) || made.get_type().is(given.get_type()) && made.eq(given)?)
 }

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from paddlegate import InvalidError, Paddlegate
+from paddlegate._options import LimiterOptions
 
 
 @pytest.fixture
@@ -119,6 +120,14 @@ def test_help_shows_the_arguments_and_their_defaults():
         method = getattr(Paddlegate, name)
         assert str(inspect.signature(method)) == shown
         assert method.__doc__.startswith("Create a limiter ")
+
+
+@pytest.mark.parametrize("option", LimiterOptions.__annotations__)
+def test_each_option_is_taken_and_is_omitted_by_none(pg, option):
+    assert pg.leaky("api", 5, 60, **{option: None}) is pg.leaky("api", 5, 60)
+    with pytest.raises(InvalidError) as raised:
+        pg.leaky("api", 5, 60, **{option: []})
+    assert raised.value.argument == option
 
 
 def test_a_store_of_ones_own_may_make_other_limiters():
