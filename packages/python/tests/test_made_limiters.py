@@ -4,9 +4,10 @@ import gc
 import inspect
 import weakref
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from paddlegate import InvalidError, Paddlegate
+from paddlegate import InvalidError, Limiter, Paddlegate
 from paddlegate._options import LimiterOptions
 
 
@@ -132,7 +133,7 @@ def test_each_option_is_taken_and_is_omitted_by_none(pg, option):
 
 def test_a_store_of_ones_own_may_make_other_limiters():
     class OfTenant(Paddlegate):
-        def leaky(self, name, *arguments, **options):
+        def leaky(self, name: str, *arguments: Any, **options: Any) -> Limiter:
             return super().leaky(f"tenant/{name}", *arguments, **options)
 
     store = OfTenant("memory://")
