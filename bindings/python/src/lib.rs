@@ -48,8 +48,6 @@ mod _native {
     #[pymodule_export]
     use crate::live::AdminRequest;
     #[pymodule_export]
-    use crate::made_limiters::MadeLimiters;
-    #[pymodule_export]
     use crate::multi_step::MultiStepCall;
     #[pymodule_export]
     use crate::paddlegate::{ListedLimiter, LoadedLimiter, Paddlegate, Together, graphql_cost, sort_listed};

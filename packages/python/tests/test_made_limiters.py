@@ -1,11 +1,14 @@
 """A store returns the limiter that it made before for the same arguments."""
 
 import gc
+import inspect
 import weakref
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from paddlegate import InvalidError, Paddlegate
+from paddlegate import InvalidError, Limiter, Paddlegate
+from paddlegate._options import LimiterOptions
 
 
 @pytest.fixture
@@ -72,6 +75,72 @@ def test_an_argument_that_only_equals_another_is_still_refused(pg, wrong):
     assert raised.value.argument == "capacity"
     with pytest.raises(InvalidError):
         pg.leaky("api", 5, 60, block_after=[True, 60, 60])
+
+
+@pytest.mark.parametrize(
+    ("make", "argument"),
+    [
+        (lambda pg: pg.bucket("api", 5, 60, None), "offset"),
+        (lambda pg: pg.leaky("api", 5, 60, refund=None), "refund"),
+        (lambda pg: pg.points("api", 5, 60, refund=None), "refund"),
+        (lambda pg: pg.throttle("api", 60, limit=None), "limit"),
+        (lambda pg: pg.unlimited(None), "name"),
+    ],
+)
+def test_none_is_no_way_to_omit_an_argument_whose_default_is_another(pg, make, argument):
+    with pytest.raises(InvalidError) as raised:
+        make(pg)
+    assert raised.value.argument == argument
+
+
+def test_an_argument_may_be_named(pg):
+    api = pg.leaky("api", 5, 60)
+    assert pg.leaky(drain=60, capacity=5, name="api") is api
+    assert pg.unlimited() is pg.unlimited(name="unlimited")
+    with pytest.raises(TypeError, match="drain"):
+        pg.leaky("api", 5)
+    with pytest.raises(TypeError, match="name"):
+        pg.leaky("api", 5, 60, name="api")
+    with pytest.raises(TypeError, match="leaky"):
+        pg.leaky("api", 5, 60, "full")
+
+
+def test_help_shows_the_arguments_and_their_defaults():
+    methods = {
+        "bucket": "(self, /, name, limit, interval, offset=0, **options)",
+        "concurrent": "(self, /, name, limit, *, lock_timeout=None, **options)",
+        "leaky": "(self, /, name, capacity, drain, *, refund='full', **options)",
+        "paused": "(self, /, name, **options)",
+        "points": "(self, /, name, capacity, refill, *, refund='full', **options)",
+        "quota": "(self, /, name, limit, per, *, timezone=None, starts=None, **options)",
+        "throttle": "(self, /, name, interval, *, limit=1, **options)",
+        "unlimited": "(self, /, name='unlimited', **options)",
+        "window": "(self, /, name, limit, interval, **options)",
+    }
+    for name, shown in methods.items():
+        method = getattr(Paddlegate, name)
+        assert str(inspect.signature(method)) == shown
+        assert method.__doc__.startswith("Create a limiter ")
+
+
+@pytest.mark.parametrize("option", LimiterOptions.__annotations__)
+def test_each_option_is_taken_and_is_omitted_by_none(pg, option):
+    assert pg.leaky("api", 5, 60, **{option: None}) is pg.leaky("api", 5, 60)
+    with pytest.raises(InvalidError) as raised:
+        pg.leaky("api", 5, 60, **{option: []})
+    assert raised.value.argument == option
+
+
+def test_a_store_of_ones_own_may_make_other_limiters():
+    class OfTenant(Paddlegate):
+        def leaky(self, name: str, *arguments: Any, **options: Any) -> Limiter:
+            return super().leaky(f"tenant/{name}", *arguments, **options)
+
+    store = OfTenant("memory://")
+    api = store.leaky("api", 5, 60)
+    assert api.name == "tenant/api"
+    assert store.leaky("api", 5, 60) is api
+    assert store.window("api", 5, 60).name == "api"
 
 
 def test_arguments_that_can_change_make_a_limiter_each_time(pg):
