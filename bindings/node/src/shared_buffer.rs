@@ -287,7 +287,7 @@ impl SharedBuffer {
         self.0.get(KEY..end).and_then(|key| str::from_utf8(key).ok()).unwrap_or_default()
     }
 
-    /// Makes `allow` for the key in the buffer an `allow` without arguments.
+    /// Makes `allow` for the key in the buffer an [`ALLOW`] without arguments.
     pub(crate) fn set_plain_allow(&mut self) {
         self.set(input::OPERATION, 5.0);
         self.set(input::FLAGS, 0.0);

@@ -34,6 +34,8 @@ type Parts<T> = [Option<T>; 4];
 
 type Options<T> = [Option<T>; OPTIONS.len()];
 
+type Argument<'a, 'py> = &'a Bound<'py, PyAny>;
+
 /// The limiters of a store that were made last, by name.
 ///
 /// To make one takes as long as fifteen decisions in memory, and programs whose names come with the
@@ -54,7 +56,7 @@ struct Made {
     limiter: Py<PyAny>,
 }
 
-/// An argument that may be omitted, for which None is another value.
+/// An argument that may be omitted. A None that is given is passed on, since for some it is an error.
 #[derive(Clone, Copy, Default)]
 struct Given<'a, 'py>(Option<Borrowed<'a, 'py, PyAny>>);
 
@@ -253,6 +255,9 @@ fn make<'py>(
     options: &Options<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    if let Some((parts, options)) = without_defaults(kind, parts, options) {
+        return limiter(store, Some(name), kind, &parts, &options);
+    }
     let py = store.py();
     let mut limit = vec![PyString::intern(py, kind.name()).into_any()];
     for part in parts {
@@ -281,6 +286,34 @@ fn make<'py>(
         by_name.set_item(name, Made { kind, parts: parts.map(kept), options, limiter: limiter.clone().unbind() })?;
     }
     Ok(limiter)
+}
+
+/// Returns the arguments without defaults, if any are given: one place of a program may name them, and another may not.
+fn without_defaults<'a, 'py>(
+    kind: Kind,
+    parts: &Parts<Argument<'a, 'py>>,
+    options: &Options<Argument<'a, 'py>>,
+) -> Option<(Parts<Argument<'a, 'py>>, Options<Argument<'a, 'py>>)> {
+    let is_number = |part: &Bound<'_, PyAny>, number: i64| {
+        part.is_exact_instance_of::<PyInt>() && part.extract::<i64>().is_ok_and(|part| part == number)
+    };
+    let is_default = |at: usize, part: &Bound<'_, PyAny>| match (kind, at) {
+        (Kind::Bucket, 2) => is_number(part, 0),
+        (Kind::Throttle, 0) => is_number(part, 1),
+        (Kind::Leaky | Kind::Points, 2) => part.cast_exact::<PyString>().is_ok_and(|refund| refund == "full"),
+        (Kind::Quota, 2 | 3) => part.is_none(),
+        _ => false,
+    };
+    let (mut plain_parts, mut plain_options) = (*parts, *options);
+    for (at, part) in plain_parts.iter_mut().enumerate() {
+        *part = part.filter(|part| !is_default(at, part));
+    }
+    for option in &mut plain_options {
+        *option = option.filter(|option| !option.is_none());
+    }
+    let count = |parts: &Parts<_>, options: &Options<_>| parts.iter().chain(options).flatten().count();
+    let has_defaults = count(&plain_parts, &plain_options) < count(parts, options);
+    has_defaults.then_some((plain_parts, plain_options))
 }
 
 /// Returns whether an argument can neither change between two calls nor run code when it is compared.

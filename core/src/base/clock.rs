@@ -14,7 +14,7 @@ pub(crate) fn now() -> u64 {
 }
 
 /// Returns the same for a call in memory, by the processor's counter where that is faster: a few microseconds away from
-/// [`now`].
+/// [`now`], and for up to a millisecond after somebody has set the clock as far as it was set.
 #[inline]
 pub(crate) fn estimate() -> u64 {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -36,7 +36,13 @@ pub(crate) fn for_state(read: u64, last: u64, skew: u64) -> u64 {
 /// Returns a time that was read afresh, or if that is a little behind, one at which the limiter's time is its last.
 #[cold]
 fn caught_up(now: u64, last: u64, skew: u64) -> u64 {
-    if now + skew + STEP > last { now.max(last.saturating_sub(skew)) } else { now }
+    if now + skew + STEP > last {
+        return now.max(last.saturating_sub(skew));
+    }
+    // The clock was set back. An estimate of before would be ahead of it, and the new skew would be added to that.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    super::counter_clock::expire();
+    now
 }
 
 /// Returns the monotonic time, for the deadlines of calls.

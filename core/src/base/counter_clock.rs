@@ -5,7 +5,7 @@
 //! astray, calls read the operating system's clock.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Times are in parts of a microsecond: two to this power.
@@ -14,10 +14,12 @@ const PARTS: u32 = 10;
 const RENEWAL: u64 = 1_000 << PARTS;
 /// A reading that took longer is none: the thread was interrupted between the two clocks.
 const SHORT: u64 = 1 << PARTS;
-/// As [`SHORT`], while the rate is not known: a microsecond of the fastest counter.
+/// As [`SHORT`], while the rate is not known: about a microsecond of a fast counter.
 const SHORT_TICKS: u64 = 4_000;
-/// Learning takes so long: then an error of a reading is one of a ten thousandth.
+/// Learning takes so long: then an error of a reading is one of some ten thousandths.
 const LESSON: Duration = Duration::from_millis(20);
+/// The most ticks in a nanosecond.
+const FASTEST: u128 = 16;
 /// After so long without a call the lesson begins again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// So many comparisons in succession that show another rate end the use of the counter. One may be a clock that was set.
@@ -29,6 +31,11 @@ static CLOCK: CounterClock<Machine> = CounterClock::new(Machine);
 #[inline]
 pub(super) fn now() -> u64 {
     CLOCK.now()
+}
+
+/// Makes the next call compare the counter with the clock of the operating system.
+pub(super) fn expire() {
+    CLOCK.expire();
 }
 
 /// The clocks that are read.
@@ -76,6 +83,8 @@ struct CounterClock<S> {
     offset: AtomicU64,
     /// The counter's time at which that was found out; at first one that is never near.
     renewed: AtomicU64,
+    /// Whether the counter is not to be used. Not in the lesson: all threads would write to its lock for nothing.
+    is_over: AtomicBool,
     lesson: Mutex<Lesson>,
 }
 
@@ -83,14 +92,13 @@ struct CounterClock<S> {
 struct Lesson {
     begun: Option<(u64, Instant)>,
     strikes: u32,
-    is_over: bool,
 }
 
 impl<S: Source> CounterClock<S> {
     const fn new(source: S) -> Self {
-        let lesson = Mutex::new(Lesson { begun: None, strikes: 0, is_over: false });
-        let renewed = AtomicU64::new(1 << 63);
-        Self { source, rate: AtomicU64::new(0), offset: AtomicU64::new(0), renewed, lesson }
+        let (rate, offset, renewed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(1 << 63));
+        let lesson = Mutex::new(Lesson { begun: None, strikes: 0 });
+        Self { source, rate, offset, renewed, is_over: AtomicBool::new(false), lesson }
     }
 
     #[inline]
@@ -104,14 +112,20 @@ impl<S: Source> CounterClock<S> {
         self.renew(rate) >> PARTS
     }
 
+    fn expire(&self) {
+        let never_near = self.renewed.load(Ordering::Relaxed) ^ (1 << 63);
+        self.renewed.store(never_near, Ordering::Release);
+    }
+
     /// Reads the clock of the operating system and compares the counter with it. A thread that does so now is not waited for.
     #[cold]
     fn renew(&self, rate: u64) -> u64 {
+        if rate == 0 && self.is_over.load(Ordering::Relaxed) {
+            return self.source.wall();
+        }
         let Ok(mut lesson) = self.lesson.try_lock() else { return self.source.wall() };
         if rate == 0 {
-            if !lesson.is_over {
-                self.learn(&mut lesson);
-            }
+            self.learn(&mut lesson);
             return self.source.wall();
         }
         let before = scaled(self.source.ticks(), rate);
@@ -126,7 +140,7 @@ impl<S: Source> CounterClock<S> {
         let is_astray = passed < 1_000 * RENEWAL && change > 2 * SHORT + passed / 256;
         lesson.strikes = if is_astray { lesson.strikes + 1 } else { 0 };
         if lesson.strikes == STRIKES {
-            lesson.is_over = true;
+            self.is_over.store(true, Ordering::Relaxed);
             self.rate.store(0, Ordering::Relaxed);
         }
         self.offset.store(offset, Ordering::Relaxed);
@@ -141,12 +155,14 @@ impl<S: Source> CounterClock<S> {
             return;
         }
         let Some((first, begun)) = lesson.begun else {
-            lesson.is_over = !self.source.is_steady();
+            self.is_over.store(!self.source.is_steady(), Ordering::Relaxed);
             lesson.begun = Some((ticks, at));
             return;
         };
         let passed = at.saturating_duration_since(begun);
-        match ticks.checked_sub(first).filter(|ticks| *ticks > 0 && passed <= PAUSE) {
+        // A computer that slept meanwhile may have counted on, and its monotonic clock has not: no counter is so fast.
+        let is_likely = |ticks: &u64| *ticks > 0 && u128::from(*ticks) < FASTEST * passed.as_nanos();
+        match ticks.checked_sub(first).filter(|ticks| is_likely(ticks) && passed <= PAUSE) {
             Some(ticks) if passed >= LESSON => {
                 let rate = (passed.as_nanos() << (PARTS + 32)) / 1_000 / u128::from(ticks);
                 self.rate.store(u64::try_from(rate).unwrap_or(0), Ordering::Relaxed);
@@ -277,6 +293,29 @@ mod tests {
             let (difference, reads) = call(&clock, 10_000, RATE);
             assert!(difference <= 1 && reads.abs_diff(10) < 3, "{wall}: {difference} us, {reads} times");
         }
+    }
+
+    #[test]
+    fn a_clock_that_a_call_finds_set_back_is_known_to_the_next_one() {
+        let clock = learned();
+        clock.source.pass(2_000, RATE);
+        clock.now();
+        clock.source.wall.set(clock.source.wall.get() - HOUR);
+        clock.source.pass(1, RATE);
+        assert!(clock.now() > clock.source.wall.get() + HOUR / 2, "not before a millisecond");
+        clock.expire();
+        assert_eq!(clock.now(), clock.source.wall.get());
+        let (difference, reads) = call(&clock, 10_000, RATE);
+        assert!(difference <= 1 && reads.abs_diff(10) < 3, "{difference} us, {reads} times");
+    }
+
+    #[test]
+    fn a_computer_that_slept_during_the_lesson_learns_anew() {
+        let clock = new(true);
+        call(&clock, 10_000, RATE);
+        clock.source.ticks.set(clock.source.ticks.get() + RATE * HOUR);
+        let (difference, reads) = call(&clock, 100_000, RATE);
+        assert!(difference <= 1 && reads < 21_000, "{difference} us, {reads} times");
     }
 
     #[test]

@@ -31,6 +31,26 @@ def test_equal_arguments_give_one_limiter(pg):
 
 
 @pytest.mark.parametrize(
+    ("make", "default"),
+    [
+        (lambda pg, **it: pg.concurrent("api", 5, **it), {"lock_timeout": None}),
+        (lambda pg, **it: pg.bucket("api", 5, 60, **it), {"offset": 0}),
+        (lambda pg, **it: pg.leaky("api", 5, 60, **it), {"refund": "full"}),
+        (lambda pg, **it: pg.points("api", 5, 60, **it), {"refund": "full"}),
+        (lambda pg, **it: pg.quota("api", 5, "day", **it), {"timezone": None, "starts": None}),
+        (lambda pg, **it: pg.throttle("api", 60, **it), {"limit": 1}),
+        (lambda pg, **it: pg.window("api", 5, 60, **it), {"ttl": None, "group": None}),
+    ],
+)
+def test_a_default_that_is_given_is_none(pg, make, default):
+    api = make(pg)
+    assert make(pg, **default) is api
+    assert make(pg) is api
+    grouped = make(pg, group="g", **{k: v for k, v in default.items() if k != "group"})
+    assert make(pg, group="g") is grouped is not api
+
+
+@pytest.mark.parametrize(
     ("make", "others"),
     [
         (

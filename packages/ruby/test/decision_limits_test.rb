@@ -58,6 +58,10 @@ class DecisionLimitsTest < Minitest::Test
     assert_equal 1, limiter.try_acquire(limits: true).limits.size
     assert_empty limiter.try_acquire(cost: 2).limits
     assert_empty limiter.try_acquire.limits
+    memory.together(limiter, memory.bucket("z", 9, :day)).try_acquire(limits: true)
+    assert_empty limiter.try_acquire.limits
+    limiter.try_acquire(limits: true)
+    assert_empty limiter.debit(1).limits
   end
 
   private

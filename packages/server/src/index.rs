@@ -75,7 +75,7 @@ pub(crate) struct Row {
     pub(crate) waiting: Option<u64>,
     /// In microseconds, when the last row was read; `None` of a keyed limiter.
     pub(crate) oldest_wait: Option<u64>,
-    /// When its state was read, by the clock of the store in microseconds; zero of a keyed limiter.
+    /// When its state was read, by the time of the limiter in microseconds; zero of a keyed limiter.
     read_at: u64,
     /// The used part of the limit of which the least is left, in millionths; `None` of a keyed limiter.
     pub(crate) used: Option<u64>,
@@ -234,7 +234,7 @@ async fn read(app: &App) -> Result<(Read, Arc<Index>)> {
 /// Adds to each wait the time until the last row was read, so that the waits can be compared.
 fn compare_waits(rows: &mut [Row], took: Duration) {
     let last = rows.iter().map(|row| row.read_at).max().unwrap_or(0);
-    // The clocks of two nodes of a cluster may be further apart than any two readings.
+    // The times of limiters may be further apart than any two readings: those of two nodes of a cluster, or after a clock was set back.
     let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     for row in rows.iter_mut().filter(|row| row.waiting > Some(0)) {
         let later = (last - row.read_at).min(took);

@@ -128,6 +128,8 @@ module Paddlegate
     end
 
     def checkin
+      # A later call that asks for no limits must not find those of this one.
+      @limits = nil
       @taken = false
     end
 

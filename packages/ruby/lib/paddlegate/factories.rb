@@ -274,8 +274,10 @@ module Paddlegate
     # factories look for it themselves: a list of the arguments takes longer than to find it.
     def single(name, options, kind, *numbers, &block)
       limit = [kind, *numbers]
+      # Another thread may configure another store meanwhile, which must not get this limiter.
+      by_name = made
       limiter = make(name, [limit], options, &block)
-      MadeLimiter.keep(made, name, limiter, options, *limit)
+      MadeLimiter.keep(by_name, name, limiter, options, *limit)
       limiter
     end
 

@@ -46,7 +46,7 @@ pub(crate) struct Counters {
 
 /// What its state has.
 pub(crate) struct State {
-    /// When it was read, by the clock of the store.
+    /// When it was read, by the time of the limiter.
     pub(crate) at: Micros,
     /// The label of each limit, the amount that rules, and the units that remain.
     pub(crate) limits: Box<[(Label, u64, u64)]>,
