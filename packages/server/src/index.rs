@@ -73,10 +73,11 @@ pub(crate) struct Row {
     pub(crate) minute: HistoryEntry,
     /// `None` of a keyed limiter.
     pub(crate) waiting: Option<u64>,
-    /// In microseconds, when the last row was read; `None` of a keyed limiter.
+    /// In microseconds, when its state was read; `None` of a keyed limiter.
     pub(crate) oldest_wait: Option<u64>,
-    /// When its state was read, by the time of the limiter in microseconds; zero of a keyed limiter.
-    read_at: u64,
+    /// When the oldest wait began, by the time of the limiter in microseconds, because rows are read one after the other: a
+    /// limiter that is read later has waited for longer. `None` without a queue.
+    oldest_since: Option<u64>,
     /// The used part of the limit of which the least is left, in millionths; `None` of a keyed limiter.
     pub(crate) used: Option<u64>,
 }
@@ -219,7 +220,6 @@ async fn read(app: &App) -> Result<(Read, Arc<Index>)> {
     rows.sort_by(|a, b| a.identity().cmp(&b.identity()));
     // A name may be on two pages.
     rows.dedup_by(|later, first| later.identity() == first.identity());
-    compare_waits(&mut rows, begun.elapsed());
     read_minutes(app, &mut rows).await?;
     let index = Arc::new(Index { rows, read_at });
     let read = Read { begun, took: begun.elapsed(), index: Arc::downgrade(&index) };
@@ -229,17 +229,6 @@ async fn read(app: &App) -> Result<(Read, Arc<Index>)> {
         drop(kept);
     });
     Ok((read, index))
-}
-
-/// Adds to each wait the time until the last row was read, so that the waits can be compared.
-fn compare_waits(rows: &mut [Row], took: Duration) {
-    let last = rows.iter().map(|row| row.read_at).max().unwrap_or(0);
-    // The times of limiters may be further apart than any two readings: those of two nodes of a cluster, or after a clock was set back.
-    let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-    for row in rows.iter_mut().filter(|row| row.waiting > Some(0)) {
-        let later = (last - row.read_at).min(took);
-        row.oldest_wait = row.oldest_wait.map(|waited| waited.saturating_add(later));
-    }
 }
 
 /// Returns how long an index is kept that took so long.
@@ -320,7 +309,9 @@ impl Row {
             refused: counted.refused,
             minute: HistoryEntry::default(),
             oldest_wait: state.map(|state| state.oldest_wait.0),
-            read_at: state.map_or(0, |state| state.at.0),
+            oldest_since: state
+                .filter(|state| state.waiting > 0)
+                .map(|state| state.at.0.saturating_sub(state.oldest_wait.0)),
             waiting: state.map(|state| state.waiting),
             used,
         }
@@ -338,7 +329,7 @@ impl Row {
             Sort::Refused => Some(self.refused),
             Sort::GrantedMinute => Some(self.minute.granted),
             Sort::RefusedMinute => Some(self.minute.refused),
-            Sort::OldestWait => self.oldest_wait,
+            Sort::OldestWait => self.oldest_wait.map(|_| self.oldest_since.map_or(0, |since| u64::MAX - since)),
             Sort::Waiting => self.waiting,
             Sort::Used => self.used,
         }
@@ -380,33 +371,34 @@ mod tests {
     use crate::options::Options;
 
     #[tokio::test]
-    async fn waits_are_compared_at_one_time_though_rows_are_read_one_after_the_other() {
+    async fn waits_are_compared_by_their_beginning_because_rows_are_read_one_after_the_other() {
         let start = 1_800_000_000_000_000;
         let app =
             App::open(Options { test_clock: Some(Micros(start)), ..Options::default() }).expect("a store in memory");
         let at = |milliseconds: u64| app.clock().expect("a clock").set(Micros(start + milliseconds * 1_000));
-        for (name, milliseconds) in [("first", 0), ("second", 5)] {
+        for (name, milliseconds) in [("second", 0), ("first", 5)] {
             at(milliseconds).expect("a time");
             let limiter = app.paddlegate().window(name, 1, Duration::from_secs(60)).expect("a limiter");
             limiter.acquire(Request::cost(1)).expect("a grant");
             let wait = Some(Wait::up_to(Micros(60_000_000)));
             limiter.acquire_with_id(Request::cost(1), "waiter", wait).expect("a ticket");
         }
-        let unused = app.paddlegate().window("unused", 1, Duration::from_secs(60)).expect("a limiter");
+        let unused = app.paddlegate().window("a", 1, Duration::from_secs(60)).expect("a limiter");
         unused.acquire(Request::cost(1)).expect("a decision");
         let infos = app.paddlegate().limiters().expect("the list");
         let mut rows = Vec::new();
-        for (name, milliseconds) in [("first", 100), ("second", 180), ("unused", 200)] {
+        // The clock of the last one was ahead, as that of another node of a cluster may be.
+        for (name, milliseconds) in [("second", 100), ("first", 180), ("a", 3_600_000)] {
             at(milliseconds).expect("a time");
             let info = infos.iter().find(|info| info.name == name).expect("the limiter").clone();
             let measured = Measured::read(&app, &info).await.expect("its numbers");
             rows.push(Row::new(info, measured));
         }
-        let waits = |rows: &[Row]| rows.iter().map(|row| row.oldest_wait.expect("a wait") / 1_000).collect::<Vec<_>>();
-        assert_eq!(waits(&rows), [100, 175, 0]);
-        compare_waits(&mut rows, Duration::from_millis(150));
-        assert_eq!(waits(&rows), [200, 195, 0]);
-        compare_waits(&mut rows, Duration::ZERO);
-        assert_eq!(waits(&rows), [200, 195, 0], "by no more than the reading took");
+        let waits = rows.iter().map(|row| row.oldest_wait.expect("a wait") / 1_000);
+        assert_eq!(waits.collect::<Vec<_>>(), [100, 175, 0]);
+        let index = Index { rows, read_at: 0.0 };
+        let page = index.page((Sort::OldestWait, "", None), &Access::anybody()).expect("a page");
+        let names: Vec<&str> = page.rows.iter().map(|row| row.info.name.as_str()).collect();
+        assert_eq!(names, ["second", "first", "a"]);
     }
 }

@@ -47,12 +47,13 @@ impl Iterator for Text {
                 Values::Server(value) => sample(&mut chunk, family, None, &[], value(&self.own)),
                 Values::Limiter(values) => {
                     while let Some(one) = self.snapshot.limiters().get(self.limiter) {
-                        if chunk.len() >= CHUNK {
-                            return Some(chunk);
-                        }
                         self.limiter += 1;
                         if self.access.may(Scope::Read, &one.name) {
                             values(one, &mut |labels, value| sample(&mut chunk, family, Some(one), labels, value));
+                        }
+                        // Behind a limiter, because a family without one written is begun again by the next chunk.
+                        if chunk.len() >= CHUNK {
+                            return Some(chunk);
                         }
                     }
                 }
@@ -118,5 +119,40 @@ fn escape(text: &mut String, value: &str) {
             Some(_) => r"\n",
             None => "",
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use paddlegate::Request;
+
+    use super::*;
+    use crate::app::App;
+    use crate::options::Options;
+
+    #[tokio::test]
+    async fn a_family_begins_once_wherever_a_chunk_ends() {
+        let app = App::open(Options::default()).expect("a store in memory");
+        for i in 0..100 {
+            let name = format!("limiter-{i:012}");
+            let limiter = app.paddlegate().bucket(&name, 1, Duration::from_secs(60)).expect("a limiter");
+            limiter.acquire(Request::cost(1)).expect("a decision");
+        }
+        let mut limiters = super::super::limiters(&app).await.expect("the numbers");
+        // A byte more of a name is six more of the first family, which ends around the end of the first chunk.
+        for length in (0..4_000).step_by(10) {
+            limiters[0].name = "n".repeat(length).into();
+            let snapshot = Arc::new(Snapshot { limiters: Some(limiters), keys: Vec::new() });
+            let text = Text::new(snapshot.clone(), Own::of(&app, &snapshot), Access::anybody());
+            let text = text.collect::<String>();
+            let mut heads = text.lines().filter(|line| line.starts_with('#')).collect::<Vec<_>>();
+            let all = heads.len();
+            heads.sort_unstable();
+            heads.dedup();
+            assert_eq!(heads.len(), all, "length={length}");
+            limiters = Arc::into_inner(snapshot).and_then(|snapshot| snapshot.limiters).expect("the only reference");
+        }
     }
 }
