@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use paddlegate::{
     ErrorKind, Limit, Limiter, MAX_SPAN, OnUnavailable, Operation, Paddlegate, Policy, Prepared, QueuePosition,
-    Request, Settlement, Status, Wait,
+    Request, Settlement, SignalHandling, Status, Wait,
 };
 use server::{Server, wait_until};
 
@@ -226,6 +226,42 @@ mod redis_cluster {
                     assert!(!decision.degraded && !decision.allowed(), "{mode:?}: {decision:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn calls_made_together_keep_their_connections_and_wait_for_no_other_node() {
+        let cluster = Cluster::start();
+        let pg = cluster.open();
+        let mut limiters: Vec<Limiter> =
+            (0..100).map(|i| pg.window(&format!("together {i}"), 1_000, HOUR).expect("a limiter")).collect();
+        limiters.sort_by_key(|limiter| slot_of(limiter) / Cluster::SHARE);
+        limiters.dedup_by_key(|limiter| slot_of(limiter) / Cluster::SHARE);
+        let [silent, second, third] = &limiters[..] else { panic!("a limiter for each of three nodes") };
+        let each = |limiters: &[&Limiter]| {
+            let calls: Vec<_> = limiters.iter().map(|limiter| (*limiter, Request::default())).collect();
+            Limiter::acquire_each(&calls, SignalHandling::Ignore)
+        };
+        let connections = || {
+            let info = cluster.nodes[2].execute(&["INFO", "stats"]);
+            let line = info.lines().find(|line| line.starts_with("total_connections_received:")).expect("a number");
+            line.split(':').next_back().expect("a number").trim().parse::<u64>().expect("a number")
+        };
+        for _ in 0..2 {
+            assert!(each(&[silent, second, silent, third]).iter().all(Result::is_ok));
+        }
+        let before = connections();
+        (0..10).for_each(|_| assert!(each(&[silent, second, silent, third]).iter().all(Result::is_ok)));
+        assert_eq!(connections() - before, 1, "that of the question");
+
+        cluster.nodes[0].process().signal("STOP");
+        let decided = each(&[silent, second, silent, second, third]);
+        cluster.nodes[0].process().signal("CONT");
+        for result in [&decided[0], &decided[2]] {
+            assert!(result.as_ref().expect_err("a silent node").may_have_counted());
+        }
+        for result in [&decided[1], &decided[3], &decided[4]] {
+            assert!(result.as_ref().expect("another node").allowed());
         }
     }
 

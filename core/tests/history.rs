@@ -137,6 +137,46 @@ fn what_a_process_counts_of_its_plain_calls_has_the_minute_of_the_server() -> Re
     Ok(())
 }
 
+/// Returns the key of the statistics of a limiter that somebody has used.
+fn statistics_key(raw: &mut Raw, name: &str) -> String {
+    let keys = raw.keys(name).into_iter().map(|key| String::from_utf8(key).expect("a text"));
+    keys.into_iter().find(|key| key.contains(":m:")).expect("statistics")
+}
+
+#[test]
+fn the_late_counts_of_many_processes_have_one_entry_a_minute() -> Result<()> {
+    set_clock(START);
+    let name = unique("many");
+    let limiter = || redis_with_clock().bucket(&name, 1_000_000, Duration::from_secs(3_600));
+    let processes = (0..30).map(|_| limiter()).collect::<Result<Vec<_>>>()?;
+    acquire(&processes[0], Request::cost(1), START);
+    let mut raw = Raw::open(&test_url());
+    let key = statistics_key(&mut raw, &name);
+    for minute in 1..=125 {
+        for (i, process) in (0..).zip(&processes) {
+            // What a process has counted arrives with its next call, here a minute late, some two.
+            let counted = START / MINUTE + minute - 1 - u64::from(i % 3 == 0 && minute > 1);
+            for (field, count) in [("g", "100000"), ("r", "10000"), ("u", "-7")] {
+                raw.execute(&["HINCRBY", &key, &format!("{field}{counted}"), count]);
+            }
+            acquire(process, Request::cost(1), START + minute * MINUTE);
+        }
+    }
+    let history = history_at(&processes[0], START + 125 * MINUTE)?;
+    let found = counts(&history.minutes);
+    assert_eq!(found[2..].len(), 58);
+    for (ago, [granted, refused, _, units]) in &found[2..] {
+        assert_eq!([*granted, *refused, *units], [3_000_030, 300_000, 3_000_030 - 210], "{ago} minutes ago");
+    }
+    let all: u64 = history.hours.iter().map(|hour| hour.refused).sum();
+    assert_eq!(all, 125 * 30 * 10_000);
+    let Reply::Integer(length) = raw.execute(&["HSTRLEN", &key, "minutes"]) else { panic!("no length") };
+    assert!(length < 3_000, "{length}");
+    let Reply::Integer(length) = raw.execute(&["HSTRLEN", &key, "hours"]) else { panic!("no length") };
+    assert!(length < 200, "{length}");
+    Ok(())
+}
+
 #[test]
 fn damaged_counts_stop_nothing_and_are_replaced() -> Result<()> {
     set_clock(START);
@@ -144,8 +184,7 @@ fn damaged_counts_stop_nothing_and_are_replaced() -> Result<()> {
     let api = redis_with_clock().window(&name, 9, Duration::from_secs(30))?;
     acquire(&api, Request::cost(1), START);
     let mut raw = Raw::open(&test_url());
-    let keys = raw.keys(&name).into_iter().map(|key| String::from_utf8(key).expect("a text"));
-    let key = keys.into_iter().find(|key| key.contains(":m:")).expect("statistics");
+    let key = statistics_key(&mut raw, &name);
     let minute = START / MINUTE;
     let long = format!(";{minute} 1 1 1 1").repeat(2_000);
     let damaged = [

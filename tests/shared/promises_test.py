@@ -87,11 +87,30 @@ def test_a_server_clock_that_jumps_back_grants_nothing_extra(fleet, name, tmp_pa
         server.end()
 
 
-def test_the_commands_of_the_page_are_enough(urls, name):
-    """A user of Redis who may use those and no others, and our keys only, can use every verb."""
+def acl_commands():
     page = Path(__file__).parents[2] / "docs/src/reference/redis-keys-acl.md"
     section = re.search("^## ACL$.*?^## ", page.read_text(), re.DOTALL | re.MULTILINE)
-    commands = set(re.findall(r"\b[A-Z]{3,}\b", section[0])) - {"ACL"}
+    return set(re.findall(r"\b[A-Z]{3,}\b", section[0])) - {"ACL"}
+
+
+def test_the_page_names_the_commands_of_all_scripts():
+    root = Path(__file__).parents[2]
+    scripts = [
+        *(root / "core/src/engine").rglob("*.lua"),
+        *(root / "core/src/store").rglob("*.lua"),
+    ]
+    called = {
+        command
+        for script in scripts
+        for command in re.findall(r"\b(?:call|pcall|attempt)\('([A-Z]+)'", script.read_text())
+    }
+    assert len(called) > 35
+    assert called <= acl_commands()
+
+
+def test_the_commands_of_the_page_are_enough(urls, name):
+    """A user of Redis who may use those and no others, and our keys only, can use every verb."""
+    commands = acl_commands()
     assert {"EVALSHA", "UNLINK"} <= commands
     with redis.Redis.from_url(urls["redis"]) as admin:
         rules = [f"+{command}" for command in sorted(commands)]
@@ -122,6 +141,16 @@ def test_the_commands_of_the_page_are_enough(urls, name):
         one = store.concurrent(f"{name}-one", 1)
         with one.within_limit():
             assert not one.try_acquire()
+            # The order of the queue is read only by calls that wait with shares or priorities.
+            for job, place in {
+                "a": {"share": "x"},
+                "b": {"priority": 9},
+                "c": {"share": "y"},
+            }.items():
+                assert one.enqueue(job, **place).status == "queued"
+        for job in ("b", "a", "c"):
+            assert one.claim(job, **({} if job != "b" else {"priority": 9})).allowed, job
+            assert one.cancel(job) == "released"
         both.reset()
     with redis.Redis.from_url(urls["redis"]) as admin:
         admin.execute_command("ACL", "DELUSER", name)

@@ -56,8 +56,14 @@ local function register_limiter(now)
     for field, count in pairs(sums) do
       redis.pcall('HINCRBY', KEYS[2], field, string.format('%.0f', count))
     end
-    local function entry(number, sum)
-      return string.format(';%.0f %.0f %.0f %.0f %.0f', number, sum.g, sum.r, sum.w, sum.u)
+    -- Adds sums to the entry of their minute or hour; a new one is the first. What a process has counted comes late.
+    local function add(entries, number, sum)
+      number = string.format('%.0f', number)
+      local before, g, r, w, u, after =
+        string.match(entries, '^(.-);' .. number .. ' (%d+) (%d+) (%d+) (-?%d+)(.*)$')
+      return (before or '') .. string.format(
+        ';%s %.0f %.0f %.0f %.0f', number, sum.g + (g or 0), sum.r + (r or 0), sum.w + (w or 0), sum.u + (u or 0)
+      ) .. (after or entries)
     end
     if #minutes + #hours > 16384 then
       -- Another program has written them.
@@ -65,19 +71,14 @@ local function register_limiter(now)
     end
     table.sort(ended)
     for _, of in ipairs(ended) do
-      minutes = entry(of, past[of]) .. minutes
+      minutes = add(minutes, of, past[of])
     end
     while true do
       local rest, of, g, r, w, u = string.match(minutes, '^(.*);(%d+) (%d+) (%d+) (%d+) (-?%d+)$')
       if not of or minute - of < 60 then
         break
       end
-      local hour, sum = math.floor(of / 60), {g = g, r = r, w = w, u = u}
-      local last, g2, r2, w2, u2, others = string.match(hours, '^;(%d+) (%d+) (%d+) (%d+) (-?%d+)(.*)$')
-      if last and last - hour == 0 then
-        sum, hours = {g = g + g2, r = r + r2, w = w + w2, u = u + u2}, others
-      end
-      minutes, hours = rest, entry(hour, sum) .. hours
+      minutes, hours = rest, add(hours, math.floor(of / 60), {g = g, r = r, w = w, u = u})
     end
     while true do
       local rest, of = string.match(hours, '^(.*);(%d+)[^;]*$')

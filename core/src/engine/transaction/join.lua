@@ -49,7 +49,7 @@ if verb == 'acquire' then
     local number = min(max(last_granted or max(read_counter(), 1), (read_share())) + cost, LEVEL)
     -- Of tickets with one number the first to come is the first.
     local score = number - priority * LEVEL
-    local tie = call('ZREVRANGEBYSCORE', queue_key, to_text(score + TIES), to_text(score), 'WITHSCORES', 'LIMIT', 0, 1)[2]
+    local tie = call('ZRANGE', queue_key, to_text(score + TIES), to_text(score), 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
     return number + (tie and min(tie + 1 - score, TIES) or 0), number
   end
 

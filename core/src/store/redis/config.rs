@@ -48,7 +48,8 @@ pub struct RedisConfig {
     pub(crate) sentinel: Option<Sentinel>,
     pub(crate) user: Option<String>,
     pub(crate) password: Option<String>,
-    pub(crate) db: u32,
+    /// The number of the database.
+    pub db: u32,
 }
 
 /// Which certificates TLS connections trust and show; options of the URL that have the names of redis-py.

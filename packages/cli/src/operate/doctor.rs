@@ -45,7 +45,7 @@ pub(crate) fn run(order: &Doctor) -> Result<(), Failure> {
         for (mut node, info) in nodes {
             let at = if shows_nodes { format!("{}: ", node.address()) } else { String::new() };
             server::check(&mut node, &info, &at, &mut checks);
-            rights::check(&mut node, order.user.as_deref(), &at, &mut checks);
+            rights::check(&mut node, order.user.as_deref(), (config.db != 0, is_cluster), &at, &mut checks);
         }
         probe::check(&paddlegate, &mut checks);
     }

@@ -1,6 +1,6 @@
 //! Several calls on the caller's thread, those of a node in one write.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::super::call::Call;
 use super::super::config::Address;
@@ -13,10 +13,23 @@ use crate::base::error::{Error, Result};
 use crate::model::operation::Answer;
 use crate::store::signal_handling::SignalHandling;
 
+/// How long the replies of a node are read after the deadline: while another node was silent, they have arrived.
+const ARRIVED: Duration = Duration::from_millis(1);
+
 /// The calls of one node, with their places among all.
 type OfNode = (Address, Vec<(usize, Call)>);
 
+/// Calls that were written to a node.
+struct Exchange {
+    node: Address,
+    connection: Connection,
+    count: usize,
+    written: Result<()>,
+}
+
 /// Runs calls to completion, or until the deadline. Each has a result of its own, in their order.
+///
+/// All are written before the replies of the first node are read, so that a node that is silent does not hold up others.
 pub(crate) fn run_several(
     redis: &Redis,
     process: &Connections,
@@ -25,41 +38,41 @@ pub(crate) fn run_several(
     deadline: Instant,
 ) -> Vec<Result<Answer>> {
     let mut results: Vec<Option<Result<Answer>>> = calls.iter().map(|_| None).collect();
-    let mut alone = Vec::new();
+    let mut waiter = Waiter { deadline, interrupt };
+    let (mut begun, mut unconnected, mut again) = (Vec::new(), Vec::new(), Vec::new());
     for (node, calls) in by_node(redis, process, calls) {
-        let mut waiter = Waiter { deadline, interrupt };
-        let connection = match process.pool.take(&node) {
-            _ if calls.len() == 1 => None,
-            Some(connection) => Some(connection),
-            None => Connection::open(redis, &node, &waiter).ok(),
-        };
-        let Some(connection) = connection else {
-            alone.extend(calls);
-            continue;
-        };
-        let (connection, finished) = connection.exchange_several(calls, &mut waiter);
-        if let Some(connection) = connection {
-            process.pool.put(&node, connection);
-        } else {
-            process.pool.clear(&node);
-            process.routes.forget(&redis.location, &node);
+        match process.pool.take(&node) {
+            Some(connection) => begun.push(Exchange::begin(node, connection, calls, &mut waiter)),
+            None => unconnected.push((node, calls)),
         }
-        for Completion { ticket, outcome } in finished {
+    }
+    let mut end = |exchange: Exchange, waiter: &mut Waiter<'_>| {
+        for Completion { ticket, outcome } in exchange.end(redis, process, waiter) {
             let Ok(at) = usize::try_from(ticket) else { continue };
             match process.routes.next(outcome, waiter.left()) {
                 Next::Done(result) => results[at] = Some(result),
-                Next::Send(call) => alone.push((at, call)),
+                Next::Send(call) => again.push((at, call)),
                 Next::SendAfter(call, pause) => match waiter.pause(pause) {
-                    Ok(()) => alone.push((at, call)),
+                    Ok(()) => again.push((at, call)),
                     Err(error) => results[at] = Some(Err(error)),
                 },
             }
+        }
+    };
+    for exchange in begun {
+        end(exchange, &mut waiter);
+    }
+    let mut alone = Vec::new();
+    for (node, calls) in unconnected {
+        match Connection::open(redis, &node, &waiter) {
+            Ok(connection) => end(Exchange::begin(node, connection, calls, &mut waiter), &mut waiter),
+            Err(_) => alone.extend(calls),
         }
     }
     if redis.is_closed() {
         process.pool.clear_all();
     }
-    for (at, call) in alone {
+    for (at, call) in again.into_iter().chain(alone) {
         results[at] = Some(run(redis, process, call, interrupt, deadline));
     }
     let lost = || Err(Error::internal("a call was lost"));
@@ -78,32 +91,53 @@ fn by_node(redis: &Redis, process: &Connections, calls: Vec<Call>) -> Vec<OfNode
     nodes
 }
 
-impl Connection {
-    /// Sends the calls, whose tickets are their places, and reads their replies. Returns the connection too, unless it failed.
-    fn exchange_several(
-        mut self,
-        calls: Vec<(usize, Call)>,
-        waiter: &mut Waiter<'_>,
-    ) -> (Option<Self>, Vec<Completion>) {
+impl Exchange {
+    /// Writes the calls, whose tickets are their places.
+    fn begin(node: Address, mut connection: Connection, calls: Vec<(usize, Call)>, waiter: &mut Waiter<'_>) -> Self {
         let count = calls.len();
         for (at, call) in calls {
-            self.session.submit(at as u64, call);
+            connection.session.submit(at as u64, call);
         }
-        let (mut finished, mut buffer) = (Vec::with_capacity(count), [0; 4_096]);
+        let written = connection.write(waiter);
+        Self { node, connection, count, written }
+    }
+
+    /// Reads the replies. Gives the connection back to the pool, unless it failed.
+    fn end(self, redis: &Redis, process: &Connections, waiter: &mut Waiter<'_>) -> Vec<Completion> {
+        let Self { node, mut connection, count, mut written } = self;
+        let (mut finished, mut buffer, mut is_sound) = (Vec::with_capacity(count), [0; 4_096], true);
+        let deadline = waiter.deadline;
+        waiter.deadline = deadline.max(monotonic() + ARRIVED);
         while finished.len() < count {
-            let output = self.session.output();
-            // Of calls that were written in part the server may have received some.
-            let unknown = |error: Error| Error::unknown_outcome(error.message()).because(error.cause());
-            let received = waiter.write(&mut self.socket, &output).map_err(unknown).and_then(|()| {
-                let size = waiter.read(&mut self.socket, &mut buffer)?;
-                self.session.receive(&buffer[..size], &mut finished)
+            let received = written.and_then(|()| {
+                let size = waiter.read(&mut connection.socket, &mut buffer)?;
+                connection.session.receive(&buffer[..size], &mut finished)
             });
             if let Err(error) = received {
-                finished.extend(self.session.fail(&error));
-                return (None, finished);
+                finished.extend(connection.session.fail(&error));
+                is_sound = false;
+                break;
             }
+            written = if finished.len() < count { connection.write(waiter) } else { Ok(()) };
         }
-        self.used_at = monotonic();
-        (self.session.is_reusable().then_some(self), finished)
+        waiter.deadline = deadline.min(waiter.deadline);
+        connection.used_at = monotonic();
+        if is_sound && connection.session.is_reusable() {
+            process.pool.put(&node, connection);
+        } else {
+            process.pool.clear(&node);
+            process.routes.forget(&redis.location, &node);
+        }
+        finished
+    }
+}
+
+impl Connection {
+    /// Writes what is to be written.
+    fn write(&mut self, waiter: &mut Waiter<'_>) -> Result<()> {
+        let output = self.session.output();
+        // Of calls that were written in part the server may have received some.
+        let unknown = |error: Error| Error::unknown_outcome(error.message()).because(error.cause());
+        waiter.write(&mut self.socket, &output).map_err(unknown)
     }
 }

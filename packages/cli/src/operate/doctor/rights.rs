@@ -51,14 +51,28 @@ const COMMANDS: [&str; 42] = [
     "PING",
 ];
 
+/// What a connection to a database besides 0 needs too.
+const OF_DATABASES: &str = "SELECT 0";
+
+/// What a connection to a cluster needs too, while a slot moves.
+const OF_CLUSTERS: &str = "ASKING";
+
 /// Asks the server what the user may do, without doing it.
-pub(super) fn check(node: &mut Node, user: Option<&str>, at: &str, checks: &mut Checks) {
+pub(super) fn check(
+    node: &mut Node,
+    user: Option<&str>,
+    (has_database, is_cluster): (bool, bool),
+    at: &str,
+    checks: &mut Checks,
+) {
     let user = match user.map_or_else(|| node.text(&["ACL", "WHOAMI"]), |user| Ok(user.to_owned())) {
         Ok(user) => user,
         Err(why) => return checks.unknown("rights", format!("{at}{why}"), ASK),
     };
     let mut missing: Vec<String> = Vec::new();
-    for command in COMMANDS {
+    let more = [has_database.then_some(OF_DATABASES), is_cluster.then_some(OF_CLUSTERS)];
+    let needed: Vec<&str> = COMMANDS.into_iter().chain(more.into_iter().flatten()).collect();
+    for command in &needed {
         let words: Vec<&str> = command
             .split(' ')
             .map(|word| match word {
@@ -86,7 +100,7 @@ pub(super) fn check(node: &mut Node, user: Option<&str>, at: &str, checks: &mut 
         }
     }
     if missing.is_empty() {
-        let all = count(COMMANDS.len() as u64);
+        let all = count(needed.len() as u64);
         return checks.ok("rights", format!("{at}user {} may run all {all} commands on pg2:*", plain(&user)));
     }
     let advice = format!("ACL SETUSER {user} {}", missing.join(" "));
@@ -133,7 +147,11 @@ mod tests {
         let cells = rows.filter_map(|row| row.rsplit('|').nth(1)).map(|cell| cell.trim().trim_matches('`'));
         let listed: BTreeSet<&str> =
             cells.filter(|cell| !cell.starts_with('-')).flat_map(|cell| cell.split(' ')).collect();
-        let own: BTreeSet<&str> = COMMANDS.iter().filter_map(|command| command.split(' ').next()).collect();
+        let own: BTreeSet<&str> = COMMANDS
+            .iter()
+            .chain([&OF_DATABASES, &OF_CLUSTERS])
+            .filter_map(|command| command.split(' ').next())
+            .collect();
         assert!(listed.len() > 30);
         assert_eq!(own.difference(&listed).copied().collect::<Vec<_>>(), ["PING"]);
         assert_eq!(listed.difference(&own).copied().collect::<Vec<_>>(), [""; 0]);
