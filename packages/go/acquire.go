@@ -85,6 +85,7 @@ func newWaitingCall(ctx context.Context, l *Limiter, o *callOptions) (*waitingCa
 	if o.waitTimeout != nil {
 		longest = *o.waitTimeout
 	}
+	o.cost, o.estimate = fixed(o.cost), fixed(o.estimate)
 	call := &waitingCall{ctx: ctx, options: o}
 	if deadline, ok := ctx.Deadline(); ok {
 		if left := max(time.Until(deadline), 0); left < longest {

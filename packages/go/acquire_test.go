@@ -35,6 +35,44 @@ func standing(t *testing.T) *TestClock {
 	return clock
 }
 
+func TestACostThatIsChangedWhileTheCallWaitsIsChargedAsItWas(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		api, err := store.Window(unique(), 10, time.Hour)
+		must(t, err)
+		for _, nested := range []bool{false, true} {
+			must(t, api.Reset())
+			_, err = api.Pause(time.Minute)
+			must(t, err)
+			units := ByLabel{"window": 9}
+			limiter, cost := api, Charge(units)
+			if nested {
+				limiter, err = store.Together([]*Limiter{api})
+				must(t, err)
+				cost = ByLimiter{api.Name(): units}
+			}
+			granted := make(chan *Permit)
+			go func() {
+				permit, err := limiter.Acquire(context.Background(), CostBy(cost), WaitTimeout(time.Hour))
+				if err != nil {
+					t.Error(err)
+				}
+				granted <- permit
+			}()
+			eventually(t, "the call waits", func() bool {
+				inspection, err := api.Inspect(0, 1)
+				must(t, err)
+				return inspection.TicketCount == 1
+			})
+			units["window"] = 1
+			_, err = api.Resume()
+			must(t, err)
+			if permit := <-granted; permit == nil || permit.Decision().Remaining != 1 {
+				t.Errorf("permit=%+v", permit)
+			}
+		}
+	})
+}
+
 func TestTheWaitersOfAProcessLookTogether(t *testing.T) {
 	const waiters = 300
 	limiter, err := redis(t).Concurrent(unique(), 1, LockTimeout(10*time.Minute), WaitTimeout(10*time.Minute))

@@ -52,6 +52,26 @@ func (u ByLimiter) rows() (int64, []unitRow) {
 	return 0, sorted(rows)
 }
 
+// fixedCharge is a charge that stays as it was when its caller changes the map.
+type fixedCharge struct {
+	units int64
+	list  []unitRow
+}
+
+func (c fixedCharge) rows() (int64, []unitRow) { return c.units, c.list }
+
+// fixed reads a charge once, for a call that sends it again while it waits.
+func fixed(charge Charge) Charge {
+	if charge == nil {
+		return nil
+	}
+	units, rows := charge.rows()
+	if rows == nil {
+		return charge
+	}
+	return fixedCharge{units, rows}
+}
+
 // sorted makes the same call and the same error of the same map.
 func sorted(rows []unitRow) []unitRow {
 	slices.SortFunc(rows, func(a, b unitRow) int {

@@ -74,11 +74,14 @@ func (l *Limiter) Admit(id string, options ...CallOption) (*Admission, error) {
 // decided by itself, as by [Limiter.Admit].
 func (l *Limiter) AdmitAll(ids []string, options ...CallOption) ([]*Admission, error) {
 	o := callOptionsOf(options)
-	one, end, err := l.of(o)
-	if err != nil {
-		return nil, err
+	one := l
+	if o.key != nil {
+		var err error
+		// The permits have the limiter of their key.
+		if one, err = l.WithKey(*o.key); err != nil {
+			return nil, err
+		}
 	}
-	defer end()
 	onLimit, err := text("OnLimit", one.actionOf(o))
 	if err != nil {
 		return nil, err
@@ -102,12 +105,14 @@ func (l *Limiter) AdmitAll(ids []string, options ...CallOption) ([]*Admission, e
 		first, into := (**C.char)(unsafe.Pointer(&words[0])), (*C.pg_admission)(unsafe.Pointer(&native[0]))
 		return C.pg_admit_all(one.handle, first, C.size_t(len(ids)), onLimit, partial, into, e)
 	})
+	runtime.KeepAlive(one)
 	if err != nil {
 		return nil, err
 	}
 	admissions := make([]*Admission, len(ids))
 	for i := range admissions {
-		admissions[i] = l.admissionOf(&native[i], new(nativeDecision), sentAt, true)
+		// A job that is decided by itself has a cost, as in Admit.
+		admissions[i] = one.admissionOf(&native[i], new(nativeDecision), sentAt, !o.partial)
 	}
 	return admissions, nil
 }

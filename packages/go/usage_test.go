@@ -133,6 +133,52 @@ func TestJobsKeepTheirPlace(t *testing.T) {
 	})
 }
 
+func TestJobsOfAKeyReleaseTheirLeases(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		workers, err := store.Concurrent(unique(), 2, LockTimeout(time.Hour), Keyed())
+		must(t, err)
+		both, err := workers.AdmitAll([]string{"1", "2"}, Key("ann"))
+		must(t, err)
+		if third, err := workers.Admit("3", Key("ann")); err != nil || third.Action != ActionWait {
+			t.Errorf("third=%+v error=%v", third, err)
+		}
+		for _, admission := range both {
+			if renewed, err := admission.Permit.Renew(); err != nil || !renewed {
+				t.Errorf("renewed=%t error=%v", renewed, err)
+			}
+			if settlement, err := admission.Permit.Release(); err != nil || settlement != Released {
+				t.Errorf("settlement=%s error=%v", settlement, err)
+			}
+		}
+		if third, err := workers.Admit("3", Key("ann")); err != nil || third.Action != ActionRun {
+			t.Errorf("third=%+v error=%v", third, err)
+		}
+	})
+}
+
+func TestAJobThatIsDecidedByItselfHasNoEstimate(t *testing.T) {
+	onBoth(t, func(t *testing.T, store *Store) {
+		mails, err := store.Window(unique(), 10, time.Hour, Keyed())
+		must(t, err)
+		one, err := mails.Admit("1", Key("ann"))
+		must(t, err)
+		each, err := mails.AdmitAll([]string{"2"}, Partial(), Key("ann"))
+		must(t, err)
+		for _, admission := range []*Admission{one, each[0]} {
+			var invalid *InvalidError
+			if _, err := admission.Permit.PointsUsed(0); !errors.As(err, &invalid) || invalid.Argument != "Estimate" {
+				t.Errorf("error=%v", err)
+			}
+		}
+		// Jobs that are decided together can be corrected.
+		all, err := mails.AdmitAll([]string{"3"}, Key("ann"))
+		must(t, err)
+		if settlement, err := all[0].Permit.PointsUsed(0); err != nil || settlement != Settled {
+			t.Errorf("settlement=%s error=%v", settlement, err)
+		}
+	})
+}
+
 func TestTickets(t *testing.T) {
 	onBoth(t, func(t *testing.T, store *Store) {
 		workers, err := store.Concurrent(unique(), 1, LockTimeout(time.Hour), Keyed())

@@ -184,8 +184,17 @@ function limited(paddlegate, options = {}) {
       await discord.acquire(route, init.signal ?? undefined);
       const response = await makeRequest(url, init);
       const { status, headers } = response;
-      const body = status === 429 ? await response.text() : "";
+      let body = "";
+      let broken = null;
+      if (status === 429) {
+        // The head counts also when the body breaks.
+        body = await response.text().catch((error) => {
+          broken = error;
+          return "";
+        });
+      }
       await discord.learn(route, status, headers, body).catch(ignored);
+      if (broken !== null) throw broken;
       return status === 429 ? again(response, body) : response;
     },
   };

@@ -122,10 +122,12 @@ export type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
 /** The cancellation of a call. */
 export interface CallOptions {
   /**
-   * Rejects the call with the reason of the signal on abort and leaves neither ticket nor lease. A signal that is
-   * aborted before the call takes nothing. If it is aborted while Redis decides, `acquire`, `withinLimit` and
-   * `tryAcquire` give back a lease and an estimate that were granted after the abort; units of a rate without an
-   * estimate stay taken.
+   * Rejects the call with the reason of the signal on abort. A signal that is aborted before the call takes nothing.
+   *
+   * `acquire`, `withinLimit` and `tryAcquire` leave neither ticket nor lease: if it is aborted while Redis decides, they
+   * give back a lease and an estimate that were granted after the abort; units of a rate without an estimate stay taken.
+   * The ticket or the lease of `enqueue`, `claim`, `admit` and `admitAll` stays then, since its id is that of a job:
+   * call `cancel(id)`, or repeat the call.
    */
   readonly signal?: AbortSignal;
 }

@@ -287,12 +287,11 @@ export default function limiters({ Waiter }, host, inside) {
         ["claimTimeoutMs", "waitTimeoutMs", ...PLACE, ...REQUEST],
         options,
       );
-      return this.#acquireQueued(id, asked, waitTimeoutMs, claimTimeoutMs, queuePosition, "");
+      const wait = [waitTimeoutMs, claimTimeoutMs, queuePosition, ""];
+      return this.#acquireQueued(id, asked, request(asked), wait);
     }
 
-    #acquireQueued(id, asked, maxWaitMs, claimTimeoutMs, queuePosition, channel) {
-      const wait = [maxWaitMs, claimTimeoutMs, queuePosition, channel];
-      const units = request(asked);
+    #acquireQueued(id, asked, units, wait) {
       return this.#deliverAfter(this.#of(asked.key).queue(id, ...units, place(asked), ...wait));
     }
 
@@ -300,6 +299,8 @@ export default function limiters({ Waiter }, host, inside) {
     async #wait(asked, maxWaitMs, signal) {
       const ownsId = (asked.id ?? null) === null;
       const id = ownsId ? this.#store.newId() : asked.id;
+      // Read once: the caller may change an object while the call waits.
+      const units = request(asked);
       const sleeper = this.#hub.add(id, this.#of());
       const { channel } = this.#hub;
       let waiter;
@@ -310,7 +311,8 @@ export default function limiters({ Waiter }, host, inside) {
           // The first attempt, which ends most calls, needs no waiter: the whole time, at the end of the queue.
           const left = waiter?.next(began, channel) ?? maxWaitMs;
           const ticket = waiter?.ticket();
-          const decision = this.#acquireQueued(id, asked, left, undefined, ticket, channel);
+          const wait = [left, undefined, ticket, channel];
+          const decision = this.#acquireQueued(id, asked, units, wait);
           if (decision.status !== "queued") {
             waiter?.onFinal(decision.allowed, decision.degraded);
             isDelivered = true;

@@ -54,7 +54,10 @@ function copy(options) {
 function areEqual(known, given) {
   let count = 0;
   for (const name in given) {
-    if (known === undefined || known[name] !== given[name]) return false;
+    const value = given[name];
+    if (known === undefined || known[name] !== value) return false;
+    // An option that is undefined is no other one that is missing: {group: undefined} is not {keyed: true}.
+    if (value === undefined && !Object.hasOwn(known, name)) return false;
     count += 1;
   }
   if (known === undefined)

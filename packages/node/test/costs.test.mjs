@@ -33,6 +33,17 @@ async function left(limiter) {
 }
 
 for (const [store, pg] of Object.entries(stores)) {
+  test(`${store}: a cost that is changed while the call waits is charged as it was`, async () => {
+    const limiter = pg.window(unique(), 10, 3600);
+    await limiter.pause({ forMs: 60_000 });
+    const cost = { window: 9 };
+    const waiting = limiter.acquire({ cost, waitTimeoutMs: 120_000 });
+    await until(async () => (await limiter.queue()).length === 1);
+    cost.window = 1;
+    await limiter.resume();
+    assert.equal((await waiting).decision.remaining, 1);
+  });
+
   test(`${store}: every method takes a cost by label`, async () => {
     const limiter = llm(pg);
     const cost = { tpm: 100 };

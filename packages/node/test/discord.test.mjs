@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:net";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { REST } from "@discordjs/rest";
@@ -92,6 +93,25 @@ test("bots share the limit of a bucket", async (t) => {
   // One window of each bucket, when the machine stalls while requests are on their way.
   assert.ok(user <= (process.env.PADDLEGATE_SOAK === "1" ? 0 : 12), `user=${user}`);
   assert.deepEqual([global, invalid], [0, user]);
+});
+
+test("a refusal whose body breaks is learned", async (t) => {
+  const head = ["HTTP/1.1 429 Too Many Requests", "Content-Type: application/json"];
+  head.push("Retry-After: 60", "X-RateLimit-Scope: user", "Content-Length: 100");
+  let requests = 0;
+  const server = createServer((socket) =>
+    socket.once("data", () => {
+      requests += 1;
+      socket.end(`${head.join("\r\n")}\r\n\r\n{"retry_af`);
+    }),
+  );
+  t.after(() => server.close());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const rest = client(t, server.address(), { name: unique(), waitTimeoutMs: 1000 });
+  const isBroken = (error) => !(error instanceof OverLimitError);
+  await assert.rejects(rest.post(messages(CHANNEL), { body: {} }), isBroken);
+  await assert.rejects(rest.post(messages(CHANNEL), { body: {} }), OverLimitError);
+  assert.equal(requests, 1);
 });
 
 test("the library alone is refused", async (t) => {

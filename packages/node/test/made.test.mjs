@@ -37,6 +37,20 @@ test("other arguments make another limiter", () => {
   }
 });
 
+test("an option that is undefined does not stand for another one", () => {
+  const pg = new Paddlegate("memory://");
+  for (const [name, options, other] of [
+    ["keyed", { keyed: true }, { group: undefined }],
+    ["shadow", { mode: "shadow" }, { ttl: undefined }],
+  ]) {
+    const first = pg.window(name, 1, 60, options);
+    const second = pg.window(name, 1, 60, other);
+    assert.notEqual(second, first, name);
+    assert.equal(pg.window(name, 1, 60, other), second, name);
+    assert.throws(() => pg.window(name, 1, 60, { misspelt: undefined }), InvalidError);
+  }
+});
+
 test("what would be refused is refused after a limiter of that name", () => {
   const pg = new Paddlegate("memory://");
   pg.window("one", 1, 60);

@@ -10,6 +10,7 @@ processes. Needs aiohttp, which discord.py brings.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections import OrderedDict
@@ -237,7 +238,11 @@ class Discord:
         if context.route is None:
             return
         response: Any = request.response
-        body = await response.text("utf-8") if response.status == 429 else ""
+        body = ""
+        if response.status == 429:
+            # The head counts also when the body breaks; the caller finds the error when it reads.
+            with contextlib.suppress(aiohttp.ClientError):
+                body = await response.text("utf-8", errors="replace")
         try:
             await self.learn(context.route, response.status, response.headers, body)
         except UnavailableError as error:

@@ -5,6 +5,7 @@ import collections
 import enum
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import Any
 
@@ -44,6 +45,18 @@ def refused(argument, function, *arguments, **named):
     with pytest.raises(InvalidError) as caught:
         function(*arguments, **named)
     assert caught.value.argument == argument
+
+
+def test_a_cost_that_is_changed_while_the_call_waits_is_charged_as_it_was(store, name, until):
+    limiter = store.window(name, 10, 3600)
+    limiter.pause(60)
+    cost = {"window": 9}
+    with ThreadPoolExecutor() as pool:
+        call = pool.submit(limiter.acquire, cost, wait_timeout=120)
+        until(lambda: len(limiter.queue()) == 1)
+        cost["window"] = 1
+        limiter.resume()
+        assert call.result().decision.remaining == 1
 
 
 def decorated(limiter, **named):

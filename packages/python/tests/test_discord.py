@@ -190,6 +190,34 @@ def test_a_refusal_of_a_shared_resource_pauses_only_that(serve, url, name):
     assert asyncio.run(sent(server, bot.trace(), messages(OTHER))) == [200]
 
 
+def test_a_refusal_whose_body_breaks_is_learned(url, name):
+    head = (
+        "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nRetry-After: 60\r\n"
+        "X-RateLimit-Scope: user\r\nContent-Length: 100\r\n\r\n"
+    )
+    requests = []
+
+    async def refuse(reader, writer):
+        requests.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(head.encode() + b'{"retry_af')
+        writer.close()
+
+    async def run():
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        address = f"http://127.0.0.1:{port}/api/v10{messages(CHANNEL)}"
+        trace = limited(Paddlegate(url, timeout=20), name, wait_timeout=1)
+        async with server, aiohttp.ClientSession(trace_configs=[trace]) as session:
+            async with session.post(address) as response:
+                with pytest.raises(aiohttp.ClientPayloadError):
+                    await response.text()
+            with pytest.raises(OverLimit):
+                await session.post(address)
+
+    asyncio.run(run())
+    assert len(requests) == 1
+
+
 def test_a_response_of_the_library_itself_is_learned(serve, url, name):
     """A webhook of discord.py sends with a session of its own."""
     server = serve(limit=4, intervalMs=1000)

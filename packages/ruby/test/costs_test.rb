@@ -43,6 +43,16 @@ class CostsTest < Minitest::Test
     end
   end
 
+  def test_a_cost_that_is_changed_while_the_call_waits_is_charged_as_it_was
+    [memory, redis].each do |store|
+      one, other, third = Array.new(3) { store.window(unique, 10, 3600) }
+      assert_equal 1, changed_while_waiting(one, one, { window: 9 }, &:itself)
+      both = store.together(other, third)
+      cost = { other.name => { window: 9 } }
+      assert_equal 1, changed_while_waiting(both, other, cost) { |it| it[other.name] }
+    end
+  end
+
   def test_every_verb_takes_an_estimate_by_label
     VERBS.each_value do |verb|
       on_both do |llm|
@@ -194,6 +204,16 @@ class CostsTest < Minitest::Test
     on_clocked do |store|
       yield store.limiter(unique, rpm: Limit.window(5, :minute), tpm: Limit.points(1000, :minute))
     end
+  end
+
+  # Returns what is left when a call for nine was changed to one while it waited for `paused`.
+  def changed_while_waiting(limiter, paused, cost)
+    paused.pause(60)
+    caller = Thread.new { limiter.acquire(cost: cost, wait_timeout: 120).decision.remaining }
+    eventually { paused.queue.size == 1 }
+    yield(cost)[:window] = 1
+    paused.resume
+    caller.value
   end
 
   def described(decision)

@@ -34,6 +34,19 @@ test("a limit that is not named counts one", () => {
   assert.deepEqual([left("rpm"), left("tpm")], [499, 147_999]);
 });
 
+test("a cost that is changed while the call waits is charged as it was", async () => {
+  const pg = new Paddlegate();
+  const limiter = pg.limiter("waits", { window: window(10, 60) });
+  limiter.pause({ forMs: 60_000 });
+  const cost = { window: 9 };
+  const waiting = limiter.acquire({ cost, waitTimeoutMs: 120_000 });
+  assert.equal(limiter.queue().length, 1);
+  cost.window = 1;
+  limiter.resume();
+  const { decision } = await waiting;
+  assert.equal(decision.remaining, 1);
+});
+
 test("every verb takes a cost by label", async () => {
   const { limiter, left } = llm();
   limiter.tryAcquire({ id: "a", cost: { tpm: 10 } });

@@ -47,6 +47,13 @@ module Paddlegate
       [memory, rows.size]
     end
 
+    # Returns a cost that stays as it is now when the caller changes the Hash.
+    def kept(cost)
+      return cost unless cost.is_a?(Hash)
+
+      cost.transform_values { |units| units.is_a?(Hash) ? units.dup : units }
+    end
+
     # Returns `[label, units, limiter]` for each number of an entry of a cost, whose key is the name
     # of a limiter if its value is a Hash.
     def unit_rows(argument, key, value)

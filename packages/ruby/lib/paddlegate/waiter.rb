@@ -24,8 +24,8 @@ module Paddlegate
       # call.
       @owns_id = id.nil?
       @id = @owns_id ? Library.new_id : Value.text("id", id)
-      @cost = cost
-      @estimate = estimate
+      @cost = Value.kept(cost)
+      @estimate = Value.kept(estimate)
       @settle_within = settle_within
       @order = order
       max_wait = wait_timeout.nil? ? limiter.wait_timeout : Value.wait_timeout(wait_timeout)
