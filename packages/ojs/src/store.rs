@@ -137,8 +137,8 @@ impl Store {
         on_store!(self, over(place, now))
     }
 
-    /// Forgets a job that has ended.
-    pub(crate) async fn forget(&self, record: &Record) -> Result<(), Fault> {
+    /// Forgets a job that has ended; false when another request has changed or forgotten it.
+    pub(crate) async fn forget(&self, record: &Record) -> Result<bool, Fault> {
         on_store!(self, forget(record))
     }
 
@@ -186,3 +186,6 @@ impl Store {
         on_store!(self, events())
     }
 }
+
+#[cfg(test)]
+mod tests;

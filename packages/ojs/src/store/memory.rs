@@ -107,12 +107,16 @@ impl MemoryStore {
     }
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis
-    pub(super) fn forget(&self, record: &Record) -> Result<(), Fault> {
+    pub(super) fn forget(&self, record: &Record) -> Result<bool, Fault> {
         let mut inner = self.inner();
+        let id = &record.job.id;
+        if inner.version(id) != record.version {
+            return Ok(false);
+        }
         let (place, rank) = Place::of(&record.job);
-        inner.leave(&place, rank, &record.job.id);
-        inner.jobs.remove(&record.job.id);
-        Ok(())
+        inner.leave(&place, rank, id);
+        inner.jobs.remove(id);
+        Ok(true)
     }
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis
@@ -175,8 +179,13 @@ impl MemoryStore {
 }
 
 impl Inner {
+    /// Returns the version of a job, zero of one that is not there.
+    fn version(&self, id: &str) -> u64 {
+        self.jobs.get(id).map_or(0, |record| record.version)
+    }
+
     fn is_current(&self, change: &Change) -> bool {
-        self.jobs.get(&change.after.id).map_or(0, |record| record.version) == change.version()
+        self.version(&change.after.id) == change.version()
     }
 
     fn apply(&mut self, change: &Change) -> bool {
