@@ -57,7 +57,7 @@ impl Ojs {
             .set_response_timeout(Some(timeout))
             .set_number_of_retries(1);
         let connection = ConnectionManager::new_lazy_with_config(client, config).map_err(failed)?;
-        Ok(Self { paddlegate, store: Store::Redis(RedisStore::new(connection, clock.clone())), clock })
+        Ok(Self { paddlegate, store: Store::Redis(Box::new(RedisStore::new(connection, clock.clone()))), clock })
     }
 
     /// Returns the clock of a server for tests.
@@ -84,7 +84,10 @@ impl Ojs {
 
     async fn define(&self, limiter: &str, document: &str, now: u64) -> Result<Definition, Fault> {
         let before = self.definition(limiter).await?;
-        let definition = Definition::new(document.to_owned()).after(before.as_ref());
+        let mut definition = Definition::new(document.to_owned());
+        if let Some(before) = &before {
+            definition = definition.with_added_of(before);
+        }
         if before.as_ref() != Some(&definition) {
             self.store.define(limiter, &definition).await?;
         }
@@ -290,7 +293,7 @@ impl Ojs {
         let key = Key::of(&self.paddlegate, &limiter, &after, None)?;
         key.change(document).await?;
         if before.as_ref() != Some(&after) {
-            self.store.define(&limiter, &after).await?;
+            self.store.add_strategies(&limiter, &after).await?;
         }
         Ok(key)
     }

@@ -84,7 +84,7 @@ impl Question<'_> {
 /// The jobs, the definitions of the limits, and the events.
 pub(crate) enum Store {
     Memory(Box<MemoryStore>),
-    Redis(RedisStore),
+    Redis(Box<RedisStore>),
 }
 
 macro_rules! on_store {
@@ -142,9 +142,14 @@ impl Store {
         on_store!(self, forget(record))
     }
 
-    /// Writes the definition of a limiter.
+    /// Writes the policy of a limiter, and keeps the strategies that only overrides have named.
     pub(crate) async fn define(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
         on_store!(self, define(limiter, definition))
+    }
+
+    /// Writes the strategies of a limiter that only overrides have named, and keeps its policy if it has one.
+    pub(crate) async fn add_strategies(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
+        on_store!(self, add_strategies(limiter, definition))
     }
 
     /// Returns the definitions of limiters, none of one that is not known.

@@ -66,7 +66,7 @@ async fn of_many_who_try_a_dead_letter_again_one_does() {
         let before = enqueued_events(&ojs).await;
         let tried = join_all((0..8).map(|_| ojs.revive(&job.id))).await;
         assert_eq!(tried.iter().filter(|tried| tried.is_ok()).count(), 1);
-        assert!(tried.iter().flat_map(|tried| tried.as_ref().err()).all(|fault| fault.status.as_u16() == 404));
+        assert!(tried.iter().filter_map(|tried| tried.as_ref().err()).all(|fault| fault.status.as_u16() == 404));
         assert_eq!(enqueued_events(&ojs).await, before + 1);
         assert_eq!(fetched(&ojs).await, [&*job.id]);
         assert!(ojs.forget_dead_letter(&job.id).await.is_err(), "it is no dead letter any more");

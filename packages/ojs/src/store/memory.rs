@@ -121,7 +121,20 @@ impl MemoryStore {
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis
     pub(super) fn define(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
-        self.inner().definitions.insert(limiter.to_owned(), definition.clone());
+        let mut inner = self.inner();
+        let mut definition = definition.clone();
+        if let Some(before) = inner.definitions.get(limiter) {
+            definition = definition.with_added_of(before);
+        }
+        inner.definitions.insert(limiter.to_owned(), definition);
+        Ok(())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn add_strategies(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
+        let mut inner = self.inner();
+        let before = inner.definitions.get(limiter).unwrap_or(definition).clone();
+        inner.definitions.insert(limiter.to_owned(), before.with_added_of(definition));
         Ok(())
     }
 

@@ -19,6 +19,7 @@ const MAX_OVER: isize = 100;
 const BEFORE: &str = include_str!("before.lua");
 const AFTER: &str = include_str!("after.lua");
 const FORGET: &str = include_str!("forget.lua");
+const DEFINE: &str = include_str!("define.lua");
 const PAGE: &str = include_str!("page.lua");
 
 /// Jobs in Redis.
@@ -29,6 +30,7 @@ pub(crate) struct RedisStore {
     script: Script,
     forget: Script,
     page: Script,
+    define: Script,
 }
 
 /// The words of a change for its script.
@@ -46,6 +48,7 @@ impl RedisStore {
             script: unless_changed(AFTER),
             forget: unless_changed(FORGET),
             page: Script::new(PAGE),
+            define: Script::new(DEFINE),
         }
     }
 
@@ -138,7 +141,17 @@ impl RedisStore {
     }
 
     pub(super) async fn define(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
-        Ok(self.connection().hset(key("limits"), limiter, json(definition)?).await?)
+        self.write_definition(limiter, definition, "").await
+    }
+
+    pub(super) async fn add_strategies(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
+        self.write_definition(limiter, definition, "1").await
+    }
+
+    async fn write_definition(&self, limiter: &str, definition: &Definition, keeps_policy: &str) -> Result<(), Fault> {
+        let mut call = self.define.key(key("limits"));
+        call.arg(limiter).arg(json(definition)?).arg(keeps_policy);
+        Ok(call.invoke_async(&mut self.connection()).await?)
     }
 
     pub(super) async fn definitions(&self, limiters: &[&str]) -> Result<Vec<Option<Definition>>, Fault> {

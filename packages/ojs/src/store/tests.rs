@@ -1,5 +1,5 @@
 use futures_util::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::enqueue::Enqueue;
@@ -9,7 +9,7 @@ use crate::testing::{connection, empty_redis};
 /// A store in memory, and one in a database of Redis that is empty and no other test's.
 async fn stores(database: u8) -> [Store; 2] {
     let redis = RedisStore::new(empty_redis(database).await, None);
-    [Store::Memory(Box::new(MemoryStore::new(None))), Store::Redis(redis)]
+    [Store::Memory(Box::new(MemoryStore::new(None))), Store::Redis(Box::new(redis))]
 }
 
 /// Writes a job, and returns it as a dead letter.
@@ -65,10 +65,34 @@ async fn ids_without_a_job_hide_no_job() {
 }
 
 #[tokio::test]
+async fn a_policy_and_an_override_that_are_written_at_once_both_hold() {
+    let policy = |rate: u64| {
+        let document = json!({"rate_limit": {"key": "one", "rate": {"limit": rate, "period": "PT1S"}}});
+        Definition::new(document.to_string())
+    };
+    let over = |value: Value| Definition::without_limits().with_override(value.as_object().unwrap()).unwrap();
+    for store in stores(14).await {
+        let read = async || store.definitions(&["one"]).await.unwrap().remove(0).expect("a definition");
+        // An override of a key that nobody knows, and one that saw no other; then a policy that saw neither.
+        store.add_strategies("one", &over(json!({"concurrency": 2}))).await.unwrap();
+        store.add_strategies("one", &over(json!({"throttle": {"limit": 1, "period": "PT1S"}}))).await.unwrap();
+        assert!(read().await.strategies().unwrap().is_empty());
+        store.define("one", &policy(5)).await.unwrap();
+        let all = over(json!({"concurrency": 2, "throttle": {"limit": 1, "period": "PT1S"}}));
+        assert_eq!(read().await, policy(5).with_added_of(&all));
+        // An override that has read an older policy.
+        store.add_strategies("one", &policy(4)).await.unwrap();
+        assert_eq!(read().await, policy(5).with_added_of(&all));
+        store.define("one", &policy(6)).await.unwrap();
+        assert_eq!(read().await, policy(6).with_added_of(&all));
+    }
+}
+
+#[tokio::test]
 async fn the_newest_events_are_kept() {
     for store in stores(12).await {
         let event = |name: String| Event::of_key("test", &name, 0, &json!({}));
-        for i in 0..MAX_EVENTS / 50 + 1 {
+        for i in 0..=MAX_EVENTS / 50 {
             let events: Vec<Event> = (0..50).map(|j| event(format!("{i}/{j}"))).collect();
             for written in join_all(events.iter().map(|event| store.write_event(event))).await {
                 written.unwrap();
@@ -82,6 +106,7 @@ async fn the_newest_events_are_kept() {
         assert_eq!(kept[0].subject, event("1/1".to_owned()).subject, "the oldest is first");
     }
     // Redis keeps some more, which is why it matters from which end they are read.
-    let kept: usize = ::redis::cmd("XLEN").arg("pgojs1:{ojs}:events").query_async(&mut connection(12).await).await.unwrap();
+    let kept: usize =
+        ::redis::cmd("XLEN").arg("pgojs1:{ojs}:events").query_async(&mut connection(12).await).await.unwrap();
     assert!(kept > MAX_EVENTS, "{kept}");
 }
