@@ -1,5 +1,7 @@
 """Limits that are changed over HTTP while the server runs."""
 
+from urllib.parse import quote
+
 import pytest
 
 POLICY = {"key": "api", "concurrency": 2, "rate": {"limit": 5, "period": "PT1M"}}
@@ -181,6 +183,15 @@ def test_the_list_has_pages(ojs):
     cursor = first["pagination"]["next_cursor"]
     assert ojs.get(f"/rate-limits?limit=2&cursor={cursor}")["items"] == [ojs.key("c")]
     assert ojs.ask("GET", "/rate-limits?page=0").status == 400
+    # The limiters of queues have another order than their keys.
+    ojs.enqueue({"key": "stripe", "concurrency": 1})
+    assert ojs.ask("PUT", "/admin/queues/mail/rate-limit", {"concurrency": 1}).status == 200
+    keys, cursor = [], ""
+    while cursor is not None:
+        page = ojs.get(f"/rate-limits?limit=1&cursor={quote(cursor, safe='')}")
+        keys += [it["key"] for it in page["items"]]
+        cursor = page["pagination"]["next_cursor"]
+    assert keys == ["a", "b", "c", "queue/mail", "stripe"]
 
 
 def test_headers_tell_what_is_left(api):

@@ -1,6 +1,6 @@
 //! `Hub`: the waiting threads of a process at one node, and their wake-ups. One of the threads reads for all.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -25,8 +25,13 @@ struct Inner {
     /// A thread is connecting, without the lock.
     is_opening: bool,
     is_read: bool,
-    sleepers: HashMap<String, Sleeper>,
+    sleepers: BTreeMap<Place, Sleeper>,
+    /// The number of the latest place.
+    latest: u64,
 }
+
+/// The id of a call, and a number that no other place has: several calls may have one id, for one limiter or for several.
+type Place = (String, u64);
 
 /// One waiting thread.
 #[derive(Default)]
@@ -41,13 +46,16 @@ struct Sleeper {
 /// The registration of one waiting thread at a hub; ends when it is dropped.
 pub(crate) struct Registration {
     hub: Arc<Hub>,
-    id: String,
+    place: Place,
 }
 
 impl Hub {
     pub(crate) fn register(hub: &Arc<Self>, id: &str) -> Registration {
-        locked(&hub.inner).sleepers.insert(id.to_owned(), Sleeper::default());
-        Registration { hub: hub.clone(), id: id.to_owned() }
+        let mut inner = locked(&hub.inner);
+        inner.latest += 1;
+        let place = (id.to_owned(), inner.latest);
+        inner.sleepers.insert(place.clone(), Sleeper::default());
+        Registration { hub: hub.clone(), place }
     }
 
     /// Closes the connection and wakes every thread; its next call finds the store closed.
@@ -79,7 +87,7 @@ impl Registration {
             return true;
         }
         if inner.is_opening {
-            if let Some(sleeper) = inner.sleepers.get_mut(&self.id) {
+            if let Some(sleeper) = inner.sleepers.get_mut(&self.place) {
                 sleeper.awaits_channel = true;
             }
             return false;
@@ -102,7 +110,7 @@ impl Registration {
 
     /// Forgets a wake-up that arrived before an attempt, which is evaluated with newer state.
     pub(crate) fn forget_wakeup(&self) {
-        if let Some(sleeper) = locked(&self.hub.inner).sleepers.get_mut(&self.id) {
+        if let Some(sleeper) = locked(&self.hub.inner).sleepers.get_mut(&self.place) {
             sleeper.woken_at = None;
         }
     }
@@ -111,11 +119,11 @@ impl Registration {
     pub(crate) fn sleep(&self, until: Instant) -> Option<Instant> {
         let mut inner = locked(&self.hub.inner);
         loop {
-            let sleeper = inner.sleepers.get_mut(&self.id)?;
+            let sleeper = inner.sleepers.get_mut(&self.place)?;
             let (woken_at, woken) = (sleeper.woken_at.take(), sleeper.woken.clone());
             let left = until.saturating_duration_since(monotonic());
             if woken_at.is_some() || left.is_zero() {
-                inner.wake_next_reader(&self.id);
+                inner.wake_next_reader(&self.place);
                 return woken_at;
             }
             inner = if let Some(listener) = inner.listener.clone().filter(|_| !inner.is_read) {
@@ -142,9 +150,7 @@ impl Registration {
         if let Ok(messages) = received {
             let now = monotonic();
             for wakeup in messages {
-                if let Some(sleeper) = inner.sleepers.get_mut(&wakeup.id) {
-                    sleeper.wake(now + wakeup.delay.duration());
-                }
+                inner.wake_id(&wakeup.id, now + wakeup.delay.duration());
             }
         } else {
             // The tickets need the name of the next channel.
@@ -158,8 +164,8 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut inner = locked(&self.hub.inner);
-        inner.sleepers.remove(&self.id);
-        inner.wake_next_reader(&self.id);
+        inner.sleepers.remove(&self.place);
+        inner.wake_next_reader(&self.place);
     }
 }
 
@@ -174,10 +180,16 @@ impl Inner {
         }
     }
 
+    /// Makes the threads of an id retry at a time.
+    fn wake_id(&mut self, id: &str, at: Instant) {
+        let places = (id.to_owned(), 0)..=(id.to_owned(), u64::MAX);
+        self.sleepers.range_mut(places).for_each(|(_, sleeper)| sleeper.wake(at));
+    }
+
     /// Wakes another thread to read in place of this one.
-    fn wake_next_reader(&self, id: &str) {
+    fn wake_next_reader(&self, place: &Place) {
         if !self.is_read
-            && let Some((_, sleeper)) = self.sleepers.iter().find(|(other, _)| *other != id)
+            && let Some((_, sleeper)) = self.sleepers.iter().find(|(other, _)| *other != place)
         {
             sleeper.woken.notify_one();
         }
@@ -198,6 +210,20 @@ mod tests {
 
     use super::*;
     use crate::client::paddlegate::Paddlegate;
+
+    #[test]
+    fn a_wake_up_wakes_all_threads_of_its_id() {
+        let (hub, later) = (Arc::new(Hub::default()), monotonic() + Duration::from_secs(60));
+        let [first, second, other] = ["same", "same", "other"].map(|id| Hub::register(&hub, id));
+        locked(&hub.inner).wake_id("same", monotonic());
+        assert!(first.sleep(later).is_some() && second.sleep(later).is_some());
+        assert!(other.sleep(monotonic()).is_none());
+        drop(second);
+        locked(&hub.inner).wake_id("same", monotonic());
+        assert!(first.sleep(later).is_some(), "it has its place still");
+        drop((first, other));
+        assert!(locked(&hub.inner).sleepers.is_empty());
+    }
 
     #[test]
     fn threads_do_not_block_while_another_connects_and_are_woken_afterwards() {

@@ -33,9 +33,12 @@ impl Definition {
         Self::new(json!({"key": "any"}).to_string())
     }
 
-    /// Returns the definition with the strategies of an earlier one that only an override has named.
-    pub(crate) fn after(self, before: Option<&Self>) -> Self {
-        Self { added: before.map(|before| before.added.clone()).unwrap_or_default(), ..self }
+    /// Returns the definition with the strategies of another that only an override has named.
+    pub(crate) fn with_added_of(mut self, other: &Self) -> Self {
+        for (label, kind) in &other.added {
+            self.added.entry(label.clone()).or_insert_with(|| kind.clone());
+        }
+        self
     }
 
     /// Returns the definition with the strategies that an override names.

@@ -17,6 +17,8 @@ mod retry;
 mod routes;
 mod server;
 mod store;
+#[cfg(test)]
+mod testing;
 mod time;
 
 pub use routes::router;

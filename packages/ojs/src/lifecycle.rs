@@ -147,6 +147,15 @@ impl Job {
         }
     }
 
+    /// Checks that it is among the dead letters.
+    pub(crate) fn check_dead_letter(&self) -> Result<(), Fault> {
+        if self.is_dead_letter {
+            Ok(())
+        } else {
+            Err(Fault::not_found(format!("no such dead letter: id={:?}", self.id)))
+        }
+    }
+
     fn ended(&self, state: State, now: u64) -> Self {
         let mut job = self.clone();
         job.state = state;

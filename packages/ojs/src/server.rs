@@ -57,7 +57,7 @@ impl Ojs {
             .set_response_timeout(Some(timeout))
             .set_number_of_retries(1);
         let connection = ConnectionManager::new_lazy_with_config(client, config).map_err(failed)?;
-        Ok(Self { paddlegate, store: Store::Redis(RedisStore::new(connection, clock.clone())), clock })
+        Ok(Self { paddlegate, store: Store::Redis(Box::new(RedisStore::new(connection, clock.clone()))), clock })
     }
 
     /// Returns the clock of a server for tests.
@@ -84,7 +84,10 @@ impl Ojs {
 
     async fn define(&self, limiter: &str, document: &str, now: u64) -> Result<Definition, Fault> {
         let before = self.definition(limiter).await?;
-        let definition = Definition::new(document.to_owned()).after(before.as_ref());
+        let mut definition = Definition::new(document.to_owned());
+        if let Some(before) = &before {
+            definition = definition.with_added_of(before);
+        }
         if before.as_ref() != Some(&definition) {
             self.store.define(limiter, &definition).await?;
         }
@@ -127,7 +130,7 @@ impl Ojs {
                 return Ok(after);
             }
         }
-        Err(Fault::unavailable("the job changes too often at the moment; try again"))
+        Err(changes_too_often())
     }
 
     /// Makes a change; false when another request was first.
@@ -255,23 +258,23 @@ impl Ojs {
 
     /// Forgets a dead letter.
     pub(crate) async fn forget_dead_letter(&self, id: &str) -> Result<(), Fault> {
-        let record = self.dead_letter(id).await?;
-        self.store.forget(&record).await
+        for _ in 0..MAX_TRIES {
+            let record = self.record(id).await?;
+            record.job.check_dead_letter()?;
+            if self.store.forget(&record).await? {
+                return Ok(());
+            }
+        }
+        Err(changes_too_often())
     }
 
     /// Tries a dead letter again.
     pub(crate) async fn revive(&self, id: &str) -> Result<Job, Fault> {
-        self.dead_letter(id).await?;
-        self.change(id, |job, now| Ok(job.revived(now))).await
-    }
-
-    async fn dead_letter(&self, id: &str) -> Result<Record, Fault> {
-        let record = self.record(id).await?;
-        if record.job.is_dead_letter {
-            Ok(record)
-        } else {
-            Err(Fault::not_found(format!("no such dead letter: id={id:?}")))
-        }
+        self.change(id, |job, now| {
+            job.check_dead_letter()?;
+            Ok(job.revived(now))
+        })
+        .await
     }
 
     /// Returns the limits of a key that is known.
@@ -290,7 +293,7 @@ impl Ojs {
         let key = Key::of(&self.paddlegate, &limiter, &after, None)?;
         key.change(document).await?;
         if before.as_ref() != Some(&after) {
-            self.store.define(&limiter, &after).await?;
+            self.store.add_strategies(&limiter, &after).await?;
         }
         Ok(key)
     }
@@ -310,11 +313,14 @@ impl Ojs {
         definition.map(|definition| Key::of(&self.paddlegate, limiter, &definition, None)).transpose()
     }
 
-    /// Returns the names of all keys.
+    /// Returns the names of all keys, in order.
     pub(crate) async fn keys(&self) -> Result<Vec<String>, Fault> {
         self.sweep().await?;
         let limiters = self.store.limiters().await?;
-        Ok(limiters.iter().map(|limiter| limits::key_of(limiter).to_owned()).collect())
+        let mut keys: Vec<String> = limiters.iter().map(|limiter| limits::key_of(limiter).to_owned()).collect();
+        // Limiters have another order: `ojs/key/stripe` is before `ojs/queue/mail`, and `stripe` behind `queue/mail`.
+        keys.sort();
+        Ok(keys)
     }
 
     /// Returns what a look at a key shows.
@@ -336,3 +342,10 @@ impl Ojs {
         self.store.now().await.map(drop)
     }
 }
+
+fn changes_too_often() -> Fault {
+    Fault::unavailable("the job changes too often at the moment; try again")
+}
+
+#[cfg(test)]
+mod tests;

@@ -84,7 +84,7 @@ impl Question<'_> {
 /// The jobs, the definitions of the limits, and the events.
 pub(crate) enum Store {
     Memory(Box<MemoryStore>),
-    Redis(RedisStore),
+    Redis(Box<RedisStore>),
 }
 
 macro_rules! on_store {
@@ -137,14 +137,19 @@ impl Store {
         on_store!(self, over(place, now))
     }
 
-    /// Forgets a job that has ended.
-    pub(crate) async fn forget(&self, record: &Record) -> Result<(), Fault> {
+    /// Forgets a job that has ended; false when another request has changed or forgotten it.
+    pub(crate) async fn forget(&self, record: &Record) -> Result<bool, Fault> {
         on_store!(self, forget(record))
     }
 
-    /// Writes the definition of a limiter.
+    /// Writes the policy of a limiter, and keeps the strategies that only overrides have named.
     pub(crate) async fn define(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
         on_store!(self, define(limiter, definition))
+    }
+
+    /// Writes the strategies of a limiter that only overrides have named, and keeps its policy if it has one.
+    pub(crate) async fn add_strategies(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
+        on_store!(self, add_strategies(limiter, definition))
     }
 
     /// Returns the definitions of limiters, none of one that is not known.
@@ -186,3 +191,6 @@ impl Store {
         on_store!(self, events())
     }
 }
+
+#[cfg(test)]
+mod tests;

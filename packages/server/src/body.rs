@@ -29,6 +29,12 @@ pub(crate) async fn read(body: axum::body::Body, app: &App) -> Result<Bytes, Pro
     }
 }
 
+/// Returns a request whose body has been read, for those who read it without these bounds.
+pub(crate) async fn buffered(request: Request, app: &App) -> Result<Request, Problem> {
+    let (parts, body) = request.into_parts();
+    Ok(Request::from_parts(parts, read(body, app).await?.into()))
+}
+
 /// A body in JSON. No body is `{}`.
 pub(crate) struct Body<T>(pub(crate) T);
 

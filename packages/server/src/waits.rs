@@ -42,7 +42,8 @@ struct Inner {
     channel: String,
     /// A task listens, or tries to.
     is_served: bool,
-    sleepers: HashMap<String, Arc<Sleeper>>,
+    /// By the id of the call, which several may have, for one limiter or for several.
+    sleepers: HashMap<String, Vec<Arc<Sleeper>>>,
 }
 
 #[derive(Default)]
@@ -187,7 +188,7 @@ struct Registration {
 impl Registration {
     fn new(node: Arc<Node>, id: &str) -> Self {
         let sleeper = Arc::<Sleeper>::default();
-        node.lock().sleepers.insert(id.to_owned(), sleeper.clone());
+        node.lock().sleepers.entry(id.to_owned()).or_default().push(sleeper.clone());
         Self { node, id: id.to_owned(), sleeper }
     }
 }
@@ -195,8 +196,9 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut inner = self.node.lock();
-        // Another call of the same id may have taken the place.
-        if inner.sleepers.get(&self.id).is_some_and(|sleeper| Arc::ptr_eq(sleeper, &self.sleeper)) {
+        let Some(sleepers) = inner.sleepers.get_mut(&self.id) else { return };
+        sleepers.retain(|sleeper| !Arc::ptr_eq(sleeper, &self.sleeper));
+        if sleepers.is_empty() {
             inner.sleepers.remove(&self.id);
         }
     }
@@ -254,7 +256,17 @@ impl Node {
         let mut inner = self.lock();
         channel.clone_into(&mut inner.channel);
         let now = Instant::now();
-        inner.sleepers.values().for_each(|sleeper| sleeper.wake(now));
+        inner.sleepers.values().flatten().for_each(|sleeper| sleeper.wake(now));
+    }
+
+    /// Makes every call of an id retry at a time.
+    fn wake(&self, id: &str, at: Instant) {
+        let inner = self.lock();
+        let sleepers = inner.sleepers.get(id).map(Vec::as_slice).unwrap_or_default();
+        if !sleepers.is_empty() {
+            self.wakeups.fetch_add(1, Ordering::Relaxed);
+        }
+        sleepers.iter().for_each(|sleeper| sleeper.wake(at));
     }
 }
 
@@ -297,12 +309,9 @@ async fn receive(node: &Node, listener: WakeupListener) -> bool {
         let Ok(mut ready): io::Result<_> = ready else { return false };
         let Ok(wakeups) = listener.receive() else { return false };
         ready.clear_ready();
-        let (now, inner) = (Instant::now(), node.lock());
+        let now = Instant::now();
         for wakeup in wakeups {
-            if let Some(sleeper) = inner.sleepers.get(&wakeup.id) {
-                node.wakeups.fetch_add(1, Ordering::Relaxed);
-                sleeper.wake(now + wakeup.delay.duration());
-            }
+            node.wake(&wakeup.id, now + wakeup.delay.duration());
         }
     }
 }
@@ -316,4 +325,24 @@ fn decided(answer: Result<Answer>) -> Result<Decision> {
 
 fn since(start: Instant) -> Micros {
     Micros(u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_wake_up_wakes_all_calls_of_its_id() {
+        let node = Arc::new(Node::default());
+        let [first, second, other] = ["same", "same", "other"].map(|id| Registration::new(node.clone(), id));
+        let is_woken = |call: &Registration| call.sleeper.woken_at.lock().unwrap().take().is_some();
+        node.wake("same", Instant::now());
+        assert!(is_woken(&first) && is_woken(&second) && !is_woken(&other));
+        assert_eq!(node.wakeups.load(Ordering::Relaxed), 1);
+        drop(second);
+        node.wake("same", Instant::now());
+        assert!(is_woken(&first), "it has its place still");
+        drop((first, other));
+        assert!(node.lock().sleepers.is_empty());
+    }
 }

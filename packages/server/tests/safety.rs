@@ -212,6 +212,14 @@ fn a_large_body_is_refused() {
         client.write(chunk.as_bytes());
     }
     assert_eq!(client.receive().status, 413);
+    let job = json!({ "type": "test", "args": ["x".repeat(1 << 20)] });
+    assert_eq!(server.client().post("/ojs/v1/jobs", &job).status, 413, "a job");
+    let form = format!("reason={}", "x".repeat(3 << 19));
+    let mut client = server.client();
+    let head = format!("POST /ui/limiters/api/pause HTTP/1.1\r\nhost: {}\r\n", server.address);
+    let head = format!("{head}content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n", form.len());
+    client.write(format!("{head}\r\n{form}").as_bytes());
+    assert_eq!(client.receive().status, 413, "a form");
 }
 
 #[test]
@@ -236,10 +244,17 @@ fn a_slow_client_is_dropped() {
     let mut slow = server.client();
     slow.write(b"POST /v1/limiters/api/acquire HTTP/1.1\r\nhost: loc");
     assert!(slow.try_receive().is_none_or(|response| response.status == 408), "half a head");
-    let mut slow = server.client();
-    let head = "POST /v1/limiters/api/acquire HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
-    slow.write(format!("{head}content-length: 10\r\n\r\n{{").as_bytes());
-    assert_eq!(slow.receive().status, 408, "half a body");
+    let paths = [
+        ("/v1/limiters/api/acquire", "application/json"),
+        ("/ojs/v1/jobs", "application/openjobspec+json"),
+        ("/ui/limiters/api/pause", "application/x-www-form-urlencoded"),
+    ];
+    for (path, kind) in paths {
+        let mut slow = server.client();
+        let head = format!("POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {kind}\r\n");
+        slow.write(format!("{head}content-length: 10\r\n\r\n{{").as_bytes());
+        assert_eq!(slow.receive().status, 408, "half a body: {path}");
+    }
 }
 
 #[test]

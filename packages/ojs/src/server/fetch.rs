@@ -78,7 +78,7 @@ impl Ojs {
         let now = self.store.now().await?;
         if record.job.expires_at.is_some_and(|at| at <= now) {
             let transition = record.job.discarded(now);
-            self.store.apply(&record.becomes(transition)).await?;
+            self.make(record.becomes(transition)).await?;
             return Ok(Looked::Left);
         }
         let on_limit = record.job.limit.as_ref().map_or(OnLimit::Wait, crate::job::JobLimit::on_limit);

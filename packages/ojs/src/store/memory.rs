@@ -107,17 +107,34 @@ impl MemoryStore {
     }
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis
-    pub(super) fn forget(&self, record: &Record) -> Result<(), Fault> {
+    pub(super) fn forget(&self, record: &Record) -> Result<bool, Fault> {
         let mut inner = self.inner();
+        let id = &record.job.id;
+        if inner.version(id) != record.version {
+            return Ok(false);
+        }
         let (place, rank) = Place::of(&record.job);
-        inner.leave(&place, rank, &record.job.id);
-        inner.jobs.remove(&record.job.id);
-        Ok(())
+        inner.leave(&place, rank, id);
+        inner.jobs.remove(id);
+        Ok(true)
     }
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis
     pub(super) fn define(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
-        self.inner().definitions.insert(limiter.to_owned(), definition.clone());
+        let mut inner = self.inner();
+        let mut definition = definition.clone();
+        if let Some(before) = inner.definitions.get(limiter) {
+            definition = definition.with_added_of(before);
+        }
+        inner.definitions.insert(limiter.to_owned(), definition);
+        Ok(())
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn add_strategies(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
+        let mut inner = self.inner();
+        let before = inner.definitions.get(limiter).unwrap_or(definition).clone();
+        inner.definitions.insert(limiter.to_owned(), before.with_added_of(definition));
         Ok(())
     }
 
@@ -175,8 +192,13 @@ impl MemoryStore {
 }
 
 impl Inner {
+    /// Returns the version of a job, zero of one that is not there.
+    fn version(&self, id: &str) -> u64 {
+        self.jobs.get(id).map_or(0, |record| record.version)
+    }
+
     fn is_current(&self, change: &Change) -> bool {
-        self.jobs.get(&change.after.id).map_or(0, |record| record.version) == change.version()
+        self.version(&change.after.id) == change.version()
     }
 
     fn apply(&mut self, change: &Change) -> bool {

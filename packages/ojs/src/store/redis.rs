@@ -18,6 +18,9 @@ const MAX_OVER: isize = 100;
 
 const BEFORE: &str = include_str!("before.lua");
 const AFTER: &str = include_str!("after.lua");
+const FORGET: &str = include_str!("forget.lua");
+const DEFINE: &str = include_str!("define.lua");
+const PAGE: &str = include_str!("page.lua");
 
 /// Jobs in Redis.
 pub(crate) struct RedisStore {
@@ -25,6 +28,9 @@ pub(crate) struct RedisStore {
     clock: Option<TestClock>,
     guard: Guard,
     script: Script,
+    forget: Script,
+    page: Script,
+    define: Script,
 }
 
 /// The words of a change for its script.
@@ -35,10 +41,15 @@ struct Words {
 
 impl RedisStore {
     pub(crate) fn new(connection: ConnectionManager, clock: Option<TestClock>) -> Self {
-        let alone = format!(
-            "local function before()\n{BEFORE}\nend\nlocal stopped = before()\nif stopped then return stopped end\n{AFTER}"
-        );
-        Self { connection, clock, guard: Guard::new(BEFORE, AFTER), script: Script::new(&alone) }
+        Self {
+            connection,
+            clock,
+            guard: Guard::new(BEFORE, AFTER),
+            script: unless_changed(AFTER),
+            forget: unless_changed(FORGET),
+            page: Script::new(PAGE),
+            define: Script::new(DEFINE),
+        }
     }
 
     fn connection(&self) -> ConnectionManager {
@@ -99,40 +110,48 @@ impl RedisStore {
     }
 
     pub(super) async fn page(&self, place: &Place, offset: usize, count: usize) -> Result<Vec<Record>, Fault> {
-        let [first, count] = [offset, count].map(|number| isize::try_from(number).unwrap_or(isize::MAX));
-        let ids: Vec<String> =
-            self.connection().zrange(key(&place.name()), first, first.saturating_add(count) - 1).await?;
-        self.records(place, u64::MAX, &ids).await
+        let mut call = self.page.key(key("jobs"));
+        call.key(key(&place.name())).arg(offset).arg(offset.saturating_add(count) - 1);
+        let texts: Vec<String> = call.invoke_async(&mut self.connection()).await?;
+        let records = texts.iter().map(|text| record(text)).collect::<Result<Vec<_>, _>>()?;
+        Ok(records.into_iter().filter(|record| Place::of(&record.job).0 == *place).collect())
     }
 
     pub(super) async fn over(&self, place: &Place, now: u64) -> Result<Vec<Record>, Fault> {
         let ids: Vec<String> = self.connection().zrangebyscore_limit(key(&place.name()), 0, now, 0, MAX_OVER).await?;
-        self.records(place, now, &ids).await
-    }
-
-    /// Reads jobs that were at a place up to a rank. One that has left it since is not among them.
-    async fn records(&self, place: &Place, most: u64, ids: &[String]) -> Result<Vec<Record>, Fault> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
         let texts: Vec<Option<String>> = self.connection().hmget(key("jobs"), ids).await?;
         let records = texts.iter().flatten().map(|text| record(text)).collect::<Result<Vec<_>, _>>()?;
+        // One may have left the place since.
         let is_there = |record: &Record| {
             let (at, rank) = Place::of(&record.job);
-            at == *place && rank <= most
+            at == *place && rank <= now
         };
         Ok(records.into_iter().filter(is_there).collect())
     }
 
-    pub(super) async fn forget(&self, record: &Record) -> Result<(), Fault> {
+    pub(super) async fn forget(&self, record: &Record) -> Result<bool, Fault> {
         let (place, _) = Place::of(&record.job);
-        let mut both = pipe();
-        both.atomic().zrem(key(&place.name()), &record.job.id).ignore().hdel(key("jobs"), &record.job.id).ignore();
-        Ok(both.query_async(&mut self.connection()).await?)
+        let mut call = self.forget.key(key("jobs"));
+        call.key(key(&place.name())).arg(&record.job.id).arg(record.version);
+        let stopped: Option<String> = call.invoke_async(&mut self.connection()).await?;
+        Ok(stopped.is_none())
     }
 
     pub(super) async fn define(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
-        Ok(self.connection().hset(key("limits"), limiter, json(definition)?).await?)
+        self.write_definition(limiter, definition, "").await
+    }
+
+    pub(super) async fn add_strategies(&self, limiter: &str, definition: &Definition) -> Result<(), Fault> {
+        self.write_definition(limiter, definition, "1").await
+    }
+
+    async fn write_definition(&self, limiter: &str, definition: &Definition, keeps_policy: &str) -> Result<(), Fault> {
+        let mut call = self.define.key(key("limits"));
+        call.arg(limiter).arg(json(definition)?).arg(keeps_policy);
+        Ok(call.invoke_async(&mut self.connection()).await?)
     }
 
     pub(super) async fn definitions(&self, limiters: &[&str]) -> Result<Vec<Option<Definition>>, Fault> {
@@ -185,9 +204,10 @@ impl RedisStore {
     }
 
     pub(super) async fn events(&self) -> Result<Vec<Event>, Fault> {
+        // The stream has some more than the most, and what is left out must be the oldest.
         let range: redis::streams::StreamRangeReply =
-            self.connection().xrange_count(key("events"), "-", "+", MAX_EVENTS).await?;
-        let texts = range.ids.iter().filter_map(|entry| entry.get::<String>("event"));
+            self.connection().xrevrange_count(key("events"), "+", "-", MAX_EVENTS).await?;
+        let texts = range.ids.iter().rev().filter_map(|entry| entry.get::<String>("event"));
         texts.map(|text| serde_json::from_str(&text).map_err(|error| damaged(&error))).collect()
     }
 }
@@ -213,6 +233,13 @@ impl Words {
         let [from, to] = places;
         Ok(Self { keys: [key("jobs"), key("events"), key("waiting"), from, to], arguments })
     }
+}
+
+/// Returns a script that stops when another request has changed the job.
+fn unless_changed(script: &str) -> Script {
+    Script::new(&format!(
+        "local function before()\n{BEFORE}\nend\nlocal stopped = before()\nif stopped then return stopped end\n{script}"
+    ))
 }
 
 fn key(name: &str) -> String {

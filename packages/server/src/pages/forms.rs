@@ -13,6 +13,7 @@ use super::{detail, show};
 use crate::access::Access;
 use crate::app::App;
 use crate::audit::check_reason;
+use crate::body;
 use crate::problem::Problem;
 use crate::routes::changes::{Change, renamed};
 
@@ -42,7 +43,7 @@ async fn change(
     Path((name, change)): Path<(String, String)>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let fields = Form::<Fields>::from_request(request, &app).await;
+    let fields = Form::<Fields>::from_request(body::buffered(request, &app).await?, &app).await;
     let Form(fields) = fields.map_err(|error| Problem::invalid("form", error.body_text()))?;
     if fields.csrf.is_empty() || fields.csrf != app.csrf(access.who()) {
         let detail = "the form is not of this page, or the server was started again; load the page again";

@@ -11,6 +11,7 @@ use paddlegate_ojs::Ojs;
 
 use crate::access::{Access, Scope};
 use crate::app::App;
+use crate::body;
 use crate::problem::Problem;
 
 /// The beginning of the names of all its limiters.
@@ -36,10 +37,10 @@ pub(super) fn router(app: &App) -> Router {
     routes.layer(middleware::from_fn_with_state(app.clone(), check))
 }
 
-/// Fails unless the caller may do what the request asks for.
-async fn check(State(_): State<App>, access: Access, request: Request, next: Next) -> Result<Response, Problem> {
+/// Fails unless the caller may do what the request asks for, and its body is short and arrives in time.
+async fn check(State(app): State<App>, access: Access, request: Request, next: Next) -> Result<Response, Problem> {
     access.check(scope(request.method(), request.uri().path()), NAMES)?;
-    Ok(next.run(request).await)
+    Ok(next.run(body::buffered(request, &app).await?).await)
 }
 
 fn scope(method: &Method, path: &str) -> Scope {
