@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Micros, Paddlegate, Policy, TestClock};
+use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Micros, Paddlegate, TestClock};
 use paddlegate_ojs::Ojs;
 use tokio_util::sync::CancellationToken;
 
@@ -299,9 +299,7 @@ impl Shared {
 
     /// Returns the limiter of an entry of the list.
     pub(crate) fn of_info(&self, info: &LimiterInfo) -> paddlegate::Result<Limiter> {
-        // The list has the limits of all policies of a name, of which a policy has fewer.
-        let limits = info.limits.iter().take(paddlegate::MAX_LIMITS).cloned();
-        let limiter = self.paddlegate.limiter(&info.name, Policy::new(limits)?.with_mode(info.mode))?;
+        let limiter = self.paddlegate.limiter(&info.name, info.policy()?)?;
         let limiter = info.group.as_deref().map_or(Ok(limiter.clone()), |group| limiter.with_group(group))?;
         Ok(if info.keyed { limiter.keyed()? } else { limiter })
     }

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use crate::access::{Access, Scope};
 use crate::app::App;
-use crate::metrics::{Measured, read_all};
+use crate::metrics::{Measured, read_all, readable};
 use crate::problem::Problem;
 use crate::wall_clock::since_1970;
 
@@ -244,10 +244,11 @@ async fn read_minutes(app: &App, rows: &mut [Row]) -> Result<()> {
     let recent = (0..rows.len()).filter(|i| last_used(&rows[*i]) >= newest.saturating_sub(RECENT)).collect::<Vec<_>>();
     let read = iter(recent).map(|i| {
         let limiter = app.of_info(&rows[i].info);
-        async move { Ok::<_, Error>((i, last_minute(&history(&limiter?).await?))) }
+        let minute = async move { Ok(last_minute(&history(&limiter?).await?)) };
+        async move { Ok::<_, Error>((i, readable(minute.await)?)) }
     });
     for (i, minute) in read.buffered(AT_ONCE).try_collect::<Vec<_>>().await? {
-        rows[i].minute = minute;
+        rows[i].minute = minute.unwrap_or_default();
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{chart, degraded, show};
 use crate::app::App;
 use crate::index::{history, last_minute};
-use crate::metrics::{inspected, oldest_wait};
+use crate::metrics::{inspected, oldest_wait, readable};
 
 /// One limiter of the list, as it is shown.
 #[derive(Debug, Serialize)]
@@ -36,11 +36,19 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Reads what is shown of a listed limiter.
+    /// Reads what is shown of a listed limiter; of one that cannot be read though the store answers, that it cannot.
     pub(super) async fn read(app: &App, info: LimiterInfo) -> Result<Self> {
-        let limiter = app.of_info(&info)?;
+        let read = readable(Self::looked_into(app, &info).await)?;
+        Ok(read.unwrap_or_else(|| {
+            let row = Self::new(&info, &History::default(), None);
+            Self { state: "cannot be read".to_owned(), ..row }
+        }))
+    }
+
+    async fn looked_into(app: &App, info: &LimiterInfo) -> Result<Self> {
+        let limiter = app.of_info(info)?;
         if limiter.is_keyed() {
-            return Ok(Self::new(&info, &history(&limiter).await?, None));
+            return Ok(Self::new(info, &history(&limiter).await?, None));
         }
         let state = async {
             match limiter.run_async(Operation::Admin { command: AdminCommand::Get }).await? {
@@ -49,7 +57,7 @@ impl Row {
             }
         };
         let (history, inspection, state) = try_join3(history(&limiter), inspected(&limiter), state).await?;
-        Ok(Self::new(&info, &history, Some((&inspection, &state))))
+        Ok(Self::new(info, &history, Some((&inspection, &state))))
     }
 
     /// Returns what tells a limiter from others of its name.
