@@ -58,6 +58,8 @@ pub struct Shared {
     /// The job server, once its routes are made, where the store can keep jobs.
     ojs: ArcSwapOption<Ojs>,
     stopping: CancellationToken,
+    /// What ends when the server stops or has read the tokens again: what a stream tells is checked when it begins.
+    streams: ArcSwap<CancellationToken>,
 }
 
 impl App {
@@ -97,6 +99,7 @@ impl App {
             audit,
             count_news: CountNews::default(),
             ojs: ArcSwapOption::empty(),
+            streams: ArcSwap::from_pointee(stopping.child_token()),
             stopping,
         })))
     }
@@ -124,6 +127,11 @@ impl Shared {
     /// Returns what ends when the server stops: a request that waits then gives up.
     pub fn stopping(&self) -> &CancellationToken {
         &self.stopping
+    }
+
+    /// Returns what ends a stream; to be asked for before the token of the caller is checked. Clients come back by themselves.
+    pub(crate) fn streams(&self) -> CancellationToken {
+        CancellationToken::clone(&self.streams.load())
     }
 
     /// Returns the limiter of the limits file with this name.
@@ -227,6 +235,7 @@ impl Shared {
         }
         if let (Some(tokens), Some(current)) = (tokens, &self.tokens) {
             current.store(Arc::new(tokens));
+            self.streams.swap(Arc::new(self.stopping.child_token())).cancel();
         }
         Ok(())
     }
