@@ -62,7 +62,9 @@ impl Row {
 
     /// Returns what tells a limiter from others of its name.
     pub(super) fn id(info: &LimiterInfo) -> String {
-        format!("{}/{}/{}", info.keyed, info.group.as_deref().unwrap_or_default(), info.name)
+        // A group and a name may have any text: the length tells where the one ends.
+        let group = info.group.as_deref().unwrap_or_default();
+        format!("{}/{}/{group}/{}", info.keyed, group.len(), info.name)
     }
 
     fn new(info: &LimiterInfo, history: &History, looked: Option<(&Inspection, &RuntimeState)>) -> Self {
@@ -123,5 +125,27 @@ impl Row {
         }
         row.state = badges.join(", ");
         row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use paddlegate::Request;
+
+    use super::*;
+    use crate::options::Options;
+
+    #[test]
+    fn a_group_and_a_name_are_told_apart() {
+        let app = App::open(Options::default()).expect("a store in memory");
+        for (group, name) in [("a/b", "c"), ("a", "b/c")] {
+            let limiter = app.paddlegate().window(name, 1, Duration::from_secs(60)).expect("a limiter");
+            limiter.with_group(group).expect("a group").acquire(Request::cost(1)).expect("a decision");
+        }
+        let infos = app.paddlegate().limiters().expect("the list");
+        assert_eq!(infos.len(), 2);
+        assert_ne!(Row::id(&infos[0]), Row::id(&infos[1]));
     }
 }
