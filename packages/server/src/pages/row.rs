@@ -73,7 +73,7 @@ impl Row {
         let mut row = Self {
             id: Self::id(info),
             name: info.name.clone(),
-            address: show::address(&info.name),
+            address: show::address(&info.name) + &show::query(info.group.as_deref(), None),
             kinds: kinds.join(", "),
             used: "-".to_owned(),
             taken: 0,
