@@ -1,5 +1,6 @@
 //! `LimiterInfo`: one limiter in the list of all limiters of a store.
 
+use crate::base::error::Result;
 use crate::base::micros::Micros;
 #[cfg(feature = "redis")]
 use crate::model::calendar::Calendar;
@@ -8,8 +9,9 @@ use crate::model::kind::Kind;
 use crate::model::label::MAX_LABELS;
 use crate::model::limit::Limit;
 use crate::model::mode::Mode;
+use crate::model::policy::Policy;
 #[cfg(feature = "redis")]
-use crate::model::policy::{Policy, parse_tag, tag};
+use crate::model::policy::{parse_tag, tag};
 
 /// A page of the list of limiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,6 +110,36 @@ impl LimiterInfo {
             last_used: Micros(forgotten_at.checked_sub(ttl)?),
             ttl: Micros(ttl),
         })
+    }
+
+    /// Returns a policy with the limits of the entry, to look at the limiter: of several policies of a name the limits may be
+    /// more than one policy has, or such as no policy has together; of these the first stay.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Limit, Paddlegate, Policy, Request};
+    /// let (pg, minute) = (Paddlegate::memory(), Duration::from_secs(60));
+    /// for limit in [Limit::window(5, minute)?, Limit::bucket(5, minute)?] {
+    ///     pg.limiter("api", Policy::new([limit.labelled("rpm")?])?)?.acquire(Request::cost(1))?;
+    /// }
+    /// let info = &pg.limiters()?[0];
+    /// assert_eq!((info.limits.len(), info.policy()?.limits().len()), (2, 1));
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn policy(&self) -> Result<Policy> {
+        let policy = Policy::new(self.limits.iter().cloned()).or_else(|error| {
+            let mut kept = Vec::new();
+            for limit in &self.limits {
+                kept.push(limit.clone());
+                if Policy::new(kept.iter().cloned()).is_err() {
+                    kept.pop();
+                }
+            }
+            if kept.is_empty() { Err(error) } else { Policy::new(kept) }
+        });
+        Ok(policy?.with_mode(self.mode))
     }
 
     /// Sorts by name, group and whether it is keyed, and merges the entries that have these in common: one has every limit

@@ -1,11 +1,11 @@
 //! `App`: what all requests share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Micros, Paddlegate, Policy, TestClock};
+use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Micros, Paddlegate, TestClock};
 use paddlegate_ojs::Ojs;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +58,8 @@ pub struct Shared {
     /// The job server, once its routes are made, where the store can keep jobs.
     ojs: ArcSwapOption<Ojs>,
     stopping: CancellationToken,
+    /// What ends when the server stops or has read the tokens again: what a stream tells is checked when it begins.
+    streams: ArcSwap<CancellationToken>,
 }
 
 impl App {
@@ -97,6 +99,7 @@ impl App {
             audit,
             count_news: CountNews::default(),
             ojs: ArcSwapOption::empty(),
+            streams: ArcSwap::from_pointee(stopping.child_token()),
             stopping,
         })))
     }
@@ -124,6 +127,11 @@ impl Shared {
     /// Returns what ends when the server stops: a request that waits then gives up.
     pub fn stopping(&self) -> &CancellationToken {
         &self.stopping
+    }
+
+    /// Returns what ends a stream; to be asked for before the token of the caller is checked. Clients come back by themselves.
+    pub(crate) fn streams(&self) -> CancellationToken {
+        CancellationToken::clone(&self.streams.load())
     }
 
     /// Returns the limiter of the limits file with this name.
@@ -227,6 +235,7 @@ impl Shared {
         }
         if let (Some(tokens), Some(current)) = (tokens, &self.tokens) {
             current.store(Arc::new(tokens));
+            self.streams.swap(Arc::new(self.stopping.child_token())).cancel();
         }
         Ok(())
     }
@@ -267,41 +276,72 @@ impl Shared {
     }
 
     /// Returns a limiter that the file or any program knows, for an operator.
-    pub(crate) async fn known(&self, name: &str, key: Option<&str>) -> Result<Limiter, Problem> {
-        with_key(self.known_without_key(name, key.is_some()).await?, key)
+    pub(crate) async fn known(&self, name: &str, group: Option<&str>, key: Option<&str>) -> Result<Limiter, Problem> {
+        with_key(self.known_without_key(name, group, key.is_some()).await?, key)
     }
 
-    /// Returns such a limiter without its key, of all keys together.
-    pub(crate) async fn known_without_key(&self, name: &str, prefers_keyed: bool) -> Result<Limiter, Problem> {
+    /// Returns such a limiter without its key, of all keys together. The group is empty for that without one, and must be given when
+    /// programs have the name in several and the file has it not.
+    pub(crate) async fn known_without_key(
+        &self,
+        name: &str,
+        group: Option<&str>,
+        prefers_keyed: bool,
+    ) -> Result<Limiter, Problem> {
+        let is_asked = |of: Option<&str>| group.is_none_or(|group| group == of.unwrap_or_default());
         let loaded = self.limits.load().get(name).map(|loaded| loaded.limiter.clone());
+        let mut groups = BTreeSet::new();
         if let Some(limiter) = loaded {
-            return Ok(limiter);
+            if is_asked(limiter.group()) {
+                return Ok(limiter);
+            }
+            groups.insert(limiter.group().unwrap_or_default().to_owned());
         }
-        let mut cursor = None;
-        let mut found: Option<LimiterInfo> = None;
+        let (mut found, mut cursor) = (Vec::<LimiterInfo>::new(), None);
         loop {
             let page = self.paddlegate.limiter_page_async(name, cursor.as_deref()).await?;
             for info in page.limiters.into_iter().filter(|info| info.name == name) {
-                if found.is_none() || info.keyed == prefers_keyed {
-                    found = Some(info);
+                groups.insert(info.group.clone().unwrap_or_default());
+                if is_asked(info.group.as_deref()) {
+                    found.push(info);
                 }
             }
             cursor = page.cursor;
-            if cursor.is_none() || found.as_ref().is_some_and(|info| info.keyed == prefers_keyed) {
+            // Without a group, another one may be on any page.
+            let is_found = group.is_some() && found.iter().any(|info| info.keyed == prefers_keyed);
+            if cursor.is_none() || is_found {
                 break;
             }
         }
-        let info = found.ok_or_else(|| {
-            Problem::not_found(format!("neither the limits file nor any program has such a limiter: name={name:?}"))
-        })?;
-        Ok(self.of_info(&info)?)
+        let named = || groups.iter().map(|group| format!("{group:?}")).collect::<Vec<_>>().join(", ");
+        if group.is_none() && groups.len() > 1 {
+            let detail = format!("the name is in several groups, choose one, \"\" for none: {}", named());
+            return Err(Problem::invalid("group", detail));
+        }
+        let found = LimiterInfo::sorted(found);
+        let info = found.iter().find(|info| info.keyed == prefers_keyed).or(found.first());
+        match info {
+            Some(info) => Ok(self.of_info(info)?),
+            None if groups.is_empty() => Err(Problem::not_found(format!(
+                "neither the limits file nor any program has such a limiter: name={name:?}"
+            ))),
+            None => Err(Problem::invalid("group", format!("the name is not in this group; it is in {}", named()))),
+        }
+    }
+
+    /// Returns the limiter of a page, whose address has no group for a limiter without one.
+    pub(crate) async fn shown(&self, name: &str, group: Option<&str>, prefers_keyed: bool) -> Result<Limiter, Problem> {
+        match self.known_without_key(name, group, prefers_keyed).await {
+            Err(problem) if group.is_none() && problem.argument.as_deref() == Some("group") => {
+                self.known_without_key(name, Some(""), prefers_keyed).await
+            }
+            found => found,
+        }
     }
 
     /// Returns the limiter of an entry of the list.
     pub(crate) fn of_info(&self, info: &LimiterInfo) -> paddlegate::Result<Limiter> {
-        // The list has the limits of all policies of a name, of which a policy has fewer.
-        let limits = info.limits.iter().take(paddlegate::MAX_LIMITS).cloned();
-        let limiter = self.paddlegate.limiter(&info.name, Policy::new(limits)?.with_mode(info.mode))?;
+        let limiter = self.paddlegate.limiter(&info.name, info.policy()?)?;
         let limiter = info.group.as_deref().map_or(Ok(limiter.clone()), |group| limiter.with_group(group))?;
         Ok(if info.keyed { limiter.keyed()? } else { limiter })
     }

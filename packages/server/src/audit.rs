@@ -73,6 +73,14 @@ impl Audit {
         }
     }
 
+    /// Returns the id of the last change.
+    pub(crate) async fn end(&self) -> Result<AuditId> {
+        match &*self.0 {
+            Store::Memory(local) => Ok(local.end()),
+            Store::Redis { paddlegate, .. } => Ok(paddlegate.end_of_log(LOG).await?.parse().unwrap_or_default()),
+        }
+    }
+
     /// Returns the changes from now on, of all servers.
     pub(crate) async fn news(&self) -> Result<tokio::sync::broadcast::Receiver<AuditEntry>> {
         match &*self.0 {

@@ -21,7 +21,7 @@ const LIST_PERIOD: Duration = Duration::from_secs(2);
 /// How many times as long the pauses are as the reading before them took, so that Redis has most of its time for others.
 const TIMES: u32 = 10;
 
-/// The maximum number of limiters that are looked at, those used last.
+/// The maximum number of limiters that are looked at, those used last; ten times as many in memory.
 const MAX_WATCHED: usize = 1_000;
 
 /// The maximum number of limiters whose counts are remembered.
@@ -68,8 +68,8 @@ pub(crate) struct CountNews {
 /// What the task knows.
 #[derive(Default)]
 struct Watch {
-    /// Hashes of all limiters of the last list.
-    listed: HashSet<u64>,
+    /// All limiters of the last list by their hashes: when they were last used, and when that was seen to change.
+    listed: HashMap<u64, (Micros, Option<Instant>)>,
     watched: Vec<LimiterInfo>,
     known: HashMap<Identity, Known>,
 }
@@ -148,20 +148,33 @@ impl Watch {
                 break;
             }
         }
-        all.sort_by(|a, b| b.last_used.cmp(&a.last_used).then_with(|| a.name.cmp(&b.name)));
         if !is_first {
             // What was not in the list before had counted nothing.
-            for info in all.iter().filter(|info| !self.listed.contains(&hash(info))) {
+            for info in all.iter().filter(|info| !self.listed.contains_key(&hash(info))) {
                 self.known.entry(identity(info)).or_default();
             }
         }
-        self.listed = all.iter().map(hash).collect();
-        let newest = all.first().map(|info| info.last_used).unwrap_or_default();
-        all.truncate(MAX_WATCHED);
+        let now = Instant::now();
+        let seen = |info: &LimiterInfo| match self.listed.get(&hash(info)) {
+            Some((last_used, seen)) if *last_used == info.last_used => *seen,
+            _ => (!is_first).then_some(now),
+        };
+        let mut all: Vec<_> = all.into_iter().map(|info| (seen(&info), info)).collect();
+        self.listed = all.iter().map(|(seen, info)| (hash(info), (info.last_used, *seen))).collect();
+        // Of the clocks of nodes, and of one that was set back, one tells nothing of another: what changes is in use.
+        all.sort_by(|(seen, a), (other_seen, b)| {
+            (other_seen, b.last_used).cmp(&(seen, a.last_used)).then_with(|| a.name.cmp(&b.name))
+        });
+        // In memory nothing tells of the last use, and a look costs little.
+        all.truncate(if app.paddlegate().is_in_memory() { MAX_KNOWN } else { MAX_WATCHED });
         if !is_first {
-            all.retain(|info| info.last_used.0.saturating_add(RECENT.0) >= newest.0);
+            let newest = all.iter().map(|(_, info)| info.last_used).max().unwrap_or_default().min(app.now());
+            all.retain(|(seen, info)| {
+                seen.is_some_and(|seen| now - seen < Duration::from_micros(RECENT.0))
+                    || info.last_used.0.saturating_add(RECENT.0) >= newest.0
+            });
         }
-        self.watched = all;
+        self.watched = all.into_iter().map(|(_, info)| info).collect();
         if self.known.len() > MAX_KNOWN {
             let watched: HashSet<Identity> = self.watched.iter().map(identity).collect();
             self.known.retain(|identity, _| watched.contains(identity));

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use crate::access::{Access, Scope};
 use crate::app::App;
-use crate::metrics::{Measured, read_all};
+use crate::metrics::{Measured, read_all, readable};
 use crate::problem::Problem;
 use crate::wall_clock::since_1970;
 
@@ -30,6 +30,9 @@ const SLOW: Duration = Duration::from_millis(50);
 
 /// How long a page waits for an index before it is shown without one.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// By how many microseconds a limiter is ahead of others that has a time of its own; below it is the time that replies take.
+const OWN_TIME: i64 = 1_000_000;
 
 /// How many histories are read at the same time.
 const AT_ONCE: usize = 256;
@@ -75,9 +78,11 @@ pub(crate) struct Row {
     pub(crate) waiting: Option<u64>,
     /// In microseconds, when its state was read; `None` of a keyed limiter.
     pub(crate) oldest_wait: Option<u64>,
-    /// When the oldest wait began, by the time of the limiter in microseconds, because rows are read one after the other: a
-    /// limiter that is read later has waited for longer. `None` without a queue.
+    /// When the oldest wait began, in microseconds by one clock for all rows, because they are read one after the other: a limiter
+    /// that is read later has waited for longer. `None` without a queue.
     oldest_since: Option<u64>,
+    /// How much the time of the limiter was ahead of that of this server; `None` of a keyed limiter.
+    ahead: Option<i64>,
     /// The used part of the limit of which the least is left, in millionths; `None` of a keyed limiter.
     pub(crate) used: Option<u64>,
 }
@@ -221,7 +226,7 @@ async fn read(app: &App) -> Result<(Read, Arc<Index>)> {
     // A name may be on two pages.
     rows.dedup_by(|later, first| later.identity() == first.identity());
     read_minutes(app, &mut rows).await?;
-    let index = Arc::new(Index { rows, read_at });
+    let index = Arc::new(Index::new(rows, read_at));
     let read = Read { begun, took: begun.elapsed(), index: Arc::downgrade(&index) };
     let (kept, duration) = (index.clone(), kept(read.took));
     tokio::spawn(async move {
@@ -244,10 +249,11 @@ async fn read_minutes(app: &App, rows: &mut [Row]) -> Result<()> {
     let recent = (0..rows.len()).filter(|i| last_used(&rows[*i]) >= newest.saturating_sub(RECENT)).collect::<Vec<_>>();
     let read = iter(recent).map(|i| {
         let limiter = app.of_info(&rows[i].info);
-        async move { Ok::<_, Error>((i, last_minute(&history(&limiter?).await?))) }
+        let minute = async move { Ok(last_minute(&history(&limiter?).await?)) };
+        async move { Ok::<_, Error>((i, readable(minute.await)?)) }
     });
     for (i, minute) in read.buffered(AT_ONCE).try_collect::<Vec<_>>().await? {
-        rows[i].minute = minute;
+        rows[i].minute = minute.unwrap_or_default();
     }
     Ok(())
 }
@@ -266,6 +272,20 @@ pub(crate) async fn history(limiter: &paddlegate::Limiter) -> Result<History> {
 }
 
 impl Index {
+    /// The times of limiters that are as far ahead of this server as the one that is the least are those of one store, and exact. A
+    /// limiter that is further ahead, as after the clock of the store was set back or on another node of a cluster, has a time of
+    /// its own, which the time that passed here between two readings replaces.
+    fn new(mut rows: Vec<Row>, read_at: f64) -> Self {
+        let least = rows.iter().filter_map(|row| row.ahead).min().unwrap_or(0);
+        for row in &mut rows {
+            let own = row.ahead.map_or(0, |ahead| ahead.saturating_sub(least));
+            if own > OWN_TIME {
+                row.oldest_since = row.oldest_since.map(|since| since.saturating_sub(own.unsigned_abs()));
+            }
+        }
+        Self { rows, read_at }
+    }
+
     /// Returns a page of the limiters that the caller may read.
     pub(crate) fn page(
         &self,
@@ -312,6 +332,7 @@ impl Row {
             oldest_since: state
                 .filter(|state| state.waiting > 0)
                 .map(|state| state.at.0.saturating_sub(state.oldest_wait.0)),
+            ahead: state.map(|state| state.ahead),
             waiting: state.map(|state| state.waiting),
             used,
         }
@@ -385,20 +406,52 @@ mod tests {
         }
         let unused = app.paddlegate().window("a", 1, Duration::from_secs(60)).expect("a limiter");
         unused.acquire(Request::cost(1)).expect("a decision");
-        let infos = app.paddlegate().limiters().expect("the list");
         let mut rows = Vec::new();
-        // The clock of the last one was ahead, as that of another node of a cluster may be.
         for (name, milliseconds) in [("second", 100), ("first", 180), ("a", 3_600_000)] {
             at(milliseconds).expect("a time");
-            let info = infos.iter().find(|info| info.name == name).expect("the limiter").clone();
-            let measured = Measured::read(&app, &info).await.expect("its numbers");
-            rows.push(Row::new(info, measured));
+            rows.push(row(&app, name).await);
         }
         let waits = rows.iter().map(|row| row.oldest_wait.expect("a wait") / 1_000);
         assert_eq!(waits.collect::<Vec<_>>(), [100, 175, 0]);
-        let index = Index { rows, read_at: 0.0 };
+        assert_eq!(by_oldest_wait(rows), ["second", "first", "a"]);
+    }
+
+    #[tokio::test]
+    async fn a_limiter_whose_clock_was_set_back_is_compared_by_how_long_it_waits() {
+        let start = 1_800_000_000_000_000;
+        let options = Options { test_clock: Some(Micros(start + 3_600_000_000)), ..Options::default() };
+        let app = App::open(options).expect("a store in memory");
+        let at = |seconds: u64| app.clock().expect("a clock").set(Micros(start + seconds * 1_000_000));
+        let queued = |name: &str| {
+            let limiter = app.paddlegate().window(name, 1, Duration::from_secs(7_200)).expect("a limiter");
+            limiter.acquire(Request::cost(1)).expect("a grant");
+            let wait = Some(Wait::up_to(Micros(7_200_000_000)));
+            limiter.acquire_with_id(Request::cost(1), "waiter", wait).expect("a ticket");
+        };
+        let old = app.paddlegate().window("old", 1, Duration::from_secs(7_200)).expect("a limiter");
+        old.acquire(Request::cost(1)).expect("a grant");
+        at(0).expect("a time");
+        queued("old");
+        at(2_399).expect("a time");
+        queued("new");
+        at(2_400).expect("a time");
+        let rows = vec![row(&app, "new").await, row(&app, "old").await];
+        let waits = rows.iter().map(|row| row.oldest_wait.expect("a wait") / 1_000_000);
+        assert_eq!(waits.collect::<Vec<_>>(), [1, 2_400]);
+        assert!(rows[1].ahead > rows[0].ahead, "it kept its time");
+        assert_eq!(by_oldest_wait(rows), ["old", "new"]);
+    }
+
+    async fn row(app: &App, name: &str) -> Row {
+        let infos = app.paddlegate().limiters().expect("the list");
+        let info = infos.into_iter().find(|info| info.name == name).expect("the limiter");
+        let measured = Measured::read(app, &info).await.expect("its numbers");
+        Row::new(info, measured)
+    }
+
+    fn by_oldest_wait(rows: Vec<Row>) -> Vec<String> {
+        let index = Index::new(rows, 0.0);
         let page = index.page((Sort::OldestWait, "", None), &Access::anybody()).expect("a page");
-        let names: Vec<&str> = page.rows.iter().map(|row| row.info.name.as_str()).collect();
-        assert_eq!(names, ["second", "first", "a"]);
+        page.rows.iter().map(|row| row.info.name.clone()).collect()
     }
 }

@@ -110,7 +110,7 @@ pub(crate) async fn read_all<T>(app: &App, make: fn(LimiterInfo, Measured) -> T)
     loop {
         let page = page(app, cursor.as_deref()).await?;
         let read = iter(page.limiters).map(|info| one(app, info)).buffered(AT_ONCE);
-        let read = read.map_ok(|(info, measured)| make(info, measured));
+        let read = read.try_filter_map(async |read| Ok(read.map(|(info, measured)| make(info, measured))));
         all.extend(read.try_collect::<Vec<_>>().await?);
         cursor = page.cursor;
         if cursor.is_none() {
@@ -129,15 +129,21 @@ async fn page(app: &App, cursor: Option<&str>) -> Result<LimiterPage> {
     app.paddlegate().limiter_page_async("", cursor).await
 }
 
-async fn one(app: &App, info: LimiterInfo) -> Result<(LimiterInfo, Measured)> {
+/// Reads one limiter; `None` of one that cannot be read though the store answers.
+async fn one(app: &App, info: LimiterInfo) -> Result<Option<(LimiterInfo, Measured)>> {
     for _ in 1..ATTEMPTS {
         let read = Measured::read(app, &info).await;
         if !is_late(&read) {
-            return Ok((info, read?));
+            return Ok(readable(read)?.map(|measured| (info, measured)));
         }
     }
-    let measured = Measured::read(app, &info).await?;
-    Ok((info, measured))
+    Ok(readable(Measured::read(app, &info).await)?.map(|measured| (info, measured)))
+}
+
+/// Leaves out what alone cannot be read, such as a damaged state, because it must not hide all others; a store that does not answer
+/// stays an error.
+pub(crate) fn readable<T>(read: Result<T>) -> Result<Option<T>> {
+    if is_late(&read) { read.map(Some) } else { Ok(read.ok()) }
 }
 
 /// Returns whether to read again: of many calls one may be late, and all others would have been read in vain.

@@ -56,7 +56,7 @@ impl Samples {
 
 /// Reads samples each minute until the server stops.
 pub(crate) async fn run(app: App) {
-    let (period, mut last) = (app.clock().map_or(Duration::from_secs(60), |_| PERIOD_OF_TEST), None);
+    let mut last = None;
     loop {
         let minute = Samples::minute(&app);
         let due = async {
@@ -64,7 +64,9 @@ pub(crate) async fn run(app: App) {
                 // What cannot be read now is a gap.
                 let _ = sample(&app).await;
             }
-            sleep(period).await;
+            // Not a minute, because reading takes time, and now and then a minute would have no sample.
+            let left = Duration::from_micros(MINUTE - app.now().0 % MINUTE);
+            sleep(app.clock().map_or(left, |_| PERIOD_OF_TEST)).await;
         };
         tokio::select! {
             () = app.stopping().cancelled() => return,
@@ -77,9 +79,9 @@ pub(crate) async fn run(app: App) {
 async fn sample(app: &App) -> Result<()> {
     app.samples().kept().begin(app.now());
     let chosen = chosen(app).await?;
-    // Any of them tells the time of the store.
+    // Any of them tells the time of the store, unless it has a time of its own that is ahead, since a clock was set back.
     let Some((_, first)) = chosen.first() else { return Ok(()) };
-    let now = inspected(app, first).await?.at.0;
+    let now = inspected(app, first).await?.at.0.min(app.now().0);
     let is_in_use = |(is_busy, info): &&(bool, LimiterInfo)| {
         *is_busy || info.last_used.0 == 0 || info.last_used.0.saturating_add(USED_WITHIN) > now
     };
@@ -105,8 +107,9 @@ async fn chosen(app: &App) -> Result<Vec<(bool, LimiterInfo)>> {
             let keep = busy.contains(&(info.name.as_str().into(), info.group.as_deref().map(Into::into)));
             chosen.push((keep, info));
         }
-        // All of a long list would need much memory.
-        chosen.retain(|(keep, info)| *keep || info.last_used.0.saturating_add(USED_WITHIN) > newest);
+        // All of a long list would need much memory. One that is ahead says nothing of when others were used.
+        let now = newest.min(app.now().0);
+        chosen.retain(|(keep, info)| *keep || info.last_used.0.saturating_add(USED_WITHIN) > now);
         if chosen.len() > 2 * MAX_LIMITERS || page.cursor.is_none() {
             chosen.sort_by_key(|(keep, info)| std::cmp::Reverse((*keep, info.last_used)));
             chosen.truncate(MAX_LIMITERS);

@@ -14,6 +14,9 @@ use crate::failure::Failure;
 use crate::options::Options;
 use crate::{envoy, otlp, routes, samples, tls};
 
+/// The maximum number of connections of the metrics' own address.
+const METRICS_CONNECTIONS: usize = 100;
+
 /// A server that is bound to its addresses.
 pub struct Server {
     app: App,
@@ -82,7 +85,9 @@ impl Server {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Self { app, listener, metrics, grpc, service, .. } = self;
         let stopping = app.stopping().clone();
-        let of_metrics = Service { routes: routes::metrics_router(&app), ..service.clone() };
+        // Of their own, so that they can be read while clients have all others.
+        let connections = Arc::new(Semaphore::new(METRICS_CONNECTIONS));
+        let of_metrics = Service { routes: routes::metrics_router(&app), connections, ..service.clone() };
         let sampling = tokio::spawn(samples::run(app.clone()));
         let served = async {
             let metrics = async {

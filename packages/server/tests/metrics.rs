@@ -10,7 +10,7 @@ use std::time::Duration;
 use paddlegate::{Micros, Paddlegate, Request};
 use paddlegate_server::Options;
 use serde_json::json;
-use support::{Client, Running, Store, advance};
+use support::{Client, Running, Store, advance, until};
 
 /// Reads the samples by name and labels, and checks the form of each line.
 fn samples(client: &mut Client) -> BTreeMap<String, f64> {
@@ -164,6 +164,45 @@ fn names_are_escaped_and_variants_of_a_name_told_apart() {
     assert_eq!(samples[&format!(r#"{granted}"a\"b\\\n",group="g",result="granted"}}"#)], 1.0);
     assert_eq!(samples[&format!(r#"{granted}"per-user",keyed="true",result="granted"}}"#)], 1.0);
     assert!(!samples.keys().any(|name| name.contains("alice")), "never a key");
+}
+
+#[test]
+fn a_limiter_whose_limit_changed_its_kind_or_that_is_damaged_hides_no_other() {
+    for store in [Store { url: None, prefix: String::new() }, Store::database(1)] {
+        let server = store.server();
+        let mut client = server.client();
+        for kind in ["window", "bucket"] {
+            let limits = json!({ "rpm": { kind: { "limit": 5, "per": "minute" } } });
+            client.post(&store.path("changed", "/acquire"), &json!({ "policy": { "limits": limits } })).expect(200);
+        }
+        client.post(&store.path("api", "/acquire"), &json!({})).expect(200);
+        let is_damaged = store.url.is_some();
+        if is_damaged {
+            client.post(&store.path("both", "/acquire"), &json!({})).expect(200);
+            let damage = "local keys = redis.call('KEYS', ARGV[1]) \
+                for _, key in ipairs(keys) do redis.call('SET', key, 'x') end return #keys";
+            let reply = store.command(&["EVAL", damage, "0", &format!("*{}both*", store.prefix)]);
+            assert!(reply.starts_with(':') && reply != ":0", "{reply}");
+        }
+        let samples = samples(&mut client);
+        assert_eq!(samples["paddlegate_up"], 1.0);
+        for name in ["api", "changed"] {
+            let key = format!("paddlegate_requests_total{{limiter=\"{}{name}\",result=\"granted\"}}", store.prefix);
+            assert!(samples.contains_key(&key), "{key}");
+        }
+        for sort in ["name", "granted_minute"] {
+            let found = client.get(&format!("/v1/limiters?sort={sort}&prefix={}", store.prefix)).expect(200);
+            assert_eq!(found["limiters"].as_array().unwrap().len(), 2, "{found}");
+        }
+        for address in ["", "?sort=used", "?prefix="] {
+            let mut page = String::new();
+            until("the page is shown", || {
+                page = client.get(&format!("/ui/limiters{address}")).text();
+                page.contains(" limiters, by ")
+            });
+        }
+        assert_eq!(client.get(&format!("/ui/limiters/{}changed", store.prefix)).status, 200);
+    }
 }
 
 #[test]

@@ -251,6 +251,83 @@ fn events_tell_of_changes_and_go_on_where_a_reader_was() {
 }
 
 #[test]
+fn a_reader_that_comes_back_after_a_new_start_is_told_what_is_new() {
+    let store = Store { url: None, prefix: String::new() };
+    let pause = |client: &mut support::Client, seconds: u64| {
+        client.put("/v1/limiters/api/pause", &json!({ "expires_in": seconds })).expect(200);
+    };
+    let before = store.server();
+    let mut client = before.client();
+    for seconds in 1..4 {
+        pause(&mut client, seconds);
+    }
+    let last = entries(&mut client, &store, "").pop().expect("a change")["id"].clone();
+    drop(client);
+    drop(before);
+    let server = store.server();
+    let mut reader = server.client().with("last-event-id", last.as_str().expect("an id"));
+    reader.send("GET", "/v1/events", None);
+    assert_eq!(reader.line().as_deref(), Some("HTTP/1.1 200 OK"), "it listens");
+    pause(&mut server.client(), 9);
+    pause(&mut server.client(), 10);
+    assert_eq!(next_event(&mut reader, &store).1, "pause expires_in=9");
+}
+
+#[test]
+fn of_a_name_in_several_groups_the_group_says_which_is_changed() {
+    for store in Store::all() {
+        let server = store.server();
+        let mut client = server.client();
+        let plain = json!({ "bucket": { "limit": 5, "per": "day" } });
+        let mut of_group = plain.clone();
+        of_group["group"] = json!("a/b");
+        for policy in [&plain, &of_group] {
+            client.post(&store.path("two", "/acquire"), &json!({ "policy": policy })).expect(200);
+        }
+        client.post(&store.path("two", "/acquire"), &json!({ "policy": of_group, "cost": 2 })).expect(200);
+        let pause = json!({ "expires_in": 60, "reason": "a test" });
+        // Nobody knows which is meant.
+        for path in ["", "/statistics", "/history", "/samples"] {
+            assert_eq!(client.get(&store.path("two", path)).expect(400)["argument"], "group", "{path}");
+        }
+        let problem = client.put(&store.path("two", "/pause"), &pause).expect(400);
+        assert_eq!(problem["argument"], "group");
+        assert!(problem["detail"].as_str().unwrap().contains(r#""", "a/b""#), "{problem}");
+        for path in ["/pause", "/override", "/mode"] {
+            assert_eq!(client.delete(&store.path("two", path)).expect(400)["argument"], "group", "{path}");
+        }
+        assert_eq!(client.post(&store.path("two", "/reset"), &json!({})).expect(400)["argument"], "group");
+        let wrong = client.get(&store.path("two", "?group=c")).expect(400);
+        assert_eq!(wrong["argument"], "group");
+
+        let is_paused = |client: &mut support::Client, group: &str| {
+            client.get(&store.path("two", &format!("?group={group}"))).expect(200)["paused_for"].is_number()
+        };
+        client.put(&store.path("two", "/pause?group=a%2Fb"), &pause).expect(200);
+        assert_eq!((is_paused(&mut client, "a%2Fb"), is_paused(&mut client, "")), (true, false));
+        client.delete(&store.path("two", "/pause?group=a%2Fb")).expect(200);
+        client.put(&store.path("two", "/pause?group="), &pause).expect(200);
+        assert_eq!((is_paused(&mut client, "a%2Fb"), is_paused(&mut client, "")), (false, true));
+        let granted = |client: &mut support::Client, group: &str| {
+            client.get(&store.path("two", &format!("/statistics?group={group}"))).expect(200)["granted"].clone()
+        };
+        assert_eq!((granted(&mut client, "a%2Fb"), granted(&mut client, "")), (json!(2), json!(1)));
+
+        // Each row leads to its own page, and the forms of a page change the limiter that it shows.
+        let address = format!("/ui/limiters/{}two", support::form_encoded(&store.prefix));
+        let list = client.get(&format!("/ui/limiters?prefix={}", store.prefix)).text();
+        for link in [format!("\"{address}\""), format!("\"{address}?group=a%2Fb\"")] {
+            assert!(list.contains(&link), "{link}: {list}");
+        }
+        let page = client.get(&format!("{address}?group=a%2Fb")).text();
+        assert!(page.contains("Of the group a/b.") && page.contains(r#"name="group" value="a/b""#), "{page}");
+        assert!(!page.contains("Paused for"), "{page}");
+        let plain = client.get(&address).text();
+        assert!(plain.contains("Paused for") && plain.contains(r#"name="group" value="""#), "{plain}");
+    }
+}
+
+#[test]
 fn servers_on_one_redis_have_one_log_which_outlives_them() {
     let store = Store::redis();
     let (one, other) = (store.server(), store.server());

@@ -548,6 +548,45 @@ fn a_client_that_reads_nothing_is_dropped() {
 }
 
 #[test]
+fn metrics_are_read_while_clients_have_all_connections() {
+    let metrics = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let server = Running::start(Options { max_connections: 2, metrics, ..Options::default() });
+    let _held: Vec<Client> = (0..4).map(|_| server.client()).collect();
+    for _ in 0..4 {
+        assert_eq!(Client::connect(server.metrics.expect("an address")).get("/metrics").status, 200);
+    }
+}
+
+#[test]
+fn a_token_that_is_taken_away_ends_its_streams() {
+    let path = tokens();
+    let options = Options { limits: Some(file(LIMITS)), tokens: Some(path.clone()), ..Options::default() };
+    let server = Running::start(options);
+    let mut root = server.client().with("authorization", "Bearer secret");
+    root.post("/v1/limiters/api/acquire", &json!({})).expect(200);
+    let mut streams = ["/v1/events", "/ui/live"].map(|path| {
+        let mut reader = server.client().with("authorization", "Bearer reader");
+        reader.send("GET", path, None);
+        assert_eq!(reader.line().as_deref(), Some("HTTP/1.1 200 OK"));
+        reader
+    });
+    let without = std::fs::read_to_string(&path).unwrap().replace("3d0941964a", "0000000000");
+    std::fs::write(&path, without).unwrap();
+    server.app.reload().unwrap();
+    root.put("/v1/limiters/api/pause", &json!({ "expires_in": 1 })).expect(200);
+    for reader in &mut streams {
+        loop {
+            match reader.line() {
+                None => break,
+                Some(line) if line == "0" => break,
+                Some(line) => assert!(!line.contains("pause"), "{line}"),
+            }
+        }
+    }
+    assert_eq!(server.client().with("authorization", "Bearer reader").get("/v1/events").status, 401);
+}
+
+#[test]
 fn metrics_may_have_an_address_of_their_own() {
     let metrics = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
     let options = Options { limits: Some(file(LIMITS)), metrics, ..Options::default() };

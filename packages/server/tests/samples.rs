@@ -14,8 +14,17 @@ const START: u64 = 1_800_000_000_000_000;
 const SOON: u64 = 2;
 
 fn server(store: &Store) -> Running {
-    let (limits, test_clock) = (Some(store.limits()), Some(Micros(START + (60 - SOON) * 1_000_000)));
+    server_at(store, START + (60 - SOON) * 1_000_000)
+}
+
+fn server_at(store: &Store, time: u64) -> Running {
+    let (limits, test_clock) = (Some(store.limits()), Some(Micros(time)));
     Running::start(Options { redis: store.url.clone(), limits, test_clock, ..Options::default() })
+}
+
+/// Memory, and a Redis without the limiters of others: theirs may be more than a server reads, of another time.
+fn stores() -> [Store; 2] {
+    [Store { url: None, prefix: String::new() }, Store::database(2)]
 }
 
 /// Waits until the minute that is not over has been read, and returns all minutes.
@@ -30,7 +39,7 @@ fn sampled(client: &mut Client, store: &Store, name: &str) -> Value {
 
 #[test]
 fn the_least_that_was_left_and_the_most_that_waited_are_kept_by_minute_and_hour() {
-    for store in Store::all() {
+    for store in stores() {
         let server = server(&store);
         let mut client = server.client();
         let nothing = client.get(&store.path("api", "/samples")).expect(200);
@@ -86,7 +95,7 @@ fn the_least_that_was_left_and_the_most_that_waited_are_kept_by_minute_and_hour(
 
 #[test]
 fn a_keyed_limiter_has_no_samples() {
-    for store in Store::all() {
+    for store in stores() {
         let server = server(&store);
         let mut client = server.client();
         for name in ["per-user", "api"] {
@@ -102,4 +111,47 @@ fn a_keyed_limiter_has_no_samples() {
         assert!(!page.contains("looks each minute") && !page.contains("Remaining of"), "{page}");
         client.get("/v1/limiters/nobody/samples").expect(404);
     }
+}
+
+#[test]
+fn a_limiter_that_is_ahead_keeps_no_other_from_events() {
+    let store = Store::database(3);
+    let ahead = server_at(&store, START + 3_600_000_000);
+    ahead.client().post(&store.path("api", "/acquire"), &json!({})).expect(200);
+    let server = server(&store);
+    let (mut client, mut reader) = (server.client(), server.client());
+    reader.send("GET", "/v1/events?kinds=refused", None);
+    assert_eq!(reader.line().as_deref(), Some("HTTP/1.1 200 OK"));
+    client.post(&store.path("mail", "/acquire"), &json!({})).expect(200);
+    let name = format!("{}mail", store.prefix);
+    std::thread::scope(|scope| {
+        let (told, is_told) = std::sync::mpsc::channel();
+        scope.spawn(move || {
+            let is_event = |line: String| line.starts_with("data: ") && line.contains(&name);
+            let found = (0..100).any(|_| reader.line().is_none_or(is_event));
+            let _ = told.send(found);
+        });
+        // The list is read again every two seconds, and by then both have been used.
+        for _ in 0..20 {
+            client.post(&store.path("mail", "/acquire"), &json!({})).expect(200);
+            std::thread::sleep(std::time::Duration::from_millis(400));
+        }
+        let told = is_told.recv_timeout(std::time::Duration::from_secs(5));
+        // A reader without an event would read on.
+        drop(server.app.stopping().clone().drop_guard());
+        assert_eq!(told, Ok(true));
+    });
+}
+
+#[test]
+fn a_limiter_that_is_ahead_keeps_no_other_from_samples() {
+    let store = Store::database(3);
+    let ahead = server_at(&store, START + 3_600_000_000);
+    ahead.client().post(&store.path("api", "/acquire"), &json!({})).expect(200);
+    let server = server(&store);
+    let mut client = server.client();
+    client.post(&store.path("shop", "/acquire"), &json!({ "cost": 1 })).expect(200);
+    advance(&mut client, SOON);
+    let found = sampled(&mut client, &store, "shop");
+    assert_eq!(found["minutes"][59]["remaining"], json!({ "points": 999 }));
 }

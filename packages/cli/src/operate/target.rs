@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use paddlegate::{Limiter, LimiterInfo, Paddlegate, Policy};
+use paddlegate::{Limiter, LimiterInfo, Paddlegate};
 
 use super::store::failure;
 use crate::failure::Failure;
@@ -98,15 +98,7 @@ fn named(paddlegate: &Paddlegate, name: &str) -> Result<Vec<LimiterInfo>, Failur
 
 /// Creates the limiter of an entry of the list.
 pub(crate) fn of_info(paddlegate: &Paddlegate, info: &LimiterInfo) -> paddlegate::Result<Limiter> {
-    // The list has the limits of all policies of a name: more than one policy has, or such as no policy has together.
-    let mut limits = Vec::new();
-    for limit in &info.limits {
-        limits.push(limit.clone());
-        if limits.len() > 1 && Policy::new(limits.clone()).is_err() {
-            limits.pop();
-        }
-    }
-    let limiter = paddlegate.limiter(&info.name, Policy::new(limits)?.with_mode(info.mode))?;
+    let limiter = paddlegate.limiter(&info.name, info.policy()?)?;
     let limiter = info.group.as_deref().map_or(Ok(limiter.clone()), |group| limiter.with_group(group))?;
     if info.keyed { limiter.keyed() } else { Ok(limiter) }
 }

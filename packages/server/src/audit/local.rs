@@ -8,6 +8,7 @@ use tokio::sync::broadcast;
 use super::MAX_CHANGES;
 use super::entry::{AuditEntry, AuditId, Text};
 use super::news::BEHIND;
+use crate::wall_clock::since_1970;
 
 /// The last changes, in this process.
 pub(super) struct Local {
@@ -15,15 +16,16 @@ pub(super) struct Local {
     news: broadcast::Sender<AuditEntry>,
 }
 
-#[derive(Default)]
 struct Inner {
+    /// Begins with the milliseconds since 1970, so that a reader who comes back after a new start is told what is new.
     last_id: u64,
     entries: VecDeque<AuditEntry>,
 }
 
 impl Default for Local {
     fn default() -> Self {
-        Self { inner: Mutex::default(), news: broadcast::channel(BEHIND).0 }
+        let last_id = u64::try_from(since_1970().as_millis()).unwrap_or(0);
+        Self { inner: Mutex::new(Inner { last_id, entries: VecDeque::new() }), news: broadcast::channel(BEHIND).0 }
     }
 }
 
@@ -43,6 +45,10 @@ impl Local {
     pub(super) fn after(&self, id: AuditId) -> Vec<AuditEntry> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.entries.iter().filter(|entry| entry.id > id).cloned().collect()
+    }
+
+    pub(super) fn end(&self) -> AuditId {
+        AuditId(self.inner.lock().unwrap_or_else(PoisonError::into_inner).last_id, 0)
     }
 
     pub(super) fn news(&self) -> broadcast::Receiver<AuditEntry> {

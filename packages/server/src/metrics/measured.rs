@@ -48,6 +48,8 @@ pub(crate) struct Counters {
 pub(crate) struct State {
     /// When it was read, by the time of the limiter.
     pub(crate) at: Micros,
+    /// How many microseconds that was ahead of the time of this server when the reply came.
+    pub(crate) ahead: i64,
     /// The label of each limit, the amount that rules, and the units that remain.
     pub(crate) limits: Box<[(Label, u64, u64)]>,
     pub(crate) waiting: u64,
@@ -75,7 +77,7 @@ impl Measured {
             return Ok(measured);
         }
         let inspection = inspected(&limiter).await?;
-        let mut state = State::of(&inspection);
+        let mut state = State::of(&inspection, app.now());
         if inspection.limits.iter().any(|limit| limit.source == LimitSource::Override) {
             let command = AdminCommand::Get;
             state.overrides = match limiter.run_async(Operation::Admin { command }).await? {
@@ -152,10 +154,11 @@ impl Counters {
 }
 
 impl State {
-    fn of(inspection: &Inspection) -> Self {
+    fn of(inspection: &Inspection, now: Micros) -> Self {
         let limits = inspection.limits.iter().map(|limit| (limit.label.clone(), limit.limit, limit.remaining));
         Self {
             at: inspection.at,
+            ahead: inspection.at.0.cast_signed().saturating_sub(now.0.cast_signed()),
             limits: limits.collect(),
             waiting: inspection.ticket_count,
             oldest_wait: oldest_wait(inspection).unwrap_or_default(),

@@ -24,6 +24,7 @@ use crate::samples::Sampled;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Look {
+    group: Option<String>,
     key: Option<String>,
 }
 
@@ -39,6 +40,8 @@ struct DetailPage {
     /// When a program decided without the store, in words; empty unless that was lately.
     degraded: String,
     is_keyed: bool,
+    /// Empty without one.
+    group: String,
     key: String,
     /// The most refused keys of a keyed limiter: the key, its address and how often it was refused.
     refused_keys: Vec<(String, String, u64)>,
@@ -88,7 +91,7 @@ async fn detail(
     Query(look): Query<Look>,
 ) -> Result<Response, Problem> {
     let key = look.key.filter(|key| !key.is_empty());
-    show_limiter(&app, &access, &name, key.as_deref(), None).await
+    show_limiter(&app, &access, &name, (look.group.as_deref(), key.as_deref()), None).await
 }
 
 /// Renders the page, with what went wrong with a change.
@@ -96,20 +99,19 @@ pub(super) async fn show_limiter(
     app: &App,
     access: &Access,
     name: &str,
-    key: Option<&str>,
+    (group, key): (Option<&str>, Option<&str>),
     problem: Option<&Problem>,
 ) -> Result<Response, Problem> {
     access.check(Scope::Read, name)?;
-    let limiter = app.known_without_key(name, key.is_some()).await?;
+    let limiter = app.shown(name, group, key.is_some()).await?;
+    let group = limiter.group().unwrap_or_default();
     let is_keyed = limiter.is_keyed();
     let mut shown = DetailPage {
         name: name.to_owned(),
         address: show::address(name),
-        live_address: match key {
-            Some(key) => format!("{}?key={}", show::address(name), show::encoded(key)),
-            None => show::address(name),
-        },
+        live_address: show::address(name) + &show::query(Some(group), key),
         is_keyed,
+        group: group.to_owned(),
         key: key.unwrap_or_default().to_owned(),
         about: about(&limiter),
         may_operate: access.may(Scope::Operate, name),
@@ -130,7 +132,7 @@ pub(super) async fn show_limiter(
     }
     if is_keyed {
         let of_key = |found: RefusedKey| {
-            let address = format!("{}?key={}", shown.address, show::encoded(&found.key));
+            let address = format!("{}{}", shown.address, show::query(Some(group), Some(&found.key)));
             (found.key, address, found.refused)
         };
         shown.refused_keys = limiter.most_refused_async(MOST_REFUSED).await?.into_iter().map(of_key).collect();
@@ -144,12 +146,14 @@ pub(super) async fn show_limiter(
         let limits = limits_in_force(&one, &inspection);
         shown.last = last(&recorded, &limits, &inspection);
         if let Some(document) = key.is_none().then(|| recorded.scenario(name, &limits)).flatten() {
-            shown.scenario_address = format!("{}/scenario.json", shown.address);
+            shown.scenario_address = format!("{}/scenario.json{}", shown.address, show::query(Some(group), None));
             shown.simulator_address = app.simulator().map(|_| scenario::in_simulator(&document)).unwrap_or_default();
         }
         let csrf = app.csrf(access.who());
-        let key = key.map(|key| format!(r#"<input type="hidden" name="key" value="{}">"#, attribute(key)));
-        shown.hidden = format!(r#"<input type="hidden" name="csrf" value="{csrf}">{}"#, key.unwrap_or_default());
+        let field =
+            |name: &str, value: &str| format!(r#"<input type="hidden" name="{name}" value="{}">"#, attribute(value));
+        let key = key.map(|key| field("key", key)).unwrap_or_default();
+        shown.hidden = format!("{}{}{key}", field("csrf", &csrf), field("group", group));
     }
     let status = problem.map_or(Ok(StatusCode::OK), |problem| StatusCode::from_u16(problem.status));
     if let Some(problem) = problem {

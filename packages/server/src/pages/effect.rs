@@ -17,6 +17,7 @@ use crate::routes::unexpected;
 /// A change that is asked for and not made yet.
 pub(super) struct Wanted<'a> {
     pub(super) name: &'a str,
+    pub(super) group: Option<&'a str>,
     pub(super) key: Option<&'a str>,
     /// The last part of its address.
     pub(super) change: &'a str,
@@ -43,9 +44,9 @@ struct EffectPage {
 
 /// Renders the page.
 pub(super) async fn show_effect(app: &App, access: &Access, wanted: Wanted<'_>) -> Result<Response, Problem> {
-    let Wanted { name, key, change, request, mut fields } = wanted;
+    let Wanted { name, group, key, change, request, mut fields } = wanted;
     access.check(Scope::Operate, name)?;
-    let limiter = app.known(name, key).await?;
+    let limiter = app.known(name, group, key).await?;
     let (inspection, state) = inspected(&limiter, Page { offset: 0, count: 1 }).await?;
     let mut sentences = match request {
         Some(AdminRequest::Pause(_)) => vec!["Every call is refused, or waits, until the pause ends.".to_owned()],
@@ -61,14 +62,13 @@ pub(super) async fn show_effect(app: &App, access: &Access, wanted: Wanted<'_>) 
         Some(request) => basis = estimated(&limiter, &inspection, request, &mut sentences).await?,
     }
     sentences.extend(in_force(&inspection, &state, request));
-    let back = key.map(|key| format!("?key={}", show::encoded(key))).unwrap_or_default();
     let reason = fields.iter().find(|(name, _)| *name == "reason").map(|(_, reason)| reason.clone());
     fields.push(("confirmed", "yes".to_owned()));
     page(
         StatusCode::OK,
         &EffectPage {
             name: name.to_owned(),
-            back: format!("{}{back}", show::address(name)),
+            back: show::address(name) + &show::query(group, key),
             action: format!("{}/{change}", show::address(name)),
             what: request.map_or_else(|| RESET.to_owned(), what),
             reason: reason.unwrap_or_default(),

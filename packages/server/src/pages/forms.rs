@@ -26,6 +26,8 @@ struct Fields {
     expires_in: Option<String>,
     label: Option<String>,
     limit: Option<String>,
+    /// Empty for a limiter without one.
+    group: Option<String>,
     key: Option<String>,
     sure: Option<String>,
     /// Whether the effect was shown.
@@ -49,22 +51,25 @@ async fn change(
         let detail = "the form is not of this page, or the server was started again; load the page again";
         return Err(Problem::new(StatusCode::FORBIDDEN, "cross_site", detail));
     }
+    let group = fields.group.as_deref();
     let key = fields.key.as_deref().filter(|key| !key.is_empty());
     let done = match read(&change, &fields) {
         Ok(request) if fields.confirmed.is_none() => {
-            let fields = fields.sent();
-            let wanted = Wanted { name: &name, key, change: &change, request: request.as_ref(), fields };
+            let sent = fields.sent();
+            let wanted = Wanted { name: &name, group, key, change: &change, request: request.as_ref(), fields: sent };
             return show_effect(&app, &access, wanted).await;
         }
-        Ok(request) => apply(&app, &access, &name, key, request, fields.reason.trim()).await,
+        Ok(request) => apply(&app, &access, &name, (group, key), request, fields.reason.trim()).await,
         Err(problem) => Err(problem),
     };
     match done {
         Ok(()) => {
-            let key = key.map(|key| format!("?key={}", show::encoded(key))).unwrap_or_default();
-            Ok(Redirect::to(&format!("{}{key}", show::address(&name))).into_response())
+            let address = show::address(&name) + &show::query(group, key);
+            Ok(Redirect::to(&address).into_response())
         }
-        Err(problem) if problem.status == 400 => detail::show_limiter(&app, &access, &name, key, Some(&problem)).await,
+        Err(problem) if problem.status == 400 => {
+            detail::show_limiter(&app, &access, &name, (group, key), Some(&problem)).await
+        }
         Err(problem) => Err(problem),
     }
 }
@@ -76,6 +81,7 @@ impl Fields {
             ("expires_in", &self.expires_in),
             ("label", &self.label),
             ("limit", &self.limit),
+            ("group", &self.group),
             ("key", &self.key),
             ("sure", &self.sure),
         ];
@@ -112,12 +118,12 @@ async fn apply(
     app: &App,
     access: &Access,
     name: &str,
-    key: Option<&str>,
+    (group, key): (Option<&str>, Option<&str>),
     request: Option<AdminRequest>,
     reason: &str,
 ) -> Result<(), Problem> {
     let headers = HeaderMap::new();
-    let made = Change { app, access, name, key, headers: &headers, reason: Some(reason) };
+    let made = Change { app, access, name, group, key, headers: &headers, reason: Some(reason) };
     let done = match request {
         Some(request) => made.run(request).await,
         None => made.reset().await,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use askama::Template;
 use axum::Router;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive};
 use axum::response::{Response, Sse};
 use axum::routing::get;
@@ -191,23 +191,25 @@ async fn shared(app: &App, infos: &[LimiterInfo]) -> paddlegate::Result<Vec<Arc<
 /// Streams the numbers of the rows, and says when the order that was asked for can be shown.
 async fn live(
     State(app): State<App>,
-    access: Access,
+    headers: HeaderMap,
     Query(list): Query<List>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let ended = app.streams();
+    let access = Access::of(&app, &headers)?;
     let mut listed = list.find(&app, &access).await?;
     // The order may have been read since the page was sent, which does not have it.
     listed.is_pending |= list.pending;
     let sort = list.sort;
-    let stream = unfold((app, listed, PERIOD), move |(app, mut listed, mut period)| async move {
+    let stream = unfold((app, ended, listed, PERIOD), move |(app, ended, mut listed, mut period)| async move {
         loop {
             if listed.is_pending && matches!(app.indexes().soon(&app).await, Ok(Some(_))) {
                 listed.is_pending = false;
                 // A browser drops an event without data.
-                return Some((Ok(Event::default().event("ordered").data(sort.name())), (app, listed, period)));
+                return Some((Ok(Event::default().event("ordered").data(sort.name())), (app, ended, listed, period)));
             }
-            let stopping = app.stopping().clone();
             tokio::select! {
-                () = stopping.cancelled() => return None,
+                biased;
+                () = ended.cancelled() => return None,
                 () = sleep(period) => {}
             }
             let begun = Instant::now();
@@ -217,7 +219,7 @@ async fn live(
             let Ok(rows) = rows else { continue };
             let rows: Vec<&Row> = rows.iter().map(|row| &**row).collect();
             let Ok(event) = Event::default().event("rows").json_data(&rows) else { continue };
-            return Some((Ok(event), (app, listed, period)));
+            return Some((Ok(event), (app, ended, listed, period)));
         }
     });
     Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
@@ -263,10 +265,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_page_without_its_order_is_shown_again_for_an_order_that_was_read_meanwhile() {
-        let (app, access) = (app_with(3), Access::anybody());
+        let app = app_with(3);
         app.indexes().get(&app).await.expect("an index");
         let list = List { sort: Sort::Used, pending: true, ..List::default() };
-        let live = live(State(app), access, Query(list)).await.expect("a stream");
+        let live = live(State(app), HeaderMap::new(), Query(list)).await.expect("a stream");
         let mut body = axum::response::IntoResponse::into_response(live).into_body().into_data_stream();
         let first = body.next().await.expect("an event").expect("its bytes");
         assert_eq!(first, "event: ordered\ndata: used\n\n");

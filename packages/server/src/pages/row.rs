@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{chart, degraded, show};
 use crate::app::App;
 use crate::index::{history, last_minute};
-use crate::metrics::{inspected, oldest_wait};
+use crate::metrics::{inspected, oldest_wait, readable};
 
 /// One limiter of the list, as it is shown.
 #[derive(Debug, Serialize)]
@@ -36,11 +36,19 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Reads what is shown of a listed limiter.
+    /// Reads what is shown of a listed limiter; of one that cannot be read though the store answers, that it cannot.
     pub(super) async fn read(app: &App, info: LimiterInfo) -> Result<Self> {
-        let limiter = app.of_info(&info)?;
+        let read = readable(Self::looked_into(app, &info).await)?;
+        Ok(read.unwrap_or_else(|| {
+            let row = Self::new(&info, &History::default(), None);
+            Self { state: "cannot be read".to_owned(), ..row }
+        }))
+    }
+
+    async fn looked_into(app: &App, info: &LimiterInfo) -> Result<Self> {
+        let limiter = app.of_info(info)?;
         if limiter.is_keyed() {
-            return Ok(Self::new(&info, &history(&limiter).await?, None));
+            return Ok(Self::new(info, &history(&limiter).await?, None));
         }
         let state = async {
             match limiter.run_async(Operation::Admin { command: AdminCommand::Get }).await? {
@@ -49,12 +57,14 @@ impl Row {
             }
         };
         let (history, inspection, state) = try_join3(history(&limiter), inspected(&limiter), state).await?;
-        Ok(Self::new(&info, &history, Some((&inspection, &state))))
+        Ok(Self::new(info, &history, Some((&inspection, &state))))
     }
 
     /// Returns what tells a limiter from others of its name.
     pub(super) fn id(info: &LimiterInfo) -> String {
-        format!("{}/{}/{}", info.keyed, info.group.as_deref().unwrap_or_default(), info.name)
+        // A group and a name may have any text: the length tells where the one ends.
+        let group = info.group.as_deref().unwrap_or_default();
+        format!("{}/{}/{group}/{}", info.keyed, group.len(), info.name)
     }
 
     fn new(info: &LimiterInfo, history: &History, looked: Option<(&Inspection, &RuntimeState)>) -> Self {
@@ -63,7 +73,7 @@ impl Row {
         let mut row = Self {
             id: Self::id(info),
             name: info.name.clone(),
-            address: show::address(&info.name),
+            address: show::address(&info.name) + &show::query(info.group.as_deref(), None),
             kinds: kinds.join(", "),
             used: "-".to_owned(),
             taken: 0,
@@ -115,5 +125,27 @@ impl Row {
         }
         row.state = badges.join(", ");
         row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use paddlegate::Request;
+
+    use super::*;
+    use crate::options::Options;
+
+    #[test]
+    fn a_group_and_a_name_are_told_apart() {
+        let app = App::open(Options::default()).expect("a store in memory");
+        for (group, name) in [("a/b", "c"), ("a", "b/c")] {
+            let limiter = app.paddlegate().window(name, 1, Duration::from_secs(60)).expect("a limiter");
+            limiter.with_group(group).expect("a group").acquire(Request::cost(1)).expect("a decision");
+        }
+        let infos = app.paddlegate().limiters().expect("the list");
+        assert_eq!(infos.len(), 2);
+        assert_ne!(Row::id(&infos[0]), Row::id(&infos[1]));
     }
 }

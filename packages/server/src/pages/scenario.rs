@@ -8,6 +8,7 @@ use axum::routing::get;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use paddlegate::Page;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::effect::recorded;
@@ -15,7 +16,7 @@ use super::replay::limits_in_force;
 use super::simulator;
 use crate::access::{Access, Scope};
 use crate::app::App;
-use crate::body::Name;
+use crate::body::{Name, Query};
 use crate::problem::Problem;
 use crate::routes::limiters::inspected;
 
@@ -29,9 +30,21 @@ pub(super) fn in_simulator(scenario: &Value) -> String {
     format!("{}#v1.j.{}", simulator::ADDRESS, URL_SAFE_NO_PAD.encode(scenario.to_string()))
 }
 
-async fn scenario(State(app): State<App>, access: Access, Name(name): Name) -> Result<Response, Problem> {
+/// The query of the file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Wanted {
+    group: Option<String>,
+}
+
+async fn scenario(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Query(Wanted { group }): Query<Wanted>,
+) -> Result<Response, Problem> {
     access.check(Scope::Read, &name)?;
-    let limiter = app.known_without_key(&name, false).await?;
+    let limiter = app.shown(&name, group.as_deref(), false).await?;
     if limiter.is_keyed() {
         return Err(Problem::not_found("what is recorded of a keyed limiter is of all keys together"));
     }

@@ -35,6 +35,14 @@ pub(super) fn address(name: &str) -> String {
     format!("/ui/limiters/{}", encoded(name))
 }
 
+/// Returns the query of an address for a group and a key.
+pub(super) fn query(group: Option<&str>, key: Option<&str>) -> String {
+    let group = group.filter(|group| !group.is_empty()).map(|group| format!("group={}", encoded(group)));
+    let key = key.map(|key| format!("key={}", encoded(key)));
+    let both = [group, key].into_iter().flatten().collect::<Vec<_>>().join("&");
+    if both.is_empty() { both } else { format!("?{both}") }
+}
+
 /// Returns the time of day in UTC of seconds since 1970.
 pub(super) fn clock(seconds: u64) -> String {
     let day = seconds % 86_400;

@@ -10,7 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::acquire::unexpected;
-use super::limiters::{etag, runtime_state};
+use super::limiters::{InGroup, etag, runtime_state};
 use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::audit::{RESET, Text, check_reason, what};
@@ -24,6 +24,9 @@ use crate::request::{Changing, change};
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 struct Removal {
+    /// The group, of a name that programs have in several; empty for none.
+    #[param(max_length = 512)]
+    group: Option<String>,
     /// The key of a keyed limiter.
     #[param(max_length = 512)]
     key: Option<String>,
@@ -37,6 +40,9 @@ struct Removal {
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 struct Restore {
+    /// The group, of a name that programs have in several; empty for none.
+    #[param(max_length = 512)]
+    group: Option<String>,
     /// The label of the limit. Default: all overrides.
     label: Option<String>,
     /// The key of a keyed limiter.
@@ -63,6 +69,7 @@ pub(crate) struct Change<'a> {
     pub(crate) app: &'a App,
     pub(crate) access: &'a Access,
     pub(crate) name: &'a str,
+    pub(crate) group: Option<&'a str>,
     pub(crate) key: Option<&'a str>,
     /// The headers of the request, for `If-Match`.
     pub(crate) headers: &'a HeaderMap,
@@ -74,7 +81,7 @@ impl Change<'_> {
     async fn limiter(&self) -> Result<Limiter, Problem> {
         self.access.check(Scope::Operate, self.name)?;
         check_reason(self.reason)?;
-        self.app.known(self.name, self.key).await
+        self.app.known(self.name, self.group, self.key).await
     }
 
     /// Returns the versions that the caller has seen; `None` when any will do.
@@ -119,12 +126,13 @@ async fn changed(limiter: &Limiter) -> Result<Problem, Problem> {
 
 /// Refuses every call until then. A pause that ends later stays in force.
 #[utoipa::path(put, path = "/v1/limiters/{name}/pause", tag = "operate", request_body = Pause,
-    params(("name" = String, Path, description = "The name, percent-encoded")),
+    params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = RuntimeStateBody)))]
 async fn pause(
     State(app): State<App>,
     access: Access,
     Name(name): Name,
+    Query(InGroup { group }): Query<InGroup>,
     headers: HeaderMap,
     Body(body): Body<Pause>,
 ) -> Changed {
@@ -132,7 +140,8 @@ async fn pause(
     let time = ("expires_at", body.expires_at.map(|Time(time)| time));
     let until = Deadline::one_of(span, time)?;
     let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
+    let change =
+        Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
     change.run(AdminRequest::Pause(until)).await.map_err(|problem| renamed(problem, "for", "expires_in"))
 }
 
@@ -148,18 +157,27 @@ async fn resume(
     Query(query): Query<Removal>,
 ) -> Changed {
     let (key, reason) = (query.key.as_deref(), query.reason.as_deref());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
+    let change = Change {
+        app: &app,
+        access: &access,
+        name: &name,
+        group: query.group.as_deref(),
+        key,
+        headers: &headers,
+        reason,
+    };
     change.run(AdminRequest::Resume).await
 }
 
 /// Overrides limits, whatever the policies of programs.
 #[utoipa::path(put, operation_id = "override", path = "/v1/limiters/{name}/override", tag = "operate", request_body = Override,
-    params(("name" = String, Path, description = "The name, percent-encoded")),
+    params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = RuntimeStateBody)))]
 async fn set_override(
     State(app): State<App>,
     access: Access,
     Name(name): Name,
+    Query(InGroup { group }): Query<InGroup>,
     headers: HeaderMap,
     Body(body): Body<Override>,
 ) -> Changed {
@@ -173,7 +191,8 @@ async fn set_override(
         None => AdminRequest::Override { label: body.label.clone(), numbers, expires },
     };
     let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
+    let change =
+        Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
     change.run(request).await
 }
 
@@ -189,18 +208,27 @@ async fn restore(
     Query(query): Query<Restore>,
 ) -> Changed {
     let (key, reason) = (query.key.as_deref(), query.reason.as_deref());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
+    let change = Change {
+        app: &app,
+        access: &access,
+        name: &name,
+        group: query.group.as_deref(),
+        key,
+        headers: &headers,
+        reason,
+    };
     change.run(AdminRequest::Restore(query.label.clone())).await
 }
 
 /// Overrides the mode: `shadow` refuses nobody, `enforce` refuses.
 #[utoipa::path(put, path = "/v1/limiters/{name}/mode", tag = "operate", request_body = ModeBody,
-    params(("name" = String, Path, description = "The name, percent-encoded")),
+    params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = RuntimeStateBody)))]
 async fn set_mode(
     State(app): State<App>,
     access: Access,
     Name(name): Name,
+    Query(InGroup { group }): Query<InGroup>,
     headers: HeaderMap,
     Body(body): Body<ModeBody>,
 ) -> Changed {
@@ -210,7 +238,8 @@ async fn set_mode(
         ModeName::Shadow => Mode::Shadow,
     };
     let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
+    let change =
+        Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
     change.run(AdminRequest::OverrideMode { mode, expires }).await
 }
 
@@ -226,23 +255,33 @@ async fn restore_mode(
     Query(query): Query<Removal>,
 ) -> Changed {
     let (key, reason) = (query.key.as_deref(), query.reason.as_deref());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
+    let change = Change {
+        app: &app,
+        access: &access,
+        name: &name,
+        group: query.group.as_deref(),
+        key,
+        headers: &headers,
+        reason,
+    };
     change.run(AdminRequest::RestoreMode).await
 }
 
 /// Forgets all that was taken: units, permits, leases, tickets, statistics, overrides and a pause.
 #[utoipa::path(post, path = "/v1/limiters/{name}/reset", tag = "operate", request_body = Reset,
-    params(("name" = String, Path, description = "The name, percent-encoded")),
+    params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = RuntimeStateBody)))]
 async fn reset(
     State(app): State<App>,
     access: Access,
     Name(name): Name,
+    Query(InGroup { group }): Query<InGroup>,
     headers: HeaderMap,
     Body(body): Body<Reset>,
 ) -> Changed {
     let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
-    let change = Change { app: &app, access: &access, name: &name, key, headers: &headers, reason };
+    let change =
+        Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
     change.reset().await
 }
 

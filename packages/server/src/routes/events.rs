@@ -12,6 +12,7 @@ use futures_util::stream::unfold;
 use serde::Deserialize;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::access::{Access, Scope};
@@ -37,12 +38,15 @@ struct Wanted {
 /// One listener.
 struct Listener {
     app: App,
+    /// Ends the stream when the server stops, and when the tokens are read again.
+    ended: CancellationToken,
     access: Access,
     kinds: Vec<&'static str>,
     changes: Option<Receiver<AuditEntry>>,
     counts: Option<Receiver<CountEvent>>,
     /// Changes that are still to be told, the newest first.
     missed: Vec<AuditEntry>,
+    /// The last change that was looked at, told or not.
     last: AuditId,
 }
 
@@ -55,21 +59,27 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 /// `Last-Event-ID` continues the changes after that one.
 async fn events(
     State(app): State<App>,
-    access: Access,
-    Query(wanted): Query<Wanted>,
     headers: HeaderMap,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
+    let ended = app.streams();
+    let access = Access::of(&app, &headers)?;
     let kinds = kinds(wanted.kinds.as_deref())?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).and_then(|id| id.parse::<AuditId>().ok());
-    let changes = if kinds.contains(&CHANGE) { Some(app.audit().news().await?) } else { None };
+    let (mut changes, mut missed, mut end) = (None, Vec::new(), AuditId::default());
+    if kinds.contains(&CHANGE) {
+        // Without the header it begins here, so that nobody who is late later is told of what was before.
+        end = match last {
+            Some(last) => last,
+            None => app.audit().end().await?,
+        };
+        changes = Some(app.audit().news().await?);
+        missed = app.audit().after(end).await?;
+    }
     let counts =
         if kinds.iter().any(|kind| *kind != CHANGE) { Some(app.count_news().listen(&app).await?) } else { None };
-    let mut missed = match last {
-        Some(last) if changes.is_some() => app.audit().after(last).await?,
-        _ => Vec::new(),
-    };
     missed.reverse();
-    let listener = Listener { app, access, kinds, changes, counts, missed, last: last.unwrap_or_default() };
+    let listener = Listener { app, ended, access, kinds, changes, counts, missed, last: end };
     let stream = unfold(listener, |mut listener| async move { Some((Ok(listener.next().await?), listener)) });
     Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
 }
@@ -83,9 +93,12 @@ fn kinds(given: Option<&str>) -> Result<Vec<&'static str>, Problem> {
 }
 
 impl Listener {
-    /// Returns the next event, and nothing when the server stops.
+    /// Returns the next event, and nothing when the server stops or has read its tokens again.
     async fn next(&mut self) -> Option<Event> {
         loop {
+            if self.ended.is_cancelled() {
+                return None;
+            }
             if let Some(entry) = self.missed.pop() {
                 if let Some(event) = self.change(&entry) {
                     return Some(event);
@@ -93,7 +106,8 @@ impl Listener {
                 continue;
             }
             tokio::select! {
-                () = self.app.stopping().cancelled() => return None,
+                biased;
+                () = self.ended.cancelled() => return None,
                 change = received(&mut self.changes) => match change {
                     Ok(entry) => self.missed.push(entry),
                     Err(RecvError::Lagged(_)) => {
@@ -115,10 +129,13 @@ impl Listener {
     }
 
     fn change(&mut self, entry: &AuditEntry) -> Option<Event> {
-        if entry.id <= self.last || !self.access.may(Scope::Read, &entry.text.limiter) {
+        if entry.id <= self.last {
             return None;
         }
         self.last = entry.id;
+        if !self.access.may(Scope::Read, &entry.text.limiter) {
+            return None;
+        }
         Event::default().event(CHANGE).id(entry.id.to_string()).json_data(entry).ok()
     }
 
@@ -138,5 +155,35 @@ async fn received<T: Clone>(receiver: &mut Option<Receiver<T>>) -> Result<T, Rec
     match OptionFuture::from(receiver.as_mut().map(Receiver::recv)).await {
         Some(item) => item,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::response::IntoResponse;
+    use futures_util::StreamExt;
+
+    use super::*;
+    use crate::audit::Text;
+    use crate::options::Options;
+
+    #[tokio::test]
+    async fn a_slow_listener_is_told_nothing_of_before_it_came() {
+        let app = App::open(Options::default()).expect("a store in memory");
+        for _ in 0..3 {
+            app.audit().record(Text::now("somebody", "api", None, "before", None)).await;
+        }
+        let wanted = Query(Wanted { kinds: Some(CHANGE.to_owned()) });
+        let stream = events(State(app.clone()), HeaderMap::new(), wanted).await.expect("a stream");
+        // More than a listener may be behind.
+        for _ in 0..300 {
+            app.audit().record(Text::now("somebody", "api", None, "after", None)).await;
+        }
+        let mut body = stream.into_response().into_body().into_data_stream();
+        for _ in 0..300 {
+            let event = body.next().await.expect("an event").expect("its bytes");
+            let event = String::from_utf8_lossy(&event);
+            assert!(event.contains(r#""what":"after""#), "{event}");
+        }
     }
 }

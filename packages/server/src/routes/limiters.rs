@@ -39,6 +39,9 @@ struct List {
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 struct Look {
+    /// The group, of a name that programs have in several; empty for none.
+    #[param(max_length = 512)]
+    group: Option<String>,
     /// The key of a keyed limiter.
     #[param(max_length = 512)]
     key: Option<String>,
@@ -50,11 +53,24 @@ struct Look {
     count: Option<u64>,
 }
 
+/// The query of what needs no more.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields, default)]
+#[into_params(parameter_in = Query)]
+pub(super) struct InGroup {
+    /// The group, of a name that programs have in several; empty for none.
+    #[param(max_length = 512)]
+    pub(super) group: Option<String>,
+}
+
 /// The query of the most refused keys.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, default)]
 #[into_params(parameter_in = Query)]
 struct Most {
+    /// The group, of a name that programs have in several; empty for none.
+    #[param(max_length = 512)]
+    group: Option<String>,
     /// How many keys, at most 100. Default 10.
     #[param(minimum = 1, maximum = 100)]
     count: Option<u64>,
@@ -109,7 +125,7 @@ async fn inspect(
     Query(look): Query<Look>,
 ) -> Result<impl IntoResponse, Problem> {
     access.check(Scope::Read, &name)?;
-    let limiter = app.known(&name, look.key.as_deref()).await?;
+    let limiter = app.known(&name, look.group.as_deref(), look.key.as_deref()).await?;
     let page = Page::of(look.offset, look.count);
     let (inspection, state) = inspected(&limiter, page).await?;
     Ok((etag(&state), Json(InspectionBody::new(&limiter, &inspection, &state))))
@@ -146,11 +162,16 @@ pub(crate) fn etag(state: &RuntimeState) -> HeaderMap {
 
 /// Reads the counters of a limiter over all programs.
 #[utoipa::path(get, path = "/v1/limiters/{name}/statistics", tag = "look",
-    params(("name" = String, Path, description = "The name, percent-encoded")),
+    params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = StatisticsBody)))]
-async fn statistics(State(app): State<App>, access: Access, Name(name): Name) -> Result<Json<StatisticsBody>, Problem> {
+async fn statistics(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Query(InGroup { group }): Query<InGroup>,
+) -> Result<Json<StatisticsBody>, Problem> {
     access.check(Scope::Read, &name)?;
-    let limiter = app.known_without_key(&name, false).await?;
+    let limiter = app.known_without_key(&name, group.as_deref(), false).await?;
     match limiter.run_async(Operation::Statistics).await? {
         Answer::Statistics(statistics) => Ok(Json(StatisticsBody::from(&*statistics))),
         other => Err(unexpected(&other)),
@@ -159,11 +180,16 @@ async fn statistics(State(app): State<App>, access: Access, Name(name): Name) ->
 
 /// Reads what was counted in each of the last 60 minutes and 48 hours.
 #[utoipa::path(get, path = "/v1/limiters/{name}/history", tag = "look",
-    params(("name" = String, Path, description = "The name, percent-encoded")),
+    params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = HistoryBody)))]
-async fn history(State(app): State<App>, access: Access, Name(name): Name) -> Result<Json<HistoryBody>, Problem> {
+async fn history(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Query(InGroup { group }): Query<InGroup>,
+) -> Result<Json<HistoryBody>, Problem> {
     access.check(Scope::Read, &name)?;
-    let limiter = app.known_without_key(&name, false).await?;
+    let limiter = app.known_without_key(&name, group.as_deref(), false).await?;
     match limiter.run_async(Operation::History).await? {
         Answer::History(history) => Ok(Json(HistoryBody::from(&*history))),
         other => Err(unexpected(&other)),
@@ -182,7 +208,7 @@ async fn most_refused(
     Query(most): Query<Most>,
 ) -> Result<Json<MostRefusedBody>, Problem> {
     access.check(Scope::Read, &name)?;
-    let limiter = app.known_without_key(&name, true).await?;
+    let limiter = app.known_without_key(&name, most.group.as_deref(), true).await?;
     if !limiter.is_keyed() {
         return Err(Problem::invalid("name", format!("must be that of a keyed limiter: name={name:?}")));
     }
@@ -193,11 +219,16 @@ async fn most_refused(
 /// it: once a minute, at most 2,000 limiters without keys, those that were used within the minute or of which something is taken. The
 /// fewest remaining units and the most waiting calls are kept in the memory of this server alone.
 #[utoipa::path(get, path = "/v1/limiters/{name}/samples", tag = "look",
-    params(("name" = String, Path, description = "The name, percent-encoded")),
+    params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = SamplesBody)))]
-async fn samples(State(app): State<App>, access: Access, Name(name): Name) -> Result<Json<SamplesBody>, Problem> {
+async fn samples(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Query(InGroup { group }): Query<InGroup>,
+) -> Result<Json<SamplesBody>, Problem> {
     access.check(Scope::Read, &name)?;
-    let limiter = app.known_without_key(&name, false).await?;
+    let limiter = app.known_without_key(&name, group.as_deref(), false).await?;
     let minute = Samples::minute(&app);
     Ok(Json(SamplesBody::new(app.samples().of(&limiter, minute).as_ref(), minute)))
 }

@@ -120,6 +120,28 @@ impl Store {
         Running::start(Options { redis: self.url.clone(), limits: Some(self.limits()), ..Options::default() })
     }
 
+    /// A database of a Redis that no other test uses, for a clock of its own and a list without the limiters of others.
+    pub fn database(number: u32) -> Self {
+        let Self { url, prefix } = Self::redis();
+        Self { url: url.map(|url| format!("{}/{number}", url.trim_end_matches('/'))), prefix }
+    }
+
+    /// Sends a command to the database, and returns the first line of the reply.
+    pub fn command(&self, words: &[&str]) -> String {
+        let url = self.url.as_deref().expect("a Redis").trim_start_matches("redis://");
+        let (address, database) = url.split_once('/').filter(|(_, rest)| !rest.is_empty()).unwrap_or((url, "0"));
+        let mut stream = BufReader::new(TcpStream::connect(address.trim_end_matches('/')).expect("a connection"));
+        let mut reply = String::new();
+        for words in [&["SELECT", database], words] {
+            let encoded = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect::<Vec<_>>();
+            let command = format!("*{}\r\n{}", words.len(), encoded.concat());
+            stream.get_mut().write_all(command.as_bytes()).expect("it is sent");
+            reply.clear();
+            stream.read_line(&mut reply).expect("a reply");
+        }
+        reply.trim_end().to_owned()
+    }
+
     /// The path of a route of a limiter.
     pub fn path(&self, name: &str, rest: &str) -> String {
         format!("/v1/limiters/{}{name}{rest}", self.prefix)
@@ -142,6 +164,11 @@ pub fn file(text: &str) -> PathBuf {
 /// Returns a text as a part of an address.
 pub fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat()
+}
+
+/// Returns a text as the pages have it in addresses.
+pub fn form_encoded(text: &str) -> String {
+    text.chars().map(|char| if char.is_alphanumeric() { char.into() } else { encoded(&char.to_string()) }).collect()
 }
 
 /// Waits until something holds; panics after a minute.
