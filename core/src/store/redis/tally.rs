@@ -405,6 +405,11 @@ impl Report {
         self.is_sent = true;
     }
 
+    /// Notes that the server has not added the counts.
+    pub(super) fn was_refused(&mut self) {
+        self.is_sent = false;
+    }
+
     /// Notes that another node has the slot of the statistics.
     pub(super) fn was_moved(&self) {
         self.tally.all.is_cluster.store(true, Ordering::Relaxed);
