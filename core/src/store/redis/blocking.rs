@@ -108,9 +108,6 @@ pub(crate) fn run(
                     Some(connection) => pool.put(&node, connection),
                     None => leave(&node),
                 }
-                if redis.is_closed() {
-                    pool.clear_all();
-                }
                 match outcome {
                     CallOutcome::Answered(result) => return result,
                     other => routes.next(other, waiter.left()),

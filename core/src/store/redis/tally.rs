@@ -336,6 +336,11 @@ impl Tallies {
         taken.into_iter().map(Report::new).collect()
     }
 
+    /// Forgets what the server did not take.
+    pub(super) fn forget(&self) {
+        self.all(None).iter_mut().for_each(Report::is_sent);
+    }
+
     /// Forgets what could not be sent: the store is gone, and a tally that waits here would keep all of them for ever.
     pub(super) fn end(&self) {
         let mut waiting = self.locked();
