@@ -195,3 +195,33 @@ fn a_call_that_times_out_fails_no_other_call() {
         assert!(late.await.unwrap().unwrap().allowed(), "it had half of its time left");
     });
 }
+
+#[test]
+fn counts_whose_reply_came_too_late_are_counted_once() {
+    for ends_runtime in [false, true] {
+        let server = Server::start();
+        let pg = Paddlegate::open(&server.url(), Some(Duration::from_secs(1))).unwrap();
+        let limiter = pg.leaky("counts", 1_000, YEAR).unwrap();
+        let runtime = current_thread();
+        runtime.block_on(async {
+            for _ in 0..20 {
+                limiter.acquire_async(Request::default()).await.unwrap();
+            }
+            tokio::time::sleep(Duration::from_millis(1_100)).await;
+            server.process().signal("STOP");
+            // It takes along the counts of the calls before.
+            assert!(limiter.acquire_async(Request::default()).await.unwrap_err().may_have_counted());
+            if !ends_runtime {
+                // The connection ends, since nobody waits for it.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        });
+        drop(runtime);
+        // The server has what was sent before.
+        server.process().signal("CONT");
+        server::wait_until("statistics", || limiter.statistics().is_ok());
+        let reader = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().leaky("counts", 1_000, YEAR).unwrap();
+        let charged = 1_000 - reader.peek(Request::default()).unwrap().remaining.unwrap();
+        assert_eq!((charged, reader.statistics().unwrap().granted), (21, 21), "{ends_runtime}");
+    }
+}

@@ -204,6 +204,53 @@ fn every_kind(pg: &Paddlegate, name: &str) -> Vec<Limiter> {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods)]
+fn counts_wait_while_the_server_takes_no_writes() {
+    let refusals: [(&[&str], &[&str]); 3] = [
+        (&["CONFIG", "SET", "maxmemory", "1"], &["CONFIG", "SET", "maxmemory", "0"]),
+        (&["REPLICAOF", "127.0.0.1", "1"], &["REPLICAOF", "NO", "ONE"]),
+        (&["CONFIG", "SET", "min-replicas-to-write", "1"], &["CONFIG", "SET", "min-replicas-to-write", "0"]),
+    ];
+    for (refuse, accept) in refusals {
+        let server = Server::start();
+        let limiter = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().leaky("full", 3, YEAR).unwrap();
+        for allowed in [true, true, true, false, false] {
+            assert_eq!(acquire_one(&limiter).unwrap().allowed(), allowed);
+        }
+        server.execute(refuse);
+        thread::sleep(Duration::from_millis(1_100));
+        // It takes the counts along, and writes nothing itself.
+        assert_eq!(limiter.peek(Request::cost(1)).unwrap().remaining, Some(0), "{refuse:?}");
+        server.execute(accept);
+        let statistics = limiter.statistics().unwrap();
+        assert_eq!((statistics.granted, statistics.refused), (3, 2), "{refuse:?}");
+    }
+}
+
+#[test]
+fn a_call_in_flight_when_the_store_is_closed_is_counted() {
+    let server = Server::start();
+    let proxy = Proxy::before(server.port);
+    let pg = Paddlegate::open(&proxy.url(), Some(LONG_TIMEOUT)).unwrap();
+    let limiter = pg.leaky("closed", 1_000, YEAR).unwrap();
+    let reader = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().leaky("closed", 1_000, YEAR).unwrap();
+    // The first is counted by the script, the second by the process.
+    acquire_one(&limiter).unwrap();
+    acquire_one(&limiter).unwrap();
+    proxy.set(Fault::Hold);
+    thread::scope(|scope| {
+        let in_flight = scope.spawn(|| acquire_one(&limiter).unwrap());
+        wait_until("the server decides", || reader.peek(Request::cost(1)).unwrap().remaining == Some(997));
+        pg.close();
+        assert_eq!(failed(&limiter).argument(), Some("store"));
+        proxy.set(Fault::None);
+        assert!(in_flight.join().unwrap().allowed());
+    });
+    drop((pg, limiter));
+    assert_eq!(reader.statistics().unwrap().granted, 3);
+}
+
+#[test]
 fn a_foreign_type_in_a_key_is_an_error_and_is_kept() {
     let server = Server::start();
     let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();

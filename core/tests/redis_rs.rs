@@ -214,3 +214,101 @@ fn a_limiter_in_memory_needs_no_connection() {
     let acquire = Operation::Acquire(Request::default());
     assert!(decision(limiter.run_on(&mut Scripted(vec![]), acquire).unwrap()).allowed());
 }
+
+/// Returns limiters that have counts for a call to take along.
+fn with_waiting_counts(count: usize) -> Vec<Limiter> {
+    let store = Paddlegate::open(&url(), Some(LONG_TIMEOUT)).unwrap();
+    let limiters: Vec<_> = (0..count).map(|_| store.bucket(&unique("redis-rs"), 5, HOUR).unwrap()).collect();
+    for limiter in &limiters {
+        for _ in 0..2 {
+            limiter.acquire(Request::default()).unwrap();
+        }
+    }
+    std::thread::sleep(Duration::from_millis(1_100));
+    limiters
+}
+
+/// Returns the grants of all, as another process reads them when these have sent their counts.
+fn granted(limiters: &[Limiter]) -> u64 {
+    limiters.iter().for_each(|limiter| drop(limiter.statistics().unwrap()));
+    let store = Paddlegate::open(&url(), Some(LONG_TIMEOUT)).unwrap();
+    let granted = |limiter: &Limiter| store.bucket(limiter.name(), 5, HOUR).unwrap().statistics().unwrap().granted;
+    limiters.iter().map(granted).sum()
+}
+
+#[test]
+fn a_call_ends_with_the_first_count_that_gets_no_reply() {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionRefused, TimedOut};
+    for (kind, lost) in [(TimedOut, 1), (BrokenPipe, 1), (ConnectionRefused, 0)] {
+        let limiters = with_waiting_counts(3);
+        // A second command would panic.
+        let mut connection = Scripted(vec![Err(io_error(kind))]);
+        let error = limiters[0].run_on(&mut connection, Operation::Acquire(Request::default())).unwrap_err();
+        assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
+        // Each limiter has one grant that the script has counted, and one that the process has: sent, or given back.
+        assert_eq!(granted(&limiters), 6 - lost, "{kind:?}");
+    }
+}
+
+#[test]
+fn counts_that_the_server_refused_are_sent_again() {
+    let limiters = with_waiting_counts(2);
+    let refused = || Ok(redis::parse_redis_value(b"-OOM full\r\n").unwrap());
+    let mut connection = Scripted(vec![refused(), refused(), refused()]);
+    assert!(limiters[0].run_on(&mut connection, Operation::Acquire(Request::default())).is_err());
+    assert_eq!(granted(&limiters), 4);
+}
+
+/// A connection that never replies.
+struct Silent;
+
+impl AsyncConnectionLike for Silent {
+    fn req_packed_command<'a>(&'a mut self, _: &'a redis::Cmd) -> redis::RedisFuture<'a, Value> {
+        Box::pin(std::future::pending())
+    }
+    fn req_packed_commands<'a>(
+        &'a mut self,
+        _: &'a redis::Pipeline,
+        _: usize,
+        _: usize,
+    ) -> redis::RedisFuture<'a, Vec<Value>> {
+        unreachable!("each call is one command")
+    }
+    fn get_db(&self) -> i64 {
+        0
+    }
+}
+
+#[test]
+fn counts_of_a_call_that_its_caller_gave_up_are_not_sent_again() {
+    let limiters = with_waiting_counts(3);
+    Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let mut connection = Silent;
+        let call = limiters[0].run_on_async(&mut connection, Operation::Acquire(Request::default()));
+        tokio::time::timeout(Duration::from_millis(50), call).await.unwrap_err();
+    });
+    assert_eq!(granted(&limiters), 5, "one was sent, the others were given back");
+}
+
+#[test]
+fn statistics_of_all_keys_have_what_waits_in_other_slots() {
+    let store = Paddlegate::open(&cluster_url(), Some(LONG_TIMEOUT)).unwrap();
+    let keyed = store.bucket(&unique("redis-rs"), 5, HOUR).unwrap().keyed().unwrap();
+    let call_all = || {
+        for key in 0..40 {
+            let limiter = keyed.with_key(&key.to_string()).unwrap();
+            for _ in 0..2 {
+                assert!(limiter.acquire(Request::default()).unwrap().allowed());
+            }
+        }
+    };
+    call_all();
+    // Now the store knows that the slots are on several nodes.
+    assert_eq!(keyed.statistics().unwrap().granted, 80);
+    call_all();
+    let mut connection = ClusterClientBuilder::new(cluster_nodes()).build().unwrap().get_connection().unwrap();
+    let Answer::Statistics(all) = keyed.run_on(&mut connection, Operation::Statistics).unwrap() else {
+        panic!("no statistics")
+    };
+    assert_eq!(all.granted, 160);
+}

@@ -194,7 +194,7 @@ impl Calls {
     /// Ends a connection on which nothing was sent. Returns the tickets of its calls.
     pub(crate) fn recall(&mut self, id: u32, why: &str, had_worked: bool) -> Vec<f64> {
         let Some(mut link) = self.remove(id, !had_worked) else { return Vec::new() };
-        let calls = link.session.recall();
+        let calls = link.session.recall(0);
         let tickets = calls.iter().map(|(ticket, _)| number(*ticket)).collect();
         let unsent = |call| Unfinished::Unsent(call, Error::unavailable(why), had_worked);
         self.unfinished.extend(calls.into_iter().map(|(ticket, call)| (ticket, unsent(call))));

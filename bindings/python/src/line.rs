@@ -172,7 +172,7 @@ impl NonBlockingConnection {
         self.state = if idle && used && !self.refused { State::Closed } else { State::Lost };
         if idle {
             let error = Error::unavailable(error.message());
-            let unsent = self.session.recall().into_iter().map(|(ticket, call)| (ticket, call, error.clone(), used));
+            let unsent = self.session.recall(0).into_iter().map(|(ticket, call)| (ticket, call, error.clone(), used));
             self.done.unsent.extend(unsent);
         } else {
             self.done.finished.append(&mut self.session.fail(error));

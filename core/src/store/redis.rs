@@ -181,8 +181,8 @@ impl Redis {
         &self.tallies
     }
 
-    /// Sends what this process has counted and not yet sent.
-    fn send_counts(&self) {
+    /// Sends what this process has counted and not yet sent. Returns whether the server has answered.
+    fn send_counts(&self) -> bool {
         let (process, deadline) = (self.process.get(), monotonic() + self.timeout.duration().min(PATIENCE));
         // The first time shows whether the slots are on several nodes; what another node has is sent the second time.
         for _ in 0..2 {
@@ -190,12 +190,13 @@ impl Redis {
             while !reports.is_empty() {
                 let at_once = if self.tallies.is_cluster() { 1 } else { reports.len().min(tally::MAX_AT_ONCE) };
                 let rest = reports.split_off(at_once);
-                let Some(call) = Call::reports(mem::replace(&mut reports, rest)) else { return };
+                let Some(call) = Call::reports(mem::replace(&mut reports, rest)) else { return true };
                 if blocking::run(self, &process, call, SignalHandling::Ignore, deadline).is_err() {
-                    return;
+                    return false;
                 }
             }
         }
+        true
     }
 
     /// Returns the addresses of the servers and the credentials.
@@ -263,8 +264,12 @@ impl Redis {
 
     /// Closes the unused connections of this process. A call in progress closes its own connection.
     pub(crate) fn close(&self) {
-        self.send_counts();
+        // First, so that no call begins any more. What those in flight count is sent when the store is dropped.
         self.closed.store(true, Ordering::Release);
+        if !self.send_counts() {
+            // The drop would wait for it once more.
+            self.tallies.forget();
+        }
         let process = self.process.get();
         process.pool.clear_all();
         #[cfg(feature = "aio")]
@@ -274,8 +279,10 @@ impl Redis {
     /// Runs a call on the caller's thread, within `limit` and the time-out of a call.
     pub(crate) fn run(&self, call: Call, interrupt: SignalHandling<'_>, limit: Duration) -> Result<Answer> {
         self.check_open()?;
-        let deadline = monotonic() + self.timeout.duration().min(limit);
-        blocking::run(self, &self.process.get(), call, interrupt, deadline)
+        let (process, deadline) = (self.process.get(), monotonic() + self.timeout.duration().min(limit));
+        let result = blocking::run(self, &process, call, interrupt, deadline);
+        self.clear_if_closed(&process);
+        result
     }
 
     /// Runs calls as [`run`](Self::run) does, those of a node in one exchange. Each has a result of its own.
@@ -283,8 +290,17 @@ impl Redis {
         if let Err(error) = self.check_open() {
             return calls.iter().map(|_| Err(error.clone())).collect();
         }
-        let deadline = monotonic() + self.timeout.duration();
-        blocking::run_several(self, &self.process.get(), calls, interrupt, deadline)
+        let (process, deadline) = (self.process.get(), monotonic() + self.timeout.duration());
+        let results = blocking::run_several(self, &process, calls, interrupt, deadline);
+        self.clear_if_closed(&process);
+        results
+    }
+
+    /// Closes the connection of a call that was in progress when the store was closed.
+    fn clear_if_closed(&self, process: &Connections) {
+        if self.is_closed() {
+            process.pool.clear_all();
+        }
     }
 
     /// Runs a call on the caller's tokio runtime.
@@ -298,10 +314,11 @@ impl Redis {
 
 impl Drop for Redis {
     fn drop(&mut self) {
-        if !self.is_closed() && self.tallies.has_some() {
+        if self.tallies.has_some() {
+            let mut send = || _ = self.send_counts();
             match AROUND_SEND.get() {
-                Some(around) => around(&mut || self.send_counts()),
-                None => self.send_counts(),
+                Some(around) => around(&mut send),
+                None => send(),
             }
         }
         self.tallies.end();

@@ -20,6 +20,8 @@ pub(crate) enum Fault {
     SingleBytes = 3,
     /// The proxy drops only the next reply and keeps the connection open.
     DropOneReply = 4,
+    /// The proxy keeps them until there is no fault.
+    Hold = 5,
 }
 
 pub(crate) struct Proxy {
@@ -92,6 +94,7 @@ impl Proxy {
     }
 }
 
+#[allow(clippy::disallowed_methods)]
 fn answer(mut upstream: TcpStream, mut client: TcpStream, fault: &AtomicU8) {
     let mut buffer = [0; 4096];
     while let Ok(size @ 1..) = upstream.read(&mut buffer) {
@@ -100,6 +103,12 @@ fn answer(mut upstream: TcpStream, mut client: TcpStream, fault: &AtomicU8) {
             1 => break,
             2 => {}
             4 => fault.store(0, Ordering::SeqCst),
+            5 => {
+                while fault.load(Ordering::SeqCst) == 5 {
+                    thread::sleep(Duration::from_millis(2));
+                }
+                client.write_all(&buffer[..size]).unwrap_or_default();
+            }
             _ => send_single_bytes(&mut client, &buffer[..size]),
         }
     }

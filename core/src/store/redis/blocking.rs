@@ -108,9 +108,6 @@ pub(crate) fn run(
                     Some(connection) => pool.put(&node, connection),
                     None => leave(&node),
                 }
-                if redis.is_closed() {
-                    pool.clear_all();
-                }
                 match outcome {
                     CallOutcome::Answered(result) => return result,
                     other => routes.next(other, waiter.left()),
@@ -161,8 +158,9 @@ impl Connection {
         let mut buffer = [0; BUFFER];
         loop {
             let output = self.session.output();
-            if let Err(error) = waiter.write(&mut self.socket, &output) {
-                return Err(match self.session.recall().pop() {
+            let mut left = &output[..];
+            if let Err(error) = waiter.write_left(&mut self.socket, &mut left) {
+                return Err(match self.session.recall(output.len() - left.len()).pop() {
                     Some((_, call)) if error.cause() != Cause::Signal => Failure::Unsent(Box::new(call), error),
                     _ => Failure::Lost(error),
                 });
@@ -246,13 +244,18 @@ impl Waiter<'_> {
 
     /// Writes all bytes. After an error the server cannot have received all of them.
     fn write(&mut self, socket: &mut Socket, mut bytes: &[u8]) -> Result<()> {
+        self.write_left(socket, &mut bytes)
+    }
+
+    /// Writes all bytes, and leaves those that the connection did not take.
+    fn write_left(&mut self, socket: &mut Socket, bytes: &mut &[u8]) -> Result<()> {
         while !bytes.is_empty() || socket.wants_write() {
             let left = self.left();
             if left.is_zero() {
                 return Err(Error::unavailable("redis did not take the call in time"));
             }
             match socket.set_wait(self.slice(left)).and_then(|()| socket.write(bytes)) {
-                Ok(size) => bytes = &bytes[size..],
+                Ok(size) => *bytes = &bytes[size..],
                 Err(error) if self.is_passing(error.kind()) => self.interrupted().map_err(Error::not_counted)?,
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(error) => {

@@ -504,10 +504,24 @@ impl Call {
         mem::take(&mut self.ahead)
     }
 
+    /// Returns the calls that must be sent before this one.
+    #[cfg(test)]
+    pub(super) fn ahead(&self) -> &[Self] {
+        &self.ahead
+    }
+
     /// Notes that the server may have received the counts of this call.
     pub(super) fn may_have_arrived(&mut self) {
         if let Expects::Report(report) = &mut self.expects {
             report.is_sent();
+        }
+    }
+
+    /// Notes that the server has not received the counts of this call.
+    #[cfg(feature = "redis-rs")]
+    pub(super) fn did_not_arrive(&mut self) {
+        if let Expects::Report(report) = &mut self.expects {
+            report.was_refused();
         }
     }
 
@@ -541,8 +555,12 @@ impl Call {
     pub(crate) fn answer(mut self, reply: Value, node: &Address) -> Step {
         if let Expects::Report(report) = &mut self.expects {
             match &reply {
-                Value::Error(error) if error.starts_with("MOVED ") => report.was_moved(),
-                Value::Error(_) => {}
+                Value::Error(error) => {
+                    report.was_refused();
+                    if error.starts_with("MOVED ") {
+                        report.was_moved();
+                    }
+                }
                 _ => report.is_sent(),
             }
         }

@@ -10,11 +10,12 @@ use crate::model::operation::Answer;
 
 /// Runs a call on the connection. `node` completes the address of a redirection.
 pub(crate) fn run<C: redis::ConnectionLike>(connection: &mut C, mut call: Call, node: &Address) -> Result<Answer> {
-    for ahead in call.take_ahead() {
-        let reply = connection.req_packed_command(ahead.bytes());
-        drop(next(ahead, reply, node));
-    }
     loop {
+        for mut report in call.take_ahead() {
+            report.may_have_arrived();
+            let reply = connection.req_packed_command(report.bytes());
+            end_report(report, reply, node)?;
+        }
         let reply = connection.req_packed_command(call.bytes());
         match next(call, reply, node) {
             Next::Again(same) => call = same,
@@ -29,11 +30,14 @@ pub(crate) async fn run_async<C: redis::aio::ConnectionLike>(
     mut call: Call,
     node: &Address,
 ) -> Result<Answer> {
-    for ahead in call.take_ahead() {
-        let reply = connection.req_packed_command(&command(&ahead)?).await;
-        drop(next(ahead, reply, node));
-    }
     loop {
+        for mut report in call.take_ahead() {
+            let command = command(&report)?;
+            // Before the wait for the reply, at which the caller may drop this future.
+            report.may_have_arrived();
+            let reply = connection.req_packed_command(&command).await;
+            end_report(report, reply, node)?;
+        }
         let command = command(&call)?;
         let reply = connection.req_packed_command(&command).await;
         match next(call, reply, node) {
@@ -41,6 +45,17 @@ pub(crate) async fn run_async<C: redis::aio::ConnectionLike>(
             Next::Done(result) => return result,
         }
     }
+}
+
+/// Ends a report that a call takes along. If the connection gave no reply to it, the call fails before it is sent: it would wait as
+/// long again, and so would each other report.
+fn end_report(mut report: Call, reply: RedisResult<redis::Value>, node: &Address) -> Result<()> {
+    if matches!(&reply, Err(error) if error.is_connection_refusal()) {
+        report.did_not_arrive();
+    }
+    let reply = reply.map_or_else(|error| error_reply(&error), value).map_err(Error::not_counted)?;
+    drop(report.answer(reply, node));
+    Ok(())
 }
 
 enum Next {

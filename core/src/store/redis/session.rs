@@ -51,10 +51,29 @@ pub struct ConnectionState {
 enum Sent {
     /// The login or the choice of the database, by name.
     Setup(&'static str),
-    Asking,
+    /// `ASKING`, with its number of bytes.
+    Asking(usize),
     /// A call that another takes along. No ticket waits for it.
     Ahead(Call),
     Call(u64, Call),
+}
+
+impl Sent {
+    /// Returns the number of bytes; nobody asks how many a login has.
+    fn size(&self) -> usize {
+        match self {
+            Self::Setup(_) => 0,
+            Self::Asking(size) => *size,
+            Self::Ahead(call) | Self::Call(_, call) => call.bytes().len(),
+        }
+    }
+
+    /// Notes that the server may have received it: counts must not be sent again.
+    fn may_have_arrived(&mut self) {
+        if let Self::Ahead(call) | Self::Call(_, call) = self {
+            call.may_have_arrived();
+        }
+    }
 }
 
 /// A call that this connection has finished with.
@@ -104,8 +123,9 @@ impl ConnectionState {
             self.sent.push_back(Sent::Ahead(ahead));
         }
         if call.asking().is_some() {
+            let before = output.len();
             command(output, &[b"ASKING"]);
-            self.sent.push_back(Sent::Asking);
+            self.sent.push_back(Sent::Asking(output.len() - before));
         }
         output.extend_from_slice(call.bytes());
         self.sent.push_back(Sent::Call(ticket, call));
@@ -153,7 +173,7 @@ impl ConnectionState {
                         self.output.append(&mut self.held);
                     }
                 }
-                (Sent::Asking, _) => {}
+                (Sent::Asking(_), _) => {}
                 (Sent::Ahead(call), reply) => drop(call.answer(reply, &self.node)),
                 (Sent::Call(ticket, call), reply) => {
                     is_demoted |= matches!(&reply, Value::Error(error) if is_of_replica(error));
@@ -194,39 +214,61 @@ impl ConnectionState {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn fail(&mut self, error: &Error) -> Vec<Completion> {
+        self.note_arrived();
         let failed = self.sent.drain(..).enumerate().filter_map(|(i, sent)| match sent {
             Sent::Call(ticket, _) => {
                 let error = if i < self.taken { error.clone() } else { error.clone().not_counted() };
                 Some(Completion { ticket, outcome: CallOutcome::Answered(Err(error)) })
             }
-            Sent::Ahead(mut call) => {
-                if i < self.taken {
-                    call.may_have_arrived();
-                }
-                None
-            }
-            Sent::Setup(_) | Sent::Asking => None,
+            Sent::Setup(_) | Sent::Asking(_) | Sent::Ahead(_) => None,
         });
         failed.collect()
     }
 
     /// Takes back the calls without a reply. Send them again only if the server cannot have received them in full.
-    pub fn recall(&mut self) -> Vec<(u64, Call)> {
+    ///
+    /// `written`: how many of their bytes the connection took, 0 if it took none. The server may have added the counts that lie in
+    /// these, so that they are not sent again.
+    pub fn recall(&mut self, written: usize) -> Vec<(u64, Call)> {
+        let mut end = 0;
+        for sent in self.sent.iter_mut().take(self.taken) {
+            end += sent.size();
+            if end > written {
+                break;
+            }
+            sent.may_have_arrived();
+        }
         let calls = self.sent.drain(..).filter_map(|sent| match sent {
             Sent::Call(ticket, call) => Some((ticket, call)),
-            Sent::Setup(_) | Sent::Asking | Sent::Ahead(_) => None,
+            Sent::Setup(_) | Sent::Asking(_) | Sent::Ahead(_) => None,
         });
         calls.collect()
+    }
+
+    /// Notes that the server may have received what the host has taken.
+    fn note_arrived(&mut self) {
+        self.sent.iter_mut().take(self.taken).for_each(Sent::may_have_arrived);
+    }
+}
+
+impl Drop for ConnectionState {
+    /// A host may drop the connection without a word, as a runtime does that ends.
+    fn drop(&mut self) {
+        self.note_arrived();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::base::micros::Micros;
     use crate::client::paddlegate::Paddlegate;
     use crate::client::prepared::Prepared;
     use crate::model::operation::Operation;
     use crate::model::request::Request;
+    use crate::store::redis::tally::{Tallies, Tally};
 
     fn submitted(session: &mut ConnectionState, tickets: std::ops::Range<u64>) {
         let limiter = Paddlegate::open("redis://localhost", None).unwrap();
@@ -237,6 +279,64 @@ mod tests {
             };
             session.submit(ticket, call);
         }
+    }
+
+    /// Submits a call that takes along the counts of so many limiters, and returns these, with the bytes of each report.
+    fn submitted_with_counts(session: &mut ConnectionState, limiters: u16) -> (Arc<Tallies>, Vec<usize>) {
+        let all: Arc<Tallies> = Arc::default();
+        let tallies: Vec<_> = (0..limiters).map(|slot| Arc::new(Tally::new(slot, "key".to_owned(), &all))).collect();
+        tallies.iter().for_each(|tally| tally.count(Micros(1), None, 1, false, None));
+        let call = Call::reports(all.all(None)).expect("counts");
+        let sizes = call.ahead().iter().map(|report| report.bytes().len()).collect();
+        session.submit(0, call);
+        (all, sizes)
+    }
+
+    fn left(all: &Tallies) -> usize {
+        all.all(None).len()
+    }
+
+    #[test]
+    fn counts_that_the_host_has_taken_are_not_sent_again_when_it_drops_the_connection() {
+        for (url, is_taken, expected) in [
+            ("redis://localhost", true, 0),
+            ("redis://localhost", false, 3),
+            ("redis://:secret@localhost", true, 3), // They wait for the login.
+        ] {
+            let location = RedisConfig::parse(url).unwrap();
+            let mut session = ConnectionState::new(&location, location.nodes[0].clone());
+            let (all, _) = submitted_with_counts(&mut session, 3);
+            if is_taken {
+                session.output();
+            }
+            drop(session);
+            assert_eq!(left(&all), expected, "{url} {is_taken}");
+        }
+    }
+
+    #[test]
+    fn counts_that_were_written_in_full_are_not_sent_again_with_a_call_that_was_not() {
+        let location = RedisConfig::parse("redis://localhost").unwrap();
+        // How many reports are written, and how many bytes are missing of the last.
+        for (whole, missing, expected) in [(0, 0, 2), (1, 1, 2), (1, 0, 1), (2, 1, 1), (2, 0, 0)] {
+            let mut session = ConnectionState::new(&location, location.nodes[0].clone());
+            let (all, sizes) = submitted_with_counts(&mut session, 3);
+            session.output();
+            // The third is the call itself.
+            let again = session.recall(sizes.iter().take(whole).sum::<usize>() - missing);
+            assert_eq!((again.len(), left(&all)), (1, expected));
+        }
+    }
+
+    #[test]
+    fn counts_of_a_call_without_a_reply_are_not_sent_again() {
+        let location = RedisConfig::parse("redis://localhost").unwrap();
+        let mut session = ConnectionState::new(&location, location.nodes[0].clone());
+        let (all, _) = submitted_with_counts(&mut session, 3);
+        session.output();
+        session.receive(b"-OOM\r\n", &mut Vec::new()).unwrap();
+        session.fail(&Error::unknown_outcome("lost"));
+        assert_eq!(left(&all), 1, "only the first was refused");
     }
 
     fn counted(finished: Vec<Completion>) -> Vec<(u64, bool)> {

@@ -3,7 +3,7 @@
 //! A call of a limiter that was not used for a second is counted by the script that decides it. Those that follow are counted
 //! here, and sent with the first call of the store a second later, before statistics are read, and when the store is closed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
@@ -79,7 +79,8 @@ pub(crate) struct Tallies {
     waiting: ForkSafe<Waiting>,
     /// Whether there may be one, which is read without a lock.
     has_some: AtomicBool,
-    /// When they are due, in microseconds since `made_at`: a second after counts were sent last. Read without a lock too.
+    /// When they are due, in microseconds since `made_at`: a second after counts were sent last, and in a cluster when those of
+    /// the first slot are. Read without a lock too.
     due_at: AtomicU64,
     made_at: Instant,
     /// Whether the slots are on several nodes, so that a call takes only the counts of its own slot along.
@@ -94,7 +95,18 @@ struct Waiting {
     /// Whether the store is gone.
     is_over: bool,
     sent_at: Option<Instant>,
-    tallies: VecDeque<Arc<Tally>>,
+    slots: HashMap<u16, OfSlot>,
+    /// The slots by when they are due.
+    order: BTreeSet<(u64, u16)>,
+    /// The number of tallies.
+    count: usize,
+}
+
+/// The tallies of a slot.
+struct OfSlot {
+    /// When a call to the slot takes them along in a cluster, in microseconds: a second after the first had counts.
+    due_at: u64,
+    tallies: Vec<Arc<Tally>>,
 }
 
 /// Counts on their way to the server. Unless they arrived, or may have, they return to their tally.
@@ -152,7 +164,7 @@ impl Tally {
     pub(super) fn count_undecided(self: &Arc<Self>, degraded_at: Option<Micros>) {
         self.all.is_away.store(true, Ordering::Relaxed);
         // Limiters that are made for one call each must not fill the memory while nothing can be sent.
-        if self.locked().is_empty() && self.all.locked().tallies.len() >= MAX_WAITING {
+        if self.locked().is_empty() && self.all.locked().count >= MAX_WAITING {
             return;
         }
         self.change(|counts| match degraded_at {
@@ -270,11 +282,15 @@ impl Tallies {
             return Vec::new();
         }
         let mut waiting = self.locked();
+        if self.is_cluster() {
+            let is_due = waiting.slots.get(&slot).is_some_and(|of| of.due_at <= self.micros(now));
+            return if is_due { self.take(&mut waiting, Some(slot)) } else { Vec::new() };
+        }
         if waiting.sent_at.is_some_and(|sent_at| now.duration_since(sent_at) < PERIOD) {
             return Vec::new();
         }
-        let reports = self.take(&mut waiting, Some(slot));
-        if waiting.tallies.is_empty() || reports.len() < MAX_AT_ONCE {
+        let reports = self.take(&mut waiting, None);
+        if waiting.count == 0 || reports.len() < MAX_AT_ONCE {
             self.note_sent(&mut waiting, now);
         }
         reports
@@ -311,23 +327,24 @@ impl Tallies {
     }
 
     fn take(&self, waiting: &mut Waiting, slot: Option<u16>) -> Vec<Report> {
-        let slot = slot.filter(|_| self.is_cluster());
-        let taken: Vec<Arc<Tally>> = match slot {
-            None => waiting.tallies.drain(..waiting.tallies.len().min(MAX_AT_ONCE)).collect(),
-            Some(slot) => {
-                let (taken, left): (VecDeque<_>, _) = waiting.tallies.drain(..).partition(|tally| tally.slot == slot);
-                waiting.tallies = left;
-                taken.into()
-            }
+        let taken = match slot.filter(|_| self.is_cluster()) {
+            None => waiting.take_first(MAX_AT_ONCE),
+            Some(slot) => waiting.take(slot),
         };
-        self.has_some.store(!waiting.tallies.is_empty(), Ordering::Relaxed);
+        self.has_some.store(waiting.count > 0, Ordering::Relaxed);
+        self.note_first(waiting);
         taken.into_iter().map(Report::new).collect()
+    }
+
+    /// Forgets what the server did not take.
+    pub(super) fn forget(&self) {
+        self.all(None).iter_mut().for_each(Report::is_sent);
     }
 
     /// Forgets what could not be sent: the store is gone, and a tally that waits here would keep all of them for ever.
     pub(super) fn end(&self) {
         let mut waiting = self.locked();
-        (waiting.is_over, waiting.tallies) = (true, VecDeque::new());
+        *waiting = Waiting { pid: waiting.pid, is_over: true, ..Waiting::default() };
         self.has_some.store(false, Ordering::Relaxed);
     }
 
@@ -336,16 +353,27 @@ impl Tallies {
         if waiting.is_over {
             return;
         }
-        if waiting.tallies.is_empty() && waiting.sent_at.is_none() {
-            self.note_sent(&mut waiting, monotonic());
+        let now = monotonic();
+        if waiting.count == 0 && waiting.sent_at.is_none() {
+            self.note_sent(&mut waiting, now);
         }
-        waiting.tallies.push_back(tally);
+        waiting.push(tally, self.micros(now + PERIOD));
+        self.note_first(&waiting);
         self.has_some.store(true, Ordering::Relaxed);
     }
 
     fn note_sent(&self, waiting: &mut Waiting, now: Instant) {
         waiting.sent_at = Some(now);
         self.due_at.store(self.micros(now + PERIOD), Ordering::Relaxed);
+    }
+
+    /// Notes in a cluster when the first slot is due.
+    fn note_first(&self, waiting: &Waiting) {
+        if self.is_cluster()
+            && let Some((due_at, _)) = waiting.order.first()
+        {
+            self.due_at.store(*due_at, Ordering::Relaxed);
+        }
     }
 
     fn micros(&self, time: Instant) -> u64 {
@@ -358,6 +386,45 @@ impl Tallies {
             *waiting = Waiting { pid: process_id(), ..Waiting::default() };
         }
         waiting
+    }
+}
+
+impl Waiting {
+    /// Adds a tally, whose slot is due then unless it waits already.
+    fn push(&mut self, tally: Arc<Tally>, due_at: u64) {
+        let slot = tally.slot;
+        let of_slot = self.slots.entry(slot).or_insert_with(|| {
+            self.order.insert((due_at, slot));
+            OfSlot { due_at, tallies: Vec::new() }
+        });
+        of_slot.tallies.push(tally);
+        self.count += 1;
+    }
+
+    /// Takes the tallies of a slot.
+    fn take(&mut self, slot: u16) -> Vec<Arc<Tally>> {
+        let Some(OfSlot { due_at, tallies }) = self.slots.remove(&slot) else { return Vec::new() };
+        self.order.remove(&(due_at, slot));
+        self.count -= tallies.len();
+        tallies
+    }
+
+    /// Takes so many tallies at most, those of the slots that are due first.
+    fn take_first(&mut self, most: usize) -> Vec<Arc<Tally>> {
+        let mut taken = Vec::with_capacity(most.min(self.count));
+        while let Some((_, slot)) = self.order.first()
+            && let Some(OfSlot { tallies, .. }) = self.slots.get_mut(slot)
+        {
+            let room = most - taken.len();
+            if tallies.len() > room {
+                taken.extend(tallies.drain(..room));
+                self.count -= room;
+                break;
+            }
+            let slot = *slot;
+            taken.extend(self.take(slot));
+        }
+        taken
     }
 }
 
@@ -405,6 +472,11 @@ impl Report {
         self.is_sent = true;
     }
 
+    /// Notes that the server has not added the counts.
+    pub(super) fn was_refused(&mut self) {
+        self.is_sent = false;
+    }
+
     /// Notes that another node has the slot of the statistics.
     pub(super) fn was_moved(&self) {
         self.tally.all.is_cluster.store(true, Ordering::Relaxed);
@@ -433,6 +505,15 @@ mod tests {
         reports.iter().flat_map(|report| report.counts.minutes.iter().map(of_minute)).collect()
     }
 
+    /// Makes all due that waits.
+    fn pass_a_second(all: &Tallies) {
+        let mut waiting = all.locked();
+        waiting.sent_at = None;
+        waiting.slots.values_mut().for_each(|of| of.due_at = 0);
+        waiting.order = waiting.slots.keys().map(|slot| (0, *slot)).collect();
+        all.due_at.store(0, Ordering::Relaxed);
+    }
+
     fn tally(slot: u16, all: &Arc<Tallies>) -> Arc<Tally> {
         Arc::new(Tally::new(slot, "key".to_owned(), all))
     }
@@ -441,9 +522,12 @@ mod tests {
     fn counts_that_did_not_arrive_are_sent_again_and_others_are_not() {
         let all = Arc::default();
         let tally = tally(1, &all);
+        let before = monotonic();
         tally.count(NOW, None, 5, false, None);
         tally.count(NOW, Some("w"), 7, false, None);
-        assert!(all.due(1).is_empty(), "a second has not passed");
+        assert!(all.due_at.load(Ordering::Relaxed) >= all.micros(before + PERIOD));
+        all.due_at.store(u64::MAX, Ordering::Relaxed);
+        assert!(all.due(1).is_empty(), "they are not due");
         let reports = all.all(None);
         assert_eq!(counted(&reports), [(1, 1, 5)]);
         tally.count(NOW, None, 2, false, None);
@@ -476,8 +560,7 @@ mod tests {
         one.count(NOW, None, 1, false, None);
         one.count_undecided(Some(NOW));
         one.count_undecided(None);
-        all.waiting.lock(Waiting::default).sent_at = None;
-        all.due_at.store(0, Ordering::Relaxed);
+        pass_a_second(&all);
         assert!(all.due(1).is_empty());
         all.is_back();
         let reports = all.due(1);
@@ -488,7 +571,7 @@ mod tests {
             tally(2, &all).count_undecided(None);
         }
         one.count_undecided(Some(NOW));
-        assert_eq!(all.waiting.lock(Waiting::default).tallies.len(), MAX_WAITING);
+        assert_eq!(all.locked().count, MAX_WAITING);
         assert_eq!(one.counts.lock(Counts::default).degraded, 2, "one that waits already");
     }
 
@@ -504,14 +587,51 @@ mod tests {
     }
 
     #[test]
+    fn in_a_cluster_each_slot_is_due_a_second_after_it_had_counts() {
+        let all = Arc::default();
+        let tallies = [1, 2].map(|slot| tally(slot, &all));
+        tallies[0].count(NOW, None, 1, false, None);
+        Report::new(tally(3, &all)).was_moved();
+        tallies[1].count(NOW, None, 1, false, None);
+        all.locked().sent_at = Some(monotonic());
+        pass_a_second(&all);
+        assert!(all.due(3).is_empty(), "it has none, and postpones no other");
+        for slot in [1, 2] {
+            let mut reports = all.due(slot);
+            assert_eq!(counted(&reports), [(1, 0, 1)], "{slot}");
+            reports[0].is_sent();
+        }
+        assert!(!all.has_some());
+        let before = monotonic();
+        tallies[1].count(NOW, None, 1, false, None);
+        let (again_at, due_at) = (all.micros(before + PERIOD), all.due_at.load(Ordering::Relaxed));
+        assert!(due_at >= again_at && all.locked().slots[&2].due_at == due_at, "{due_at} {again_at}");
+        tallies[0].count(NOW, None, 1, false, None);
+        assert_eq!(all.due_at.load(Ordering::Relaxed), due_at, "the first");
+        all.all(Some(2)).iter_mut().for_each(Report::is_sent);
+        assert_eq!(all.due_at.load(Ordering::Relaxed), all.locked().slots[&1].due_at, "that is left");
+    }
+
+    #[test]
+    fn a_call_takes_along_so_many_of_one_slot_too() {
+        let all = Arc::default();
+        let tallies: Vec<_> = (0..100).map(|_| tally(7, &all)).collect();
+        tallies.iter().for_each(|tally| tally.count(NOW, None, 1, false, None));
+        pass_a_second(&all);
+        let reports = [(); 2].map(|()| all.due(0));
+        assert_eq!(reports.each_ref().map(Vec::len), [64, 36]);
+        drop(reports);
+        assert_eq!(all.all(None).len(), 100);
+    }
+
+    #[test]
     fn a_call_takes_along_so_many_at_most() {
         let all = Arc::default();
         let tallies: Vec<_> = (0..200).map(|slot| tally(slot, &all)).collect();
         for tally in &tallies {
             tally.count(NOW, None, 1, false, None);
         }
-        all.waiting.lock(Waiting::default).sent_at = None;
-        all.due_at.store(0, Ordering::Relaxed);
+        pass_a_second(&all);
         let mut taken = 0;
         for expected in [64, 64, 64, 8, 0] {
             let mut reports = all.due(0);

@@ -18,6 +18,7 @@ use crate::client::prepared::Prepared;
 use crate::model::operation::Operation;
 use crate::model::request::Request;
 use crate::store::redis::config::RedisConfig;
+use crate::store::redis::tally::Tally;
 
 const PATIENT: Duration = Duration::from_secs(30);
 
@@ -108,6 +109,26 @@ fn a_call_that_a_signal_ends_while_it_is_written_is_not_sent_again() {
         Err(Failure::Unsent(_, error)) => panic!("it would be sent again: {error}"),
         Ok((_, outcome)) => panic!("{outcome:?}"),
     }
+}
+
+#[test]
+fn counts_that_were_written_in_full_are_not_sent_again() {
+    let path = std::env::temp_dir().join(format!("paddlegate-counts-{}", std::process::id()));
+    let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let location = RedisConfig::parse(&format!("unix://{}", path.display())).unwrap();
+    let node = location.nodes[0].clone();
+    let socket = Socket::connect(&location, &node, monotonic() + PATIENT).unwrap();
+    let connection = Connection { session: ConnectionState::new(&location, node), socket, used_at: monotonic() };
+    // The system takes a few of the reports, since nobody reads them, but not all.
+    let (all, long) = (Arc::default(), "w".repeat(60_000));
+    let tallies: Vec<_> = (0..100).map(|slot| Arc::new(Tally::new(slot, "key".to_owned(), &all))).collect();
+    tallies.iter().for_each(|tally| tally.count(Micros(1), Some(&long), 1, false, None));
+    let call = call().with_reports(all.all(None));
+    let mut waiter = Waiter { deadline: monotonic() + Duration::from_secs(1), interrupt: SignalHandling::Ignore };
+    let Err(Failure::Unsent(..)) = connection.exchange(call, &mut waiter) else { panic!("it was sent") };
+    let again = all.all(None).len();
+    assert!(again > 0 && again < 100, "{again}");
+    std::fs::remove_file(path).unwrap();
 }
 
 #[test]
