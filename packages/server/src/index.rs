@@ -31,8 +31,9 @@ const SLOW: Duration = Duration::from_millis(50);
 /// How long a page waits for an index before it is shown without one.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// By how many microseconds a limiter is ahead of others that has a time of its own; below it is the time that replies take.
-const OWN_TIME: i64 = 1_000_000;
+/// By how many microseconds the next limiter is ahead of those with the same clock if it has another one; below it is the time that
+/// replies take.
+const OTHER_CLOCK: i64 = 1_000_000;
 
 /// How many histories are read at the same time.
 const AT_ONCE: usize = 256;
@@ -272,16 +273,20 @@ pub(crate) async fn history(limiter: &paddlegate::Limiter) -> Result<History> {
 }
 
 impl Index {
-    /// The times of limiters that are as far ahead of this server as the one that is the least are those of one store, and exact. A
-    /// limiter that is further ahead, as after the clock of the store was set back or on another node of a cluster, has a time of
-    /// its own, which the time that passed here between two readings replaces.
+    /// The times of limiters that are about as far ahead of this server are those of one clock, and exact. Of other clocks, such as
+    /// that of another node of a cluster, or that of the store before it was set back, the difference is taken away, which is known
+    /// to the time that a reply takes.
     fn new(mut rows: Vec<Row>, read_at: f64) -> Self {
-        let least = rows.iter().filter_map(|row| row.ahead).min().unwrap_or(0);
-        for row in &mut rows {
-            let own = row.ahead.map_or(0, |ahead| ahead.saturating_sub(least));
-            if own > OWN_TIME {
-                row.oldest_since = row.oldest_since.map(|since| since.saturating_sub(own.unsigned_abs()));
+        let mut by_clock: Vec<(i64, &mut Row)> =
+            rows.iter_mut().filter_map(|row| row.ahead.map(|ahead| (ahead, row))).collect();
+        by_clock.sort_unstable_by_key(|(ahead, _)| *ahead);
+        let (mut last, mut of_clock) = (None, 0);
+        for (ahead, row) in by_clock {
+            if last.is_none_or(|last| ahead.saturating_sub(last) > OTHER_CLOCK) {
+                of_clock = ahead;
             }
+            last = Some(ahead);
+            row.oldest_since = row.oldest_since.map(|since| since.saturating_add_signed(of_clock.saturating_neg()));
         }
         Self { rows, read_at }
     }
@@ -440,6 +445,31 @@ mod tests {
         assert_eq!(waits.collect::<Vec<_>>(), [1, 2_400]);
         assert!(rows[1].ahead > rows[0].ahead, "it kept its time");
         assert_eq!(by_oldest_wait(rows), ["old", "new"]);
+    }
+
+    #[tokio::test]
+    async fn a_clock_that_is_behind_makes_no_other_inexact() {
+        let start = 1_800_000_000_000_000;
+        let app =
+            App::open(Options { test_clock: Some(Micros(start)), ..Options::default() }).expect("a store in memory");
+        let at = |milliseconds: u64| app.clock().expect("a clock").set(Micros(start + milliseconds * 1_000));
+        let mut rows = Vec::new();
+        for (name, milliseconds) in [("behind", 0), ("second", 1), ("first", 6)] {
+            at(milliseconds).expect("a time");
+            let limiter = app.paddlegate().window(name, 1, Duration::from_secs(60)).expect("a limiter");
+            limiter.acquire(Request::cost(1)).expect("a grant");
+            let wait = Some(Wait::up_to(Micros(60_000_000)));
+            limiter.acquire_with_id(Request::cost(1), "waiter", wait).expect("a ticket");
+        }
+        for name in ["behind", "second", "first"] {
+            rows.push(row(&app, name).await);
+        }
+        // The replies took as long as is shown here, and an hour is between the clocks.
+        for (row, ahead) in rows.iter_mut().zip([-3_600_000_000, -400_000, -1_000]) {
+            row.ahead = Some(ahead);
+        }
+        rows[0].oldest_since = rows[0].oldest_since.map(|since| since - 3_600_000_000 - 5_000_000);
+        assert_eq!(by_oldest_wait(rows), ["behind", "second", "first"]);
     }
 
     async fn row(app: &App, name: &str) -> Row {
