@@ -69,9 +69,6 @@ pub(crate) fn run_several(
             Err(_) => alone.extend(calls),
         }
     }
-    if redis.is_closed() {
-        process.pool.clear_all();
-    }
     for (at, call) in again.into_iter().chain(alone) {
         results[at] = Some(run(redis, process, call, interrupt, deadline));
     }
