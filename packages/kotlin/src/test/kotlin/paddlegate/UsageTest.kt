@@ -128,7 +128,9 @@ internal class UsageTest {
 
     @Test
     fun `a job that is decided by itself has no estimate`() = onBoth { store ->
-        val mails = store.window(unique(), 10, 1.hours) { keyed = true }.blocking
+        // With a lease every permit has an id.
+        val limits = listOf(Limit.window(10, 1.hours), Limit.concurrency(5))
+        val mails = store.limiter(unique(), limits) { keyed = true }.blocking
         val each = mails.admitAll(listOf("b"), partial = true, key = "ann")
         for (job in each + mails.admit("a", Call(key = "ann"))) {
             val error = assertThrows(InvalidException::class.java) { job.permit!!.pointsUsed(0) }
