@@ -100,14 +100,10 @@ internal constructor(
         acquire(call).use { body.apply(it) }
 
     /** Acquires without blocking. Who cancels the future ends the wait. */
-    @JvmOverloads
-    public fun acquireAsync(call: Call = Call.PLAIN): CompletableFuture<BlockingPermit> = future {
-        suspending.acquire(call).blocking
-    }
+    @JvmOverloads public fun acquireAsync(call: Call = Call.PLAIN): CompletableFuture<BlockingPermit> = futurePermit(call)
 
     /** Decides without blocking: see [tryAcquire]. */
-    @JvmOverloads
-    public fun tryAcquireAsync(call: Call = Call.PLAIN): CompletableFuture<Decision> = future { suspending.tryAcquire(call) }
+    @JvmOverloads public fun tryAcquireAsync(call: Call = Call.PLAIN): CompletableFuture<Decision> = futureDecision(call)
 
     /** Acquires, calls [body], and releases the permit when the stage of [body] has ended; nothing of it blocks. */
     @JvmOverloads

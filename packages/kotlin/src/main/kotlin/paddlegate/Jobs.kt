@@ -43,7 +43,7 @@ public fun BlockingLimiter.admit(
 ): Admission {
     val one = if (call.key == null) this else withKey(call.key)
     val sentAt = System.nanoTime()
-    val admission = one.command { native.admit(id, onLimit ?: settings.onLimit, claimTimeout?.us, call.request) }
+    val admission = one.command { one.native.admit(id, onLimit ?: settings.onLimit, claimTimeout?.us, call.request) }
     return one.admission(admission, sentAt, call.estimate != null)
 }
 
@@ -61,7 +61,8 @@ public fun BlockingLimiter.admitAll(
     val one = if (key == null) this else withKey(key)
     val sentAt = System.nanoTime()
     val admissions = one.command { one.native.admitAll(ids, onLimit ?: settings.onLimit, partial) }
-    return admissions.map { one.admission(it, sentAt, true) }
+    // A job that is decided by itself has a cost, as in admit.
+    return admissions.map { one.admission(it, sentAt, !partial) }
 }
 
 /**

@@ -7,6 +7,7 @@ import io.ktor.client.request.get
 import io.ktor.client.statement.bodyAsText
 import java.net.InetAddress
 import java.net.InetSocketAddress
+import java.net.ServerSocket
 import java.net.URI
 import java.net.http.HttpRequest
 import java.net.http.HttpResponse
@@ -14,6 +15,7 @@ import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.Executors
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.function.Supplier
+import kotlin.concurrent.thread
 import kotlin.time.Duration.Companion.hours
 import kotlin.time.Duration.Companion.minutes
 import kotlinx.coroutines.runBlocking
@@ -88,6 +90,36 @@ internal class HttpTest {
             val error = assertThrows(java.io.IOException::class.java) { get() }
             assertTrue(error.cause is OverLimitException, "$error")
         }
+    }
+
+    @Test
+    fun `a response whose body breaks keeps no lease`() = onBoth { store ->
+        for (status in listOf("200 OK", "429 Too Many Requests")) {
+            val limiter = store.limiter(unique(), listOf(Limit.window(10, 1.hours), Limit.concurrency(1)))
+            val client = OkHttpClient.Builder().addInterceptor(RateLimitInterceptor(limiter.blocking)).build()
+            cut(status).use { server ->
+                val request = Request.Builder().url("http://127.0.0.1:${server.localPort}/").build()
+                client.newCall(request).execute().use { response ->
+                    assertEquals(status.take(3).toInt(), response.code)
+                    assertEquals(1, limiter.blocking.inspect().leaseCount, "held until the body is closed")
+                    assertThrows(java.io.IOException::class.java) { response.body.string() }
+                }
+            }
+            assertEquals(0, limiter.blocking.inspect().leaseCount)
+        }
+    }
+
+    /** A server that announces a body of JSON and ends in it. */
+    private fun cut(status: String): ServerSocket {
+        val server = ServerSocket(0, 1, InetAddress.getLoopbackAddress())
+        thread(isDaemon = true) {
+            server.accept().use { client ->
+                client.getInputStream().bufferedReader().lineSequence().takeWhile { it.isNotEmpty() }.forEach { _ -> }
+                val head = "HTTP/1.1 $status\r\nContent-Type: application/json\r\nRetry-After: 1\r\nContent-Length: 100"
+                client.getOutputStream().write("$head\r\n\r\n{\"cut\": \"o".toByteArray())
+            }
+        }
+        return server
     }
 
     @Test

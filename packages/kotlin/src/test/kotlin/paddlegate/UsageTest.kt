@@ -109,6 +109,38 @@ internal class UsageTest {
     }
 
     @Test
+    fun `jobs of a key release their leases`() = onBoth { store ->
+        val options: LimiterOptions.() -> Unit = {
+            keyed = true
+            lockTimeout = 1.hours
+        }
+        val workers = store.concurrent(unique(), 1, options).blocking
+        val first = workers.admit("a", Call(key = "ann"))
+        val second = workers.admit("b", Call(key = "ann"))
+        val other = workers.admit("c", Call(key = "bob"))
+        assertEquals(listOf("run", "wait", "run"), listOf(first, second, other).map { it.action })
+        assertEquals(Settlement.RELEASED, first.permit!!.release())
+        assertEquals("run", workers.admit("b", Call(key = "ann")).action)
+        val pairs = store.concurrent(unique(), 2, options).blocking
+        val both = pairs.admitAll(listOf("d", "e"), key = "ann")
+        assertEquals(listOf(Settlement.RELEASED, Settlement.RELEASED), both.map { it.permit!!.release() })
+    }
+
+    @Test
+    fun `a job that is decided by itself has no estimate`() = onBoth { store ->
+        // With a lease every permit has an id.
+        val limits = listOf(Limit.window(10, 1.hours), Limit.concurrency(5))
+        val mails = store.limiter(unique(), limits) { keyed = true }.blocking
+        val each = mails.admitAll(listOf("b"), partial = true, key = "ann")
+        for (job in each + mails.admit("a", Call(key = "ann"))) {
+            val error = assertThrows(InvalidException::class.java) { job.permit!!.pointsUsed(0) }
+            assertEquals("estimate", error.argument)
+        }
+        // Jobs that are decided together can be corrected.
+        assertEquals(Settlement.SETTLED, mails.admitAll(listOf("c"), key = "ann").single().permit!!.pointsUsed(0))
+    }
+
+    @Test
     fun `turns end when none has come in time`() = onBoth { store ->
         val workers = store.concurrent(unique(), 1)
         assertEquals(emptyList<String>(), runBlocking { workers.turns(1, 50.milliseconds).toList() })

@@ -45,7 +45,13 @@ constructor(
         val (response, learned) = send(chain, acquire(call))
         if (response.code != TOO_MANY_REQUESTS || learned?.pause == null || request.body?.isOneShot() == true) return response
         // The first lease would hold up the second, and the first connection the next request.
-        val first = response.newBuilder().body(response.peekBody(MAX_BODY)).build()
+        val first =
+            try {
+                response.newBuilder().body(response.peekBody(MAX_BODY)).build()
+            } catch (_: IOException) {
+                // The caller finds the error when it reads the body.
+                return response
+            }
         response.close()
         val permit =
             try {
@@ -90,9 +96,14 @@ constructor(
     private fun read(response: Response): String {
         val type = response.body.contentType()
         if (!isJson(type?.type, type?.subtype) || response.body.contentLength() > MAX_BODY) return ""
-        val body = response.peekBody(MAX_BODY + 1)
-        // A longer one would be cut.
-        return if (body.contentLength() > MAX_BODY) "" else body.string()
+        return try {
+            val body = response.peekBody(MAX_BODY + 1)
+            // A longer one would be cut.
+            if (body.contentLength() > MAX_BODY) "" else body.string()
+        } catch (_: IOException) {
+            // The caller finds the error when it reads the body.
+            ""
+        }
     }
 
     /** Releases a lease when it is closed. */
