@@ -266,7 +266,9 @@ impl Node {
         if !sleepers.is_empty() {
             self.wakeups.fetch_add(1, Ordering::Relaxed);
         }
-        sleepers.iter().for_each(|sleeper| sleeper.wake(at));
+        for sleeper in sleepers {
+            sleeper.wake(at);
+        }
     }
 }
 
