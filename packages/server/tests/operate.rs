@@ -213,6 +213,7 @@ fn entries(client: &mut support::Client, store: &Store, query: &str) -> Vec<serd
 }
 
 /// Reads the next event that is of this test: its id and what it tells.
+#[allow(clippy::disallowed_methods, reason = "a test waits for a server")]
 fn next_event(reader: &mut support::Client, store: &Store) -> (String, String) {
     let (mut id, begun) = (String::new(), std::time::Instant::now());
     loop {
