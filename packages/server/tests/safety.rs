@@ -550,7 +550,9 @@ fn a_client_that_reads_nothing_is_dropped() {
 #[test]
 fn metrics_are_read_while_clients_have_all_connections() {
     let metrics = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let server = Running::start(Options { max_connections: 2, metrics, ..Options::default() });
+    // Nobody is dropped meanwhile.
+    let client_timeout = Duration::from_secs(300);
+    let server = Running::start(Options { max_connections: 2, metrics, client_timeout, ..Options::default() });
     let _held: Vec<Client> = (0..4).map(|_| server.client()).collect();
     for _ in 0..4 {
         assert_eq!(Client::connect(server.metrics.expect("an address")).get("/metrics").status, 200);

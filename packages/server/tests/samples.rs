@@ -114,6 +114,7 @@ fn a_keyed_limiter_has_no_samples() {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test waits for a server")]
 fn a_limiter_that_is_ahead_keeps_no_other_from_events() {
     let store = Store::database(3);
     let ahead = server_at(&store, START + 3_600_000_000);

@@ -322,8 +322,10 @@ mod tests {
         fn other_values_have_other_keys(a in values(), b in values()) {
             let key = |values: &[Vec<u8>]| key_of(&values.iter().map(Vec::as_slice).collect::<Vec<_>>());
             prop_assert_eq!(a == b, key(&a) == key(&b));
-            let joined = vec![b'x'; MAX_KEY + a.len()];
-            for key in [key(&a), key_of(&[&a[0]]), key_of(&[&joined]), key_of(&[b""])] {
+            let joined = vec![a.join(&b'|')];
+            prop_assert_eq!(a == joined, key(&a) == key(&joined));
+            let long = vec![b'x'; MAX_KEY + a.len()];
+            for key in [key(&a), key_of(&[&a[0]]), key_of(&[&long]), key_of(&[b""])] {
                 prop_assert!((1..=MAX_KEY).contains(&key.len()), "{}", key);
             }
         }
