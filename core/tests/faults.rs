@@ -251,6 +251,21 @@ fn a_call_in_flight_when_the_store_is_closed_is_counted() {
 }
 
 #[test]
+fn a_store_that_was_closed_without_its_server_does_not_wait_for_it_again() {
+    let port = free_port();
+    let server = Server::start_with(port, &[]);
+    let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
+    let limiter = pg.leaky("closed", 1_000, YEAR).unwrap();
+    acquire_one(&limiter).unwrap();
+    acquire_one(&limiter).unwrap();
+    server.stop();
+    pg.close();
+    let server = Server::start_with(port, &[]);
+    drop((pg, limiter));
+    assert!(!server.execute(&["INFO", "commandstats"]).contains("cmdstat_eval"), "it was asked again");
+}
+
+#[test]
 fn a_foreign_type_in_a_key_is_an_error_and_is_kept() {
     let server = Server::start();
     let pg = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();

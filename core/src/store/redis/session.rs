@@ -285,7 +285,9 @@ mod tests {
     fn submitted_with_counts(session: &mut ConnectionState, limiters: u16) -> (Arc<Tallies>, Vec<usize>) {
         let all: Arc<Tallies> = Arc::default();
         let tallies: Vec<_> = (0..limiters).map(|slot| Arc::new(Tally::new(slot, "key".to_owned(), &all))).collect();
-        tallies.iter().for_each(|tally| tally.count(Micros(1), None, 1, false, None));
+        for tally in &tallies {
+            tally.count(Micros(1), None, 1, false, None);
+        }
         let call = Call::reports(all.all(None)).expect("counts");
         let sizes = call.ahead().iter().map(|report| report.bytes().len()).collect();
         session.submit(0, call);

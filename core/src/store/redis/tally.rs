@@ -616,7 +616,9 @@ mod tests {
     fn a_call_takes_along_so_many_of_one_slot_too() {
         let all = Arc::default();
         let tallies: Vec<_> = (0..100).map(|_| tally(7, &all)).collect();
-        tallies.iter().for_each(|tally| tally.count(NOW, None, 1, false, None));
+        for tally in &tallies {
+            tally.count(NOW, None, 1, false, None);
+        }
         pass_a_second(&all);
         let reports = [(); 2].map(|()| all.due(0));
         assert_eq!(reports.each_ref().map(Vec::len), [64, 36]);

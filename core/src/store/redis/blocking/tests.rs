@@ -122,7 +122,9 @@ fn counts_that_were_written_in_full_are_not_sent_again() {
     // The system takes a few of the reports, since nobody reads them, but not all.
     let (all, long) = (Arc::default(), "w".repeat(60_000));
     let tallies: Vec<_> = (0..100).map(|slot| Arc::new(Tally::new(slot, "key".to_owned(), &all))).collect();
-    tallies.iter().for_each(|tally| tally.count(Micros(1), Some(&long), 1, false, None));
+    for tally in &tallies {
+        tally.count(Micros(1), Some(&long), 1, false, None);
+    }
     let call = call().with_reports(all.all(None));
     let mut waiter = Waiter { deadline: monotonic() + Duration::from_secs(1), interrupt: SignalHandling::Ignore };
     let Err(Failure::Unsent(..)) = connection.exchange(call, &mut waiter) else { panic!("it was sent") };
