@@ -170,3 +170,16 @@ fn an_error_of_a_function_is_an_error_of_the_call() {
         assert_eq!(jobs.assign(&limiter, "a").await.unwrap(), Guarded::Stopped(b"7".to_vec()));
     });
 }
+
+#[test]
+fn an_error_behind_the_decision_may_have_counted() {
+    run(async {
+        let store = store();
+        let (limiter, workers, _) = both(&store, 2, 5);
+        let mut jobs = jobs(&["a"]).await;
+        let () = jobs.connection.set(&jobs.active, "of another program").await.unwrap();
+        let error = jobs.assign(&limiter, "a").await.unwrap_err();
+        assert!(error.may_have_counted(), "{error}");
+        assert_eq!(workers.inspect(paddlegate::Page { offset: 0, count: 0 }).unwrap().lease_count, 1);
+    });
+}

@@ -224,10 +224,15 @@ pub(super) fn reply_error(error: &str) -> Error {
         "PGDATA" => Error::data(shown.strip_prefix("PGDATA ").unwrap_or("the stored value is damaged").to_owned()),
         "PGLABELS" => too_many_labels(),
         "PGINVALID" => Error::internal(format!("the script refused an argument: error={shown:?}")),
-        // The script was stopped while running and may have written.
-        "ERR" if error.contains("user_script") => Error::unknown_outcome(format!("the script failed: error={shown:?}")),
+        "ERR" if error.contains("user_script") => script_failed(error),
         _ => Error::unavailable(format!("redis refused the call: error={shown:?}")),
     }
+}
+
+/// Returns the error of a script that was stopped while it ran and may have written.
+pub(super) fn script_failed(error: &str) -> Error {
+    let shown: String = error.chars().take(200).collect();
+    Error::unknown_outcome(format!("the script failed: error={shown:?}"))
 }
 
 /// Returns whether the server requires a login. It refuses long commands with a protocol error before it parses them.

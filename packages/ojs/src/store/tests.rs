@@ -55,11 +55,13 @@ async fn ids_without_a_job_hide_no_job() {
     let revived = read.job.revived(store.now().await.unwrap());
     assert!(store.apply(&read.becomes(revived)).await.unwrap());
     let mut connection = connection(11).await;
-    for i in 0..120 {
+    // More than one call takes away.
+    for i in 0..1_020 {
         let key = "pgojs1:{ojs}:available:default";
         let _: () = ::redis::cmd("ZADD").arg(key).arg(0).arg(i).query_async(&mut connection).await.unwrap();
     }
     let place = Place::Available("default".to_owned());
+    assert!(store.page(&place, 0, 50).await.unwrap().is_empty());
     assert_eq!(store.page(&place, 0, 50).await.unwrap().len(), 1);
     assert!(store.page(&place, 1, 50).await.unwrap().is_empty());
 }
