@@ -179,7 +179,26 @@ fn an_error_behind_the_decision_may_have_counted() {
         let mut jobs = jobs(&["a"]).await;
         let () = jobs.connection.set(&jobs.active, "of another program").await.unwrap();
         let error = jobs.assign(&limiter, "a").await.unwrap_err();
-        assert!(error.may_have_counted(), "{error}");
+        assert!(error.may_have_counted() && error.to_string().contains("WRONGTYPE"), "{error}");
         assert_eq!(workers.inspect(paddlegate::Page { offset: 0, count: 0 }).unwrap().lease_count, 1);
+    });
+}
+
+#[test]
+fn an_error_of_the_decision_has_not_counted() {
+    run(async {
+        let (limiter, workers, _) = both(&store(), 2, 5);
+        let mut jobs = jobs(&["a"]).await;
+        assert!(decided(jobs.assign(&limiter, "a").await).allowed());
+        let keys: Vec<String> = jobs.connection.keys(format!("*:s:{}", workers.name())).await.unwrap();
+        let () = redis::pipe()
+            .del(&keys)
+            .rpush(&keys[0], "of another program")
+            .query_async(&mut jobs.connection)
+            .await
+            .unwrap();
+        let () = jobs.connection.sadd(&jobs.waiting, "b").await.unwrap();
+        let error = jobs.assign(&limiter, "b").await.unwrap_err();
+        assert_eq!((error.kind(), error.may_have_counted()), (paddlegate::ErrorKind::Data, false));
     });
 }

@@ -4,6 +4,7 @@
 -- KEYS  the caller's keys, then those of the limiters
 -- ARGV  number of the caller's keys, number of its arguments, its arguments; then ARGV of together.lua, nothing without limiters
 -- REPLY 0 and what `before` returned, when that was not nil: nothing was decided; or 1 and the reply of together.lua
+--        or the error PGAFTER with that of `after`
 -- `after` runs when every limiter passes the call, and after every cancellation. What `before` writes stays in any case.
 
 local own_keys, own_arguments, keys, arguments = {}, {}, {}, {}
@@ -37,6 +38,10 @@ for _, reply in ipairs(replies) do
   passes = passes and (reply[1] == 1 or reply[1] >= 6)
 end
 if passes then
-  after(own_keys, own_arguments)
+  local is_done, why = pcall(after, own_keys, own_arguments)
+  if not is_done then
+    -- In Redis 6.2 it is a text. The limiters have written.
+    return {err = 'PGAFTER ' .. string.gsub(type(why) == 'table' and why.err or tostring(why), '%c', ' ')}
+  end
 end
 return {1, replies}

@@ -331,6 +331,14 @@ impl Shared {
 
     /// Returns the limiter of a page, whose address has no group for a limiter without one.
     pub(crate) async fn shown(&self, name: &str, group: Option<&str>, prefers_keyed: bool) -> Result<Limiter, Problem> {
+        let has_group = |loaded: &LoadedLimiter| loaded.limiter.group().is_some();
+        if group.is_none() && self.limits.load().get(name).is_some_and(has_group) {
+            // The file comes first, but this address is of the one without a group, if there is one.
+            match self.known_without_key(name, Some(""), prefers_keyed).await {
+                Err(problem) if problem.argument.as_deref() == Some("group") => {}
+                found => return found,
+            }
+        }
         match self.known_without_key(name, group, prefers_keyed).await {
             Err(problem) if group.is_none() && problem.argument.as_deref() == Some("group") => {
                 self.known_without_key(name, Some(""), prefers_keyed).await

@@ -56,7 +56,7 @@ impl Samples {
 
 /// Reads samples each minute until the server stops.
 pub(crate) async fn run(app: App) {
-    let mut last = None;
+    let (mut last, phase) = (None, phase(std::process::id()));
     loop {
         let minute = Samples::minute(&app);
         let due = async {
@@ -65,7 +65,7 @@ pub(crate) async fn run(app: App) {
                 let _ = sample(&app).await;
             }
             // Not a minute, because reading takes time, and now and then a minute would have no sample.
-            let left = Duration::from_micros(MINUTE - app.now().0 % MINUTE);
+            let left = until_next(app.now().0, phase);
             sleep(app.clock().map_or(left, |_| PERIOD_OF_TEST)).await;
         };
         tokio::select! {
@@ -73,6 +73,18 @@ pub(crate) async fn run(app: App) {
             () = due => {}
         }
     }
+}
+
+/// Returns when in a minute a process reads samples. Most of the units of a bucket are left when its interval has just begun, and
+/// those of a minute begin with it, of ten seconds with each ten; other servers read at other times.
+fn phase(process: u32) -> u64 {
+    let seconds = [13, 17, 23, 27, 33, 37, 43, 47];
+    seconds[process as usize % seconds.len()] * 1_000_000 + 500_000
+}
+
+/// Returns the time until then.
+fn until_next(now: u64, phase: u64) -> Duration {
+    Duration::from_micros(MINUTE - (now + MINUTE - phase) % MINUTE)
 }
 
 /// Reads the limiters that are in use.
@@ -125,5 +137,23 @@ async fn inspected(app: &App, info: &LimiterInfo) -> Result<Inspection> {
     match app.of_info(info)?.run_async(Operation::Inspect { page: Page { offset: 0, count: 0 } }).await? {
         Answer::Inspection(inspection) => Ok(*inspection),
         other => Err(paddlegate::Error::internal(format!("unexpected reply type: {other:?}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_minute_is_read_once_and_not_as_it_begins() {
+        for process in 0..20 {
+            let phase = phase(process);
+            for now in (0..3 * MINUTE).step_by(777_777) {
+                let next = now + u64::try_from(until_next(now, phase).as_micros()).expect("a time");
+                assert_eq!(next % MINUTE, phase);
+                assert!(next > now && next - now <= MINUTE);
+                assert!(next % 10_000_000 >= 3_000_000 && next % 10_000_000 <= 8_000_000);
+            }
+        }
     }
 }

@@ -331,6 +331,28 @@ fn of_a_name_in_several_groups_the_group_says_which_is_changed() {
 }
 
 #[test]
+fn a_page_without_a_group_is_of_the_limiter_without_one_also_beside_one_of_the_file() {
+    for store in Store::all() {
+        let name = format!("{}two", store.prefix);
+        let policy = json!({ "bucket": { "limit": 5, "per": "day" }, "group": "g" });
+        let limits = Some(file(&json!({ "limiters": { &name: policy } }).to_string()));
+        let options =
+            paddlegate_server::Options { redis: store.url.clone(), limits, ..paddlegate_server::Options::default() };
+        let server = Running::start(options);
+        let mut client = server.client();
+        let address = format!("/ui/limiters/{}two", support::form_encoded(&store.prefix));
+        let is_of_group = |client: &mut support::Client, query: &str| {
+            client.get(&format!("{address}{query}")).text().contains("Of the group g.")
+        };
+        client.post(&store.path("two", "/acquire"), &json!({})).expect(200);
+        assert!(is_of_group(&mut client, ""), "there is no other");
+        let plain = json!({ "bucket": { "limit": 5, "per": "day" } });
+        client.post(&store.path("two", "/acquire"), &json!({ "policy": plain })).expect(200);
+        assert!(!is_of_group(&mut client, "") && is_of_group(&mut client, "?group=g"));
+    }
+}
+
+#[test]
 fn servers_on_one_redis_have_one_log_which_outlives_them() {
     let store = Store::redis();
     let (one, other) = (store.server(), store.server());

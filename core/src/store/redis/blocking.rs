@@ -159,7 +159,7 @@ impl Connection {
         loop {
             let output = self.session.output();
             let mut left = &output[..];
-            if let Err(error) = waiter.write_left(&mut self.socket, &mut left) {
+            if let Err(error) = waiter.write(&mut self.socket, &mut left) {
                 return Err(match self.session.recall(output.len() - left.len()).pop() {
                     Some((_, call)) if error.cause() != Cause::Signal => Failure::Unsent(Box::new(call), error),
                     _ => Failure::Lost(error),
@@ -242,13 +242,8 @@ impl Waiter<'_> {
         kind == ErrorKind::Interrupted || is_over && matches!(self.interrupt, SignalHandling::Ask(_))
     }
 
-    /// Writes all bytes. After an error the server cannot have received all of them.
-    fn write(&mut self, socket: &mut Socket, mut bytes: &[u8]) -> Result<()> {
-        self.write_left(socket, &mut bytes)
-    }
-
-    /// Writes all bytes, and leaves those that the connection did not take.
-    fn write_left(&mut self, socket: &mut Socket, bytes: &mut &[u8]) -> Result<()> {
+    /// Writes all bytes. After an error the server cannot have received all of them: those that the connection did not take are left.
+    fn write(&mut self, socket: &mut Socket, bytes: &mut &[u8]) -> Result<()> {
         while !bytes.is_empty() || socket.wants_write() {
             let left = self.left();
             if left.is_zero() {

@@ -20,8 +20,8 @@ use super::plain::PlainCall;
 use super::plain_release::PlainRelease;
 use super::recording::RecordingReply;
 use super::reply::{
-    decision, extension, garbled, parse_u64s, ready_calls, reply_error, report_outcome, runtime_state, script_failed,
-    settlement, with_companions,
+    decision, extension, garbled, parse_u64s, ready_calls, reply_error, report_outcome, runtime_state, settlement,
+    with_companions,
 };
 use super::route::redirection;
 use super::statistics_of_keys::{Added, StatisticsOfKeys};
@@ -616,10 +616,7 @@ impl Call {
             },
         };
         self.steps += 1;
-        // What a function of the caller raises comes behind writes: those of `before`, and behind a decision those of all limiters.
-        let is_raised = matches!(self.expects, Expects::Guarded(..)) && error.contains("user_script");
-        let failed =
-            |error: &str| CallOutcome::Answered(Err(if is_raised { script_failed(error) } else { reply_error(error) }));
+        let failed = |error: &str| CallOutcome::Answered(Err(reply_error(error)));
         if self.steps > MAX_STEPS {
             return Step::Done(failed(&error));
         }

@@ -199,7 +199,7 @@ pub(super) fn parse_u64s(items: &[Value]) -> Vec<u64> {
 pub(super) fn reply_error(error: &str) -> Error {
     let shown: String = error.chars().take(200).collect();
     // Redis 6.2 wraps the error in a script error.
-    if error.contains("WRONGTYPE ") {
+    if error.contains("WRONGTYPE ") && !error.starts_with("PGAFTER ") {
         return Error::data("a key of this limiter holds a value of another program; use another database or name");
     }
     if is_without_login(error) {
@@ -224,15 +224,15 @@ pub(super) fn reply_error(error: &str) -> Error {
         "PGDATA" => Error::data(shown.strip_prefix("PGDATA ").unwrap_or("the stored value is damaged").to_owned()),
         "PGLABELS" => too_many_labels(),
         "PGINVALID" => Error::internal(format!("the script refused an argument: error={shown:?}")),
-        "ERR" if error.contains("user_script") => script_failed(error),
+        // The script was stopped while running and may have written. A function behind a decision comes after the writes of that.
+        "ERR" if error.contains("user_script") => script_failed(&shown),
+        "PGAFTER" => script_failed(shown.strip_prefix("PGAFTER ").unwrap_or(&shown)),
         _ => Error::unavailable(format!("redis refused the call: error={shown:?}")),
     }
 }
 
-/// Returns the error of a script that was stopped while it ran and may have written.
-pub(super) fn script_failed(error: &str) -> Error {
-    let shown: String = error.chars().take(200).collect();
-    Error::unknown_outcome(format!("the script failed: error={shown:?}"))
+fn script_failed(error: &str) -> Error {
+    Error::unknown_outcome(format!("the script failed: error={error:?}"))
 }
 
 /// Returns whether the server requires a login. It refuses long commands with a protocol error before it parses them.

@@ -19,6 +19,9 @@ use crate::model::history::RecentSums;
 use crate::store::fork_safe::ForkSafe;
 use crate::store::refused_keys::{OfHour, RefusedKeys};
 
+/// The most minutes whose counts wait for a server that takes no writes: those of the history.
+const MAX_MINUTES: usize = 60;
+
 /// How long counts stay in the process while it makes calls.
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -230,10 +233,23 @@ impl Counts {
 
     fn of_minute(&mut self, minute: u64) -> &mut CountsOfMinute {
         let at = self.minutes.iter().rposition(|counts| counts.minute == minute).unwrap_or_else(|| {
+            if self.minutes.len() >= MAX_MINUTES {
+                self.join_oldest();
+            }
             self.minutes.push(CountsOfMinute { minute, ..CountsOfMinute::default() });
             self.minutes.len() - 1
         });
         &mut self.minutes[at]
+    }
+
+    /// Adds the oldest minute to the one behind it. No count is lost, and the history has no older minutes.
+    fn join_oldest(&mut self) {
+        self.minutes.sort_unstable_by_key(|counts| counts.minute);
+        let CountsOfMinute { granted, units, refused, .. } = self.minutes.remove(0);
+        let next = &mut self.minutes[0];
+        next.granted += granted;
+        next.units += units;
+        refused.iter().for_each(|(tag, count)| next.refuse(tag, *count));
     }
 }
 
@@ -503,6 +519,25 @@ mod tests {
             (*granted, refused.iter().map(|(_, count)| count).sum(), *units)
         };
         reports.iter().flat_map(|report| report.counts.minutes.iter().map(of_minute)).collect()
+    }
+
+    #[test]
+    fn counts_that_wait_for_long_have_a_bounded_number_of_minutes() {
+        let all: Arc<Tallies> = Arc::default();
+        let tally = Arc::new(Tally::new(1, "key".to_owned(), &all));
+        for minute in 0..1_000 {
+            let at = Micros(NOW.0 + minute * 60_000_000);
+            tally.count(at, None, 3, false, None);
+            tally.count(at, Some("w"), 1, false, None);
+            // They return when they are refused.
+            drop(all.all(None));
+        }
+        let reports = all.all(None);
+        let counts = counted(&reports);
+        assert_eq!(counts.len(), MAX_MINUTES);
+        assert_eq!(counts[1..], [(1, 1, 3)].repeat(MAX_MINUTES - 1));
+        let most = 1_001 - MAX_MINUTES as u64;
+        assert_eq!(counts[0], (most, most, 3 * most), "the oldest has all before it");
     }
 
     /// Makes all due that waits.

@@ -9,7 +9,7 @@ use super::super::session::Completion;
 use super::super::{Connections, Redis};
 use super::{Connection, Waiter, run};
 use crate::base::clock::monotonic;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Cause, Error, Result};
 use crate::model::operation::Answer;
 use crate::store::signal_handling::SignalHandling;
 
@@ -42,7 +42,14 @@ pub(crate) fn run_several(
     let (mut begun, mut unconnected, mut again) = (Vec::new(), Vec::new(), Vec::new());
     for (node, calls) in by_node(redis, process, calls) {
         match process.pool.take(&node) {
-            Some(connection) => begun.push(Exchange::begin(node, connection, calls, &mut waiter)),
+            Some(connection) => match Exchange::begin(node.clone(), connection, calls, &mut waiter) {
+                Ok(exchange) => begun.push(exchange),
+                Err(calls) => {
+                    // The server closed its end after the last call.
+                    process.pool.clear(&node);
+                    again.extend(calls);
+                }
+            },
             None => unconnected.push((node, calls)),
         }
     }
@@ -65,7 +72,10 @@ pub(crate) fn run_several(
     let mut alone = Vec::new();
     for (node, calls) in unconnected {
         match Connection::open(redis, &node, &waiter) {
-            Ok(connection) => end(Exchange::begin(node, connection, calls, &mut waiter), &mut waiter),
+            Ok(connection) => match Exchange::begin(node, connection, calls, &mut waiter) {
+                Ok(exchange) => end(exchange, &mut waiter),
+                Err(calls) => alone.extend(calls),
+            },
             Err(_) => alone.extend(calls),
         }
     }
@@ -89,14 +99,25 @@ fn by_node(redis: &Redis, process: &Connections, calls: Vec<Call>) -> Vec<OfNode
 }
 
 impl Exchange {
-    /// Writes the calls, whose tickets are their places.
-    fn begin(node: Address, mut connection: Connection, calls: Vec<(usize, Call)>, waiter: &mut Waiter<'_>) -> Self {
+    /// Writes the calls, whose tickets are their places. Returns them if the connection took nothing of them.
+    fn begin(
+        node: Address,
+        mut connection: Connection,
+        calls: Vec<(usize, Call)>,
+        waiter: &mut Waiter<'_>,
+    ) -> std::result::Result<Self, Vec<(usize, Call)>> {
         let count = calls.len();
         for (at, call) in calls {
             connection.session.submit(at as u64, call);
         }
-        let written = connection.write(waiter);
-        Self { node, connection, count, written }
+        let (written, took_some) = connection.write(waiter);
+        match written {
+            Err(error) if !took_some && error.cause() != Cause::Signal => {
+                let calls = connection.session.recall(0).into_iter();
+                Err(calls.filter_map(|(ticket, call)| Some((usize::try_from(ticket).ok()?, call))).collect())
+            }
+            written => Ok(Self { node, connection, count, written }),
+        }
     }
 
     /// Reads the replies. Gives the connection back to the pool, unless it failed.
@@ -115,7 +136,7 @@ impl Exchange {
                 is_sound = false;
                 break;
             }
-            written = if finished.len() < count { connection.write(waiter) } else { Ok(()) };
+            written = if finished.len() < count { connection.write(waiter).0 } else { Ok(()) };
         }
         waiter.deadline = deadline.min(waiter.deadline);
         connection.used_at = monotonic();
@@ -130,11 +151,13 @@ impl Exchange {
 }
 
 impl Connection {
-    /// Writes what is to be written.
-    fn write(&mut self, waiter: &mut Waiter<'_>) -> Result<()> {
+    /// Writes what is to be written. Returns also whether the connection took some of it.
+    fn write(&mut self, waiter: &mut Waiter<'_>) -> (Result<()>, bool) {
         let output = self.session.output();
+        let mut left = &output[..];
+        let written = waiter.write(&mut self.socket, &mut left);
         // Of calls that were written in part the server may have received some.
         let unknown = |error: Error| Error::unknown_outcome(error.message()).because(error.cause());
-        waiter.write(&mut self.socket, &output).map_err(unknown)
+        (written.map_err(unknown), left.len() < output.len())
     }
 }

@@ -60,7 +60,9 @@ fn connected() -> (Socket, StreamOwned<ServerConnection, UnixStream>) {
     let client = ClientConnection::new(client, ServerName::try_from("localhost").unwrap()).unwrap();
     let mut socket = Socket::interrupted(near, client, monotonic() + PATIENT);
     // Its last words of the handshake go with the first write, and the server waits for them.
-    Waiter { deadline: monotonic() + PATIENT, interrupt: SignalHandling::Ignore }.write(&mut socket, b"").unwrap();
+    Waiter { deadline: monotonic() + PATIENT, interrupt: SignalHandling::Ignore }
+        .write(&mut socket, &mut &b""[..])
+        .unwrap();
     (socket, far.join().unwrap())
 }
 
@@ -79,7 +81,7 @@ fn what_is_written_arrives_once_however_often_it_is_interrupted() {
     let sent = bytes.clone();
     let near = thread::spawn(move || {
         let mut waiter = Waiter { deadline: monotonic() + PATIENT, interrupt: SignalHandling::Ignore };
-        waiter.write(&mut socket, &sent).unwrap();
+        waiter.write(&mut socket, &mut &sent[..]).unwrap();
         socket
     });
     let mut received = vec![0; bytes.len()];
@@ -93,7 +95,7 @@ fn what_is_written_arrives_once_however_often_it_is_interrupted() {
 fn a_write_that_nobody_reads_ends_at_the_deadline() {
     let (mut socket, _far) = connected();
     let mut waiter = Waiter { deadline: monotonic() + Duration::from_millis(100), interrupt: SignalHandling::Ignore };
-    let error = waiter.write(&mut socket, &vec![0; 10_000_000]).unwrap_err();
+    let error = waiter.write(&mut socket, &mut &vec![0; 10_000_000][..]).unwrap_err();
     assert!(!error.may_have_counted(), "{error}");
 }
 
