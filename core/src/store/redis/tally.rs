@@ -249,7 +249,9 @@ impl Counts {
         let next = &mut self.minutes[0];
         next.granted += granted;
         next.units += units;
-        refused.iter().for_each(|(tag, count)| next.refuse(tag, *count));
+        for (tag, count) in refused {
+            next.refuse(&tag, count);
+        }
     }
 }
 
