@@ -20,7 +20,7 @@ log=$tally/$name.log
 began=$EPOCHREALTIME
 
 # In CI a test that hangs ends as a failure, and the suites after it still have their turn.
-${CI:+timeout --kill-after=10 20m} "$@" 2>&1 | tee "$log"
+${CI:+timeout --kill-after=10 45m} "$@" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 ((status == 0)) || { echo "--- $name: failed with status $status"; failures "$log"; } >>"$tally/$name.failures"
 

@@ -14,7 +14,7 @@ use crate::model::operation::Answer;
 use crate::store::signal_handling::SignalHandling;
 
 /// How long the replies of a node are read after the deadline: while another node was silent, they have arrived.
-const ARRIVED: Duration = Duration::from_millis(1);
+const ARRIVED: Duration = Duration::from_millis(10);
 
 /// The calls of one node, with their places among all.
 type OfNode = (Address, Vec<(usize, Call)>);
