@@ -204,7 +204,7 @@ impl RedisStore {
     }
 
     pub(super) async fn events(&self) -> Result<Vec<Event>, Fault> {
-        // The stream has some more than the most, and what is left out must be the oldest.
+        // The stream may hold more events than are returned; those left out are the oldest.
         let range: redis::streams::StreamRangeReply =
             self.connection().xrevrange_count(key("events"), "+", "-", MAX_EVENTS).await?;
         let texts = range.ids.iter().rev().filter_map(|entry| entry.get::<String>("event"));

@@ -17,7 +17,7 @@ pub(super) struct Local {
 }
 
 struct Inner {
-    /// Begins with the milliseconds since 1970, so that a reader who comes back after a new start is told what is new.
+    /// Begins with the milliseconds since 1970, so that ids after a restart are higher than those before it.
     last_id: u64,
     entries: VecDeque<AuditEntry>,
 }

@@ -128,7 +128,7 @@ fn counts_that_were_written_in_full_are_not_sent_again() {
         tally.count(Micros(1), Some(&long), 1, false, None);
     }
     let call = call().with_reports(all.all(None));
-    let mut waiter = Waiter { deadline: monotonic() + Duration::from_secs(1), interrupt: SignalHandling::Ignore };
+    let mut waiter = Waiter { deadline: monotonic() + Duration::from_secs(4), interrupt: SignalHandling::Ignore };
     let Err(Failure::Unsent(..)) = connection.exchange(call, &mut waiter) else { panic!("it was sent") };
     let again = all.all(None).len();
     assert!(again > 0 && again < 100, "{again}");
