@@ -731,6 +731,41 @@ fn a_call_that_has_to_queue_asks_once_whichever_script_decided_before() {
     }
 }
 
+/// The keys of a keyed limiter are made for one call, so what was seen of them is kept with the limiter.
+#[test]
+fn what_was_seen_of_a_key_spares_the_next_call_a_round_trip() {
+    set_clock(NOW);
+    let is_plain = |limiter: &Limiter, key: &str, wait: Option<Wait<'_>>| {
+        let limiter = limiter.with_key(key).expect("a limiter of a key");
+        let operation = match wait {
+            None => Operation::Acquire(Request::cost(1)),
+            Some(_) => Operation::AcquireWithId { request: Request::cost(1), id: "next", wait },
+        };
+        let Ok(Prepared::Call(call)) = limiter.prepare(operation) else { panic!("not on redis") };
+        !call.bytes().windows(11).any(|bytes| bytes == b"\r\nacquire\r\n")
+    };
+    let api = redis_with_clock().window(&unique("api"), 2, HOUR).expect("a limiter").keyed().expect("a keyed limiter");
+    let api = api.without_statistics().expect("a limiter");
+    let ada = api.with_key("ada").expect("a limiter of a key");
+    ada.admin(AdminCommand::Pause(Deadline::After(Micros(SECOND)))).expect("a pause");
+    assert!(is_plain(&api, "ada", None), "nobody has asked");
+    assert!(!ada.acquire(Request::cost(1)).expect("a decision").allowed());
+    assert!(is_plain(&api, "bob", None) && !is_plain(&api, "ada", None));
+    ada.admin(AdminCommand::Resume).expect("a resume");
+    // The script decides the next calls, whoever makes them, and then a plain one is tried again.
+    let plain = (0..100).filter(|_| is_plain(&api, "ada", None)).count();
+    assert_eq!(plain, 100 - 62);
+
+    let erp = redis_with_clock().concurrent(&unique("erp"), 1, HOUR).expect("a limiter");
+    let erp = erp.without_statistics().expect("a limiter").keyed().expect("a keyed limiter");
+    let ada = erp.with_key("ada").expect("a limiter of a key");
+    let permit = granted(&ada, "first", NOW);
+    let wait = Some(longest_wait());
+    assert!(is_plain(&erp, "bob", wait) && !is_plain(&erp, "ada", wait), "none fits");
+    assert_eq!(release(&ada, &permit, NOW), Settlement::Released);
+    assert!(is_plain(&erp, "ada", wait), "one fits again");
+}
+
 fn the_fencing_token_rises_with_every_lease(test_store: &TestStore) {
     let name = unique("fencing token");
     let mut last = None;

@@ -177,7 +177,7 @@ impl Inner {
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => {
                 let keys = match &self.keys {
-                    Some(all) => Keys::with_roles(self.key_parts(), all.roles(&self.policy)),
+                    Some(all) => Keys::with_roles(self.key_parts(), all.roles(&self.policy), all.hints()),
                     None => Keys::new(self.key_parts(), &self.policy),
                 };
                 let tally = self.has_statistics.then(|| match &self.keys {

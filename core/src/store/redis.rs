@@ -12,6 +12,7 @@ pub(crate) mod connection_like;
 mod counted;
 #[cfg(feature = "redis-rs")]
 mod guard;
+mod hints;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 mod if_version;
 mod inspection;
@@ -60,6 +61,7 @@ pub use session::{Completion, ConnectionState};
 pub use socket::Socket;
 
 pub(crate) use blocking::check_timeout;
+pub(crate) use hints::Hints;
 pub(crate) use keys::{KeyParts, Keys, PARTS, Roles, TAGS};
 pub(crate) use limiter_list::PartialPage;
 pub(crate) use most_refused::MostRefused;

@@ -20,7 +20,7 @@ use crate::model::operation::Operation;
 use crate::model::policy::Policy;
 use crate::store::memory::{OfAllKeys, PlainCall};
 #[cfg(feature = "redis")]
-use crate::store::redis::{Keys, PARTS, Redis, Roles, Tally};
+use crate::store::redis::{Hints, Keys, PARTS, Redis, Roles, Tally};
 
 /// The maximum length of a key, in bytes.
 pub const MAX_KEY: usize = 512;
@@ -31,6 +31,9 @@ pub(crate) struct AllKeys {
     in_memory: OnceBox<KeysInMemory>,
     #[cfg(feature = "redis")]
     roles: OnceBox<Arc<Roles>>,
+    /// What this process last saw of some of the keys.
+    #[cfg(feature = "redis")]
+    hints: OnceBox<Arc<Hints>>,
     /// For each hash tag, the second at which the limiter was last added to its list of limiters.
     #[cfg(feature = "redis")]
     listed_at: [AtomicU64; PARTS],
@@ -48,6 +51,11 @@ impl AllKeys {
     #[cfg(feature = "redis")]
     pub(super) fn roles(&self, policy: &Policy) -> Arc<Roles> {
         self.roles.get_or_init(|| Box::new(Arc::new(Roles::new(policy)))).clone()
+    }
+
+    #[cfg(feature = "redis")]
+    pub(super) fn hints(&self) -> Arc<Hints> {
+        self.hints.get_or_init(|| Box::new(Arc::new(Hints::of_keys()))).clone()
     }
 
     #[cfg(feature = "redis")]

@@ -3,11 +3,11 @@
 use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use once_cell::race::OnceBox;
 
 use super::command::{INSTANTS_LENGTH, QuotaAt};
+use super::hints::Hints;
 use super::plain::PlainPolicy;
 use super::reply::garbled;
 use super::route::slot;
@@ -26,10 +26,6 @@ use crate::store::company;
 
 /// The version of the stored layout. It is part of every key, so that another layout uses other keys.
 const LAYOUT: &str = "pg2";
-
-/// How many calls the whole script decides after a call that was not plain: a state is seldom plain again at once, and a plain
-/// call in vain costs a round trip.
-const WHOLE_CALLS: u32 = 63;
 
 /// What the keys of a state are made of.
 #[derive(Clone, Copy)]
@@ -65,10 +61,9 @@ pub(crate) struct Keys {
     with_permit: OnceBox<FixedArguments>,
     plain: OnceBox<FixedArguments>,
     plain_with_permit: OnceBox<FixedArguments>,
-    /// How many calls the whole script decides before a plain one is tried again.
-    whole_calls: AtomicU32,
-    /// Whether the last decision on a lease left no room for another.
-    is_full: AtomicBool,
+    hints: Arc<Hints>,
+    /// The number of the state among the hints.
+    number: u64,
     /// Where this process counts plain calls; `None` without statistics.
     tally: Option<Arc<Tally>>,
 }
@@ -106,11 +101,12 @@ pub(crate) const PARTS: usize = 16;
 
 impl Keys {
     pub(crate) fn new(parts: KeyParts<'_>, policy: &Policy) -> Self {
-        Self::with_roles(parts, Arc::new(Roles::new(policy)))
+        Self::with_roles(parts, Arc::new(Roles::new(policy)), Arc::new(Hints::of_one()))
     }
 
-    pub(crate) fn with_roles(parts: KeyParts<'_>, roles: Arc<Roles>) -> Self {
+    pub(crate) fn with_roles(parts: KeyParts<'_>, roles: Arc<Roles>, hints: Arc<Hints>) -> Self {
         let KeyParts { name, group, key, has_statistics } = parts;
+        let number = key.map_or(0, |key| company::hash(key.as_bytes()));
         let (part, tag) = match (group, key) {
             (None, Some(key)) => {
                 let part = usize::from(digest(key) >> 4);
@@ -147,8 +143,8 @@ impl Keys {
             with_permit: OnceBox::new(),
             plain: OnceBox::new(),
             plain_with_permit: OnceBox::new(),
-            whole_calls: AtomicU32::new(0),
-            is_full: AtomicBool::new(false),
+            hints,
+            number,
             tally: None,
         }
     }
@@ -241,8 +237,7 @@ impl Keys {
     /// Returns the arguments of a plain call, and what it decides on; `None` when the whole script must decide.
     pub(super) fn plain(&self, has_permit: bool) -> Option<(&FixedArguments, &PlainPolicy)> {
         let limits = self.roles.plain.as_ref()?;
-        let is_whole = |calls: u32| calls.checked_sub(1);
-        if self.whole_calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_whole).is_ok() {
+        if self.hints.takes_whole(self.number) {
             return None;
         }
         let arguments = if has_permit { &self.plain_with_permit } else { &self.plain };
@@ -288,8 +283,8 @@ impl Keys {
     /// Notes whether a decision on a lease left no room for another.
     pub(super) fn note_decision(&self, status: Status, remaining: u64) {
         match status {
-            Status::Granted => self.is_full.store(remaining == 0, Ordering::Relaxed),
-            Status::Refused | Status::Queued => self.is_full.store(true, Ordering::Relaxed),
+            Status::Granted => self.hints.note_full(self.number, remaining == 0),
+            Status::Refused | Status::Queued => self.hints.note_full(self.number, true),
             // A call without a ticket learns nothing of the leases.
             Status::NoTicket => {}
         }
@@ -297,17 +292,17 @@ impl Keys {
 
     /// Notes that a released lease has made room.
     pub(super) fn note_room(&self) {
-        self.is_full.store(false, Ordering::Relaxed);
+        self.hints.note_full(self.number, false);
     }
 
     /// Returns whether a lease has to wait, as far as this process knows.
     pub(super) fn is_full(&self) -> bool {
-        self.is_full.load(Ordering::Relaxed)
+        self.hints.is_full(self.number)
     }
 
     /// Leaves the next calls to the whole script, since the state was not that of a plain call.
     pub(super) fn was_not_plain(&self) {
-        self.whole_calls.store(WHOLE_CALLS, Ordering::Relaxed);
+        self.hints.was_not_plain(self.number);
     }
 
     /// Returns the key of the statistics.
