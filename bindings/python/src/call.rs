@@ -64,6 +64,19 @@ impl Call {
         }
     }
 
+    pub(crate) fn is_for(&self, node: &Address) -> bool {
+        self.node == *node
+    }
+
+    /// Returns the deadline, which an attempt sets that is the first one.
+    pub(crate) fn started(&self, now: f64) -> f64 {
+        let mut deadline = locked(&self.deadline);
+        if *deadline == 0.0 {
+            *deadline = now + seconds(self.redis.timeout());
+        }
+        *deadline
+    }
+
     pub(crate) fn take(&self) -> Result<Bytes> {
         let bytes = locked(&self.bytes).take();
         bytes.ok_or_else(|| Error::internal("a call was sent twice").into())
@@ -82,12 +95,6 @@ impl Call {
     #[getter]
     fn pause(&self) -> f64 {
         seconds(self.pause)
-    }
-
-    /// Seconds within which it must be answered.
-    #[getter]
-    fn timeout(&self) -> f64 {
-        seconds(self.redis.timeout())
     }
 
     /// The time at which it fails, of the clock of the event loop; 0 before the first attempt.

@@ -2,10 +2,10 @@
 
 use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use paddlegate::Error;
-use paddlegate::store::redis::{Address, Call, Completion, ConnectionState, Redis, Socket};
+use paddlegate::store::redis::{Address, Call, Completion, ConnectionState, Redis, Socket, TRUSTED};
 
 /// The size of one read; more than a hundred replies.
 const BUFFER: usize = 16 * 1024;
@@ -20,6 +20,8 @@ pub(crate) struct NonBlockingConnection {
     buffer: Box<[u8]>,
     /// Bytes that the socket has not accepted yet.
     rest: Vec<u8>,
+    /// When the server last replied.
+    replied_at: Option<Instant>,
     /// The number of queued calls; of these, possibly sent ones; of these, completed ones.
     submitted: u64,
     sent: u64,
@@ -49,6 +51,12 @@ pub(crate) struct Done {
     pub(crate) unsent: Vec<(u64, Call, Error, bool)>,
 }
 
+impl Done {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.finished.is_empty() && self.unsent.is_empty()
+    }
+}
+
 impl NonBlockingConnection {
     pub(crate) fn new(redis: &Redis, node: &Address) -> Self {
         Self {
@@ -58,6 +66,7 @@ impl NonBlockingConnection {
             refused: false,
             buffer: vec![0; BUFFER].into(),
             rest: Vec::new(),
+            replied_at: None,
             submitted: 0,
             sent: 0,
             answered: 0,
@@ -93,7 +102,7 @@ impl NonBlockingConnection {
     /// Writes queued calls.
     pub(crate) fn flush(&mut self) {
         // The server may have closed the connection since its last reply; then the calls can use a new connection.
-        if self.sent == self.answered {
+        if self.sent == self.answered && !self.is_trusted() {
             self.read();
         }
         self.write();
@@ -114,6 +123,11 @@ impl NonBlockingConnection {
         self.socket = None;
     }
 
+    /// Returns whether the server has replied just now, and nothing else can have come with the reply.
+    fn is_trusted(&self) -> bool {
+        !self.encrypted && self.replied_at.is_some_and(|at| at.elapsed() < TRUSTED)
+    }
+
     fn read(&mut self) {
         while let Some(socket) = self.socket.as_mut().filter(|_| matches!(self.state, State::Open | State::Full)) {
             let before = self.done.finished.len();
@@ -122,6 +136,10 @@ impl NonBlockingConnection {
                 Ok(size) => {
                     let received = self.session.receive(&self.buffer[..size], &mut self.done.finished);
                     self.answered += (self.done.finished.len() - before) as u64;
+                    // A socket deadline; limiter decisions do not depend on this clock.
+                    #[allow(clippy::disallowed_methods)]
+                    let now = Instant::now();
+                    self.replied_at = Some(now);
                     match received {
                         // With encryption, decrypted bytes may be left that the socket does not report.
                         Ok(()) if size < self.buffer.len() && !self.encrypted => return,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 use std::{io, mem};
 
+use paddlegate::process_id;
 use paddlegate::store::redis::{Address, CallOutcome, Redis, Socket};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -18,11 +19,14 @@ use crate::line::{NonBlockingConnection, State, locked};
 ///
 /// `flush`, `receive` and `expire` return the calls that the link has finished with by number, each
 /// with its answer, its exception, the call that follows it, or `Unfinished`; whether the
-/// connection has ended; and whether `flush` must be called again when the socket is writable.
+/// connection has ended; and whether `flush` must be called again when the socket is writable. They
+/// return None if no call has finished, nothing has ended and the socket takes all.
 #[pyclass(frozen, module = "paddlegate._native")]
 pub(crate) struct Link {
     redis: Arc<Redis>,
     node: Address,
+    /// The process that created it: one that was forked must not use its socket.
+    process: u32,
     /// The result of `connect`, until `flush` takes it.
     connected: Mutex<Option<io::Result<Socket>>>,
     /// Never locked while Python code can run.
@@ -32,8 +36,8 @@ pub(crate) struct Link {
 }
 
 /// Tickets, each with its answer, its exception, the call that follows it, or `Unfinished`; whether the connection has ended;
-/// whether the socket is full.
-type Settled<'py> = (Vec<(u64, Bound<'py, PyAny>)>, bool, bool);
+/// whether the socket is full. `None` if there is none of them.
+type Settled<'py> = Option<(Vec<(u64, Bound<'py, PyAny>)>, bool, bool)>;
 
 #[pymethods]
 impl Link {
@@ -54,20 +58,22 @@ impl Link {
         locked(&self.line).socket().map_or(-1, |socket| socket.as_fd().as_raw_fd())
     }
 
-    /// Whether the connection has ended, so that calls need another link.
-    #[getter]
-    fn over(&self) -> bool {
-        locked(&self.line).is_over()
+    /// Whether a call can be sent on this link: to its node, by its process, before its end.
+    fn takes(&self, call: &Call) -> bool {
+        self.process == process_id() && call.is_for(&self.node) && !locked(&self.line).is_over()
     }
 
-    /// Queue a call until the next `flush`; return its number on this link.
-    fn submit(&self, call: &Call) -> Result<u64> {
+    /// Queue a call until the next `flush`; return its number on this link, and its deadline.
+    ///
+    /// `now` is the time of the clock of the event loop, from which the first attempt has its
+    /// time-out.
+    fn submit(&self, call: &Call, now: f64) -> Result<(u64, f64)> {
         let bytes = call.take()?;
         let ticket = locked(&self.line).submit(bytes);
         if !call.then.is_nothing() {
             locked(&self.endings).insert(ticket, call.then.clone());
         }
-        Ok(ticket)
+        Ok((ticket, call.started(now)))
     }
 
     /// Write the queued calls.
@@ -103,6 +109,7 @@ impl Link {
             redis: redis.clone(),
             node: node.clone(),
             connected: Mutex::default(),
+            process: process_id(),
             line: Mutex::new(NonBlockingConnection::new(redis, node)),
             endings: Mutex::default(),
         }
@@ -118,13 +125,16 @@ impl Link {
         if state == State::Lost && before != State::Lost {
             self.redis.forget(&self.node);
         }
+        if state == State::Open && before == State::Open && done.is_empty() {
+            return Ok(None);
+        }
         let finished =
             done.finished.into_iter().map(|done| Ok((done.ticket, self.shown(py, done.ticket, done.outcome)?)));
         let unsent = done.unsent.into_iter().map(|(ticket, bytes, error, had_worked)| {
             Ok((ticket, self.unfinished(py, Reason::Unsent(bytes, error, had_worked), self.ending(ticket))?))
         });
         let is_over = matches!(state, State::Closed | State::Lost);
-        Ok((finished.chain(unsent).collect::<PyResult<_>>()?, is_over, state == State::Full))
+        Ok(Some((finished.chain(unsent).collect::<PyResult<_>>()?, is_over, state == State::Full)))
     }
 
     fn ending(&self, ticket: u64) -> OnComplete {

@@ -42,7 +42,7 @@ mod wire;
 pub use crate::engine::plain_script::plain_scripts;
 #[doc(hidden)]
 pub use crate::engine::script::{SCRIPT, script_of_several};
-pub use blocking::DEFAULT_TIMEOUT;
+pub use blocking::{DEFAULT_TIMEOUT, TRUSTED};
 pub use call::{Call, CallOutcome};
 pub use config::{Address, Certificates, RedisConfig};
 #[cfg(feature = "redis-rs")]

@@ -13,7 +13,7 @@ import time
 from contextlib import suppress
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 from paddlegate._daemon_thread import call_in_thread
 from paddlegate._native import Call, Unfinished
@@ -39,6 +39,19 @@ class Links(LinksByKey):
 
     closed = False
     """Whether the store is closed; then a link ends after its pending calls."""
+
+    latest: Callable[[], Link | None] = staticmethod(lambda: None)
+    """A weak reference to the link that was used last, most often that of the next call too."""
+
+    def find(self, loop: asyncio.AbstractEventLoop, call: Call) -> Link:
+        """Return the link of a loop to the node of a call; open one if there is none."""
+        key = (os.getpid(), id(loop), call.node)
+        link = self.get(key)
+        if link is None or link.finishing or not link.native.takes(call):
+            link = self[key] = Link(loop, call)
+            link.finishing = self.closed
+        self.latest = ref(link)
+        return link
 
     def close(self, until: float) -> None:
         """End the links of this process, each after its pending calls.
@@ -138,11 +151,9 @@ async def run_call(links: Links, loop: asyncio.AbstractEventLoop, call: Call) ->
 
 def send_call(links: Links, loop: asyncio.AbstractEventLoop, call: Call) -> asyncio.Future[Any]:
     """Send a call on the link to its node; open a link if there is none."""
-    key = (os.getpid(), id(loop), call.node)
-    link = links.get(key)
-    if link is None or link.native.over or link.finishing:
-        link = links[key] = Link(loop, call)
-        link.finishing = links.closed
+    link = links.latest()
+    if link is None or link.loop is not loop or link.finishing or not link.native.takes(call):
+        link = links.find(loop, call)
     return link.send(call)
 
 
@@ -213,15 +224,13 @@ class Link:
         """Write a call at once if no other is pending, else with others of this loop iteration."""
         future = self.loop.create_future()
         is_alone = not self.pending
-        self.pending[self.native.submit(call)] = (call, future)
-        deadline = call.deadline
-        if not deadline:
-            deadline = call.deadline = self.loop.time() + call.timeout
+        number, deadline = self.native.submit(call, self.loop.time())
+        self.pending[number] = (call, future)
         if deadline < self.next_expiry:
             self.next_expiry = deadline
             self.loop.call_at(deadline, self.expire)
         if is_alone and not self.flush_scheduled:
-            self.complete(*self.native.flush())
+            self.complete(self.native.flush())
             return future
         self.unwritten.append(call)
         if not self.flush_scheduled:
@@ -249,10 +258,10 @@ class Link:
         for call in self.unwritten:
             call.deadline += delay
         self.unwritten.clear()
-        self.complete(*self.native.flush())
+        self.complete(self.native.flush())
 
     def receive(self) -> None:
-        self.complete(*self.native.receive())
+        self.complete(self.native.receive())
 
     def expire(self) -> None:
         """End the link if its oldest call is overdue, else schedule the next check."""
@@ -264,12 +273,15 @@ class Link:
         if self.pending:
             oldest = min(call.deadline for call, _ in self.pending.values())
             if oldest <= self.loop.time():
-                self.complete(*self.native.expire())
+                self.complete(self.native.expire())
             else:
                 self.next_expiry = oldest
                 self.loop.call_at(oldest, self.expire)
 
-    def complete(self, finished: list[tuple[int, Any]], is_over: bool, is_full: bool) -> None:
+    def complete(self, settled: tuple[list[tuple[int, Any]], bool, bool] | None) -> None:
+        if settled is None:
+            return
+        finished, is_over, is_full = settled
         for number, answer in finished:
             call, future = self.pending.pop(number)
             if future.done():

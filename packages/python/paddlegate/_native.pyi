@@ -879,9 +879,6 @@ class Call:
     @property
     def pause(self) -> float:
         """Seconds to wait before it is sent."""
-    @property
-    def timeout(self) -> float:
-        """Seconds within which it must be answered."""
     deadline: float
     """The time at which it fails, of the clock of the event loop; 0 before the first attempt."""
     def link(self) -> Link:
@@ -903,23 +900,27 @@ class Link:
 
     `flush`, `receive` and `expire` return the calls that the link has finished with by number, each
     with its answer, its exception, the call that follows it, or `Unfinished`; whether the
-    connection has ended; and whether `flush` must be called again when the socket is writable.
+    connection has ended; and whether `flush` must be called again when the socket is writable. They
+    return None if no call has finished, nothing has ended and the socket takes all.
     """
 
     def connect(self) -> None:
         """Connect, on a thread that may block. The next `flush` applies the result."""
     def fileno(self) -> int:
         """Return the socket's descriptor; -1 without a socket."""
-    @property
-    def over(self) -> bool:
-        """Whether the connection has ended, so that calls need another link."""
-    def submit(self, call: Call) -> int:
-        """Queue a call until the next `flush`; return its number on this link."""
-    def flush(self) -> tuple[list[tuple[int, Any]], bool, bool]:
+    def takes(self, call: Call) -> bool:
+        """Whether a call can be sent on this link: to its node, by its process, before its end."""
+    def submit(self, call: Call, now: float) -> tuple[int, float]:
+        """Queue a call until the next `flush`; return its number on this link, and its deadline.
+
+        `now` is the time of the clock of the event loop, from which the first attempt has its
+        time-out.
+        """
+    def flush(self) -> tuple[list[tuple[int, Any]], bool, bool] | None:
         """Write the queued calls."""
-    def receive(self) -> tuple[list[tuple[int, Any]], bool, bool]:
+    def receive(self) -> tuple[list[tuple[int, Any]], bool, bool] | None:
         """Read received replies."""
-    def expire(self) -> tuple[list[tuple[int, Any]], bool, bool]:
+    def expire(self) -> tuple[list[tuple[int, Any]], bool, bool] | None:
         """End the connection, because a reply did not arrive in time."""
     def close(self) -> None:
         """Close the socket."""

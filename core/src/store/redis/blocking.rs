@@ -36,7 +36,7 @@ pub(crate) use several::run_several;
 const MAX_UNUSED: usize = 64;
 
 /// Idle time after which a connection is checked before reuse. A server takes longer than this to restart.
-pub(crate) const TRUSTED: Duration = Duration::from_millis(1);
+pub const TRUSTED: Duration = Duration::from_millis(1);
 
 /// Maximum idle time of a connection. Firewalls and address translators drop idle connections silently, rarely this
 /// early.
