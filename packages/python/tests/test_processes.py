@@ -122,6 +122,8 @@ if pid == 0:
     status = 1
     try:
         # The child has inherited the loop and its link, and must not use either.
+        call = limiter._acquire(True, None, None, None, None, None, None)
+        assert not limiter._links.latest().native.takes(call)
         assert asyncio.run(limiter.aallow())
         assert asyncio.run(limiter.aallow())
         status = 0
