@@ -112,9 +112,11 @@ impl<S: Source> CounterClock<S> {
         self.renew(rate) >> PARTS
     }
 
+    /// Makes the next call read the clock of the operating system. What is never near is far from the present time of the counter,
+    /// which is zero while the rate is not known; so a second call changes nothing.
     fn expire(&self) {
-        let never_near = self.renewed.load(Ordering::Relaxed) ^ (1 << 63);
-        self.renewed.store(never_near, Ordering::Release);
+        let time = scaled(self.source.ticks(), self.rate.load(Ordering::Relaxed));
+        self.renewed.store(time ^ (1 << 63), Ordering::Release);
     }
 
     /// Reads the clock of the operating system and compares the counter with it. A thread that does so now is not waited for.
@@ -307,6 +309,20 @@ mod tests {
         assert_eq!(clock.now(), clock.source.wall.get());
         let (difference, reads) = call(&clock, 10_000, RATE);
         assert!(difference <= 1 && reads.abs_diff(10) < 3, "{difference} us, {reads} times");
+    }
+
+    #[test]
+    fn it_does_not_matter_how_many_calls_find_the_clock_set_back_nor_whether_the_rate_is_known() {
+        for clock in [new(true), new(false), learned()] {
+            for found in 1..=3 {
+                clock.source.pass(2_000, RATE);
+                clock.now();
+                clock.source.wall.set(clock.source.wall.get() - HOUR);
+                (0..found).for_each(|_| clock.expire());
+                let (difference, _) = call(&clock, 2_000, RATE);
+                assert!(difference <= 1, "found by {found} calls: {difference} us");
+            }
+        }
     }
 
     #[test]
