@@ -102,7 +102,7 @@ struct Inner {
     /// What all keys of a keyed limiter have in common; `None` for a limiter that is not keyed.
     keys: Option<Arc<AllKeys>>,
     /// The key of the state; `None` for a limiter that is not keyed, and for a keyed one without a key.
-    key: Option<Box<str>>,
+    key: Option<Arc<str>>,
     /// The limiters that decide together in the place of this one; empty for a limiter with a state of its own.
     together: Box<[Limiter]>,
     /// The limiter of this process alone, used while the store cannot decide.
@@ -177,7 +177,7 @@ impl Inner {
             #[cfg(feature = "redis")]
             Backend::Redis(redis) => {
                 let keys = match &self.keys {
-                    Some(all) => Keys::with_roles(self.key_parts(), all.roles(&self.policy), all.hints()),
+                    Some(all) => all.in_redis(self.key_parts(), &self.policy),
                     None => Keys::new(self.key_parts(), &self.policy),
                 };
                 let tally = self.has_statistics.then(|| match &self.keys {
@@ -195,7 +195,7 @@ impl Inner {
 
     #[cfg(feature = "redis")]
     fn key_parts(&self) -> KeyParts<'_> {
-        let (group, key) = (self.group.as_deref(), self.key.as_deref());
+        let (group, key) = (self.group.as_deref(), self.key.as_ref());
         KeyParts { name: &self.name, group, key, has_statistics: self.has_statistics }
     }
 }

@@ -22,6 +22,7 @@ mod listener;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 mod log;
 mod most_refused;
+mod names;
 mod plain;
 mod plain_release;
 mod plain_reply;
@@ -62,9 +63,10 @@ pub use socket::Socket;
 
 pub(crate) use blocking::check_timeout;
 pub(crate) use hints::Hints;
-pub(crate) use keys::{KeyParts, Keys, PARTS, Roles, TAGS};
+pub(crate) use keys::{Keys, Roles};
 pub(crate) use limiter_list::PartialPage;
 pub(crate) use most_refused::MostRefused;
+pub(crate) use names::{KeyParts, Names, PARTS, TAGS};
 pub(crate) use recording::{RecordingReply, RecordingState};
 pub(crate) use statistics_of_keys::StatisticsOfKeys;
 pub(crate) use tally::{Tallies, Tally};

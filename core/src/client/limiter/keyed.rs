@@ -20,7 +20,7 @@ use crate::model::operation::Operation;
 use crate::model::policy::Policy;
 use crate::store::memory::{OfAllKeys, PlainCall};
 #[cfg(feature = "redis")]
-use crate::store::redis::{Hints, Keys, PARTS, Redis, Roles, Tally};
+use crate::store::redis::{Hints, KeyParts, Keys, Names, PARTS, Redis, Roles, Tally};
 
 /// The maximum length of a key, in bytes.
 pub const MAX_KEY: usize = 512;
@@ -30,10 +30,7 @@ pub const MAX_KEY: usize = 512;
 pub(crate) struct AllKeys {
     in_memory: OnceBox<KeysInMemory>,
     #[cfg(feature = "redis")]
-    roles: OnceBox<Arc<Roles>>,
-    /// What this process last saw of some of the keys.
-    #[cfg(feature = "redis")]
-    hints: OnceBox<Arc<Hints>>,
+    in_redis: OnceBox<KeysInRedis>,
     /// For each hash tag, the second at which the limiter was last added to its list of limiters.
     #[cfg(feature = "redis")]
     listed_at: [AtomicU64; PARTS],
@@ -42,20 +39,33 @@ pub(crate) struct AllKeys {
     tallies: [OnceBox<Arc<Tally>>; PARTS],
 }
 
+#[cfg(feature = "redis")]
+struct KeysInRedis {
+    roles: Arc<Roles>,
+    /// What this process last saw of some of the keys.
+    hints: Arc<Hints>,
+    /// For each hash tag.
+    names: [OnceBox<Arc<Names>>; PARTS],
+}
+
 struct KeysInMemory {
     all: Arc<OfAllKeys>,
     has_plain_states: bool,
 }
 
 impl AllKeys {
+    /// Returns the keys of the state of a key.
     #[cfg(feature = "redis")]
-    pub(super) fn roles(&self, policy: &Policy) -> Arc<Roles> {
-        self.roles.get_or_init(|| Box::new(Arc::new(Roles::new(policy)))).clone()
-    }
-
-    #[cfg(feature = "redis")]
-    pub(super) fn hints(&self) -> Arc<Hints> {
-        self.hints.get_or_init(|| Box::new(Arc::new(Hints::of_keys()))).clone()
+    pub(super) fn in_redis(&self, parts: KeyParts<'_>, policy: &Policy) -> Keys {
+        let make = || KeysInRedis {
+            roles: Arc::new(Roles::new(policy)),
+            hints: Arc::new(Hints::of_keys()),
+            names: Default::default(),
+        };
+        let KeysInRedis { roles, hints, names } = self.in_redis.get_or_init(|| Box::new(make()));
+        let part = parts.part();
+        let names = names[part].get_or_init(|| Box::new(Arc::new(Names::new(parts, part))));
+        Keys::with_common(names.clone(), parts.key, roles.clone(), hints.clone())
     }
 
     #[cfg(feature = "redis")]

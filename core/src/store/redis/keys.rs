@@ -8,11 +8,11 @@ use once_cell::race::OnceBox;
 
 use super::command::{INSTANTS_LENGTH, QuotaAt};
 use super::hints::Hints;
+use super::names::{KeyParts, Names, refused_keys};
 use super::plain::PlainPolicy;
 use super::reply::garbled;
-use super::route::slot;
 use super::tally::{Tallies, Tally};
-use super::wire::{Value, word, word_of};
+use super::wire::{Value, word};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
@@ -24,33 +24,11 @@ use crate::model::overrides::Deadline;
 use crate::model::policy::{Policy, parse_tag};
 use crate::store::company;
 
-/// The version of the stored layout. It is part of every key, so that another layout uses other keys.
-const LAYOUT: &str = "pg2";
-
-/// What the keys of a state are made of.
-#[derive(Clone, Copy)]
-pub(crate) struct KeyParts<'a> {
-    pub(crate) name: &'a str,
-    /// Limiters of one group have one hash tag, so that a cluster keeps them on one node. A name in another group has other keys.
-    pub(crate) group: Option<&'a str>,
-    /// The key of a keyed limiter.
-    pub(crate) key: Option<&'a str>,
-    pub(crate) has_statistics: bool,
-}
-
 /// The keys of a state, and the constant part of its commands.
 pub(crate) struct Keys {
-    slot: u16,
-    /// The hash tag among those of a keyed limiter; 0 of others.
-    part: usize,
-    /// The text before and after the role in a key.
-    ends: [String; 2],
-    /// The length of the key of a keyed limiter, with which the text after the role ends; 0 of others.
-    key_length: usize,
-    statistics: String,
-    /// Whether no other state has the same statistics.
-    has_own_statistics: bool,
-    list: String,
+    names: Arc<Names>,
+    /// The key of a keyed limiter.
+    key: Option<Arc<str>>,
     roles: Arc<Roles>,
     /// For calls without an id and with one. The `_listed` variants also update the limiter list.
     without_id: OnceBox<FixedArguments>,
@@ -93,47 +71,18 @@ pub(super) struct FixedArguments {
     pub(super) quotas: Vec<QuotaAt>,
 }
 
-/// The number of hash tags: few enough to read the list of all limiters, enough to spread limiters over a cluster.
-pub(crate) const TAGS: u16 = 256;
-
-/// The number of hash tags over which the keys of a keyed limiter are spread: few enough to read all its statistics.
-pub(crate) const PARTS: usize = 16;
-
 impl Keys {
     pub(crate) fn new(parts: KeyParts<'_>, policy: &Policy) -> Self {
-        Self::with_roles(parts, Arc::new(Roles::new(policy)), Arc::new(Hints::of_one()))
+        let names = Arc::new(Names::new(parts, parts.part()));
+        Self::with_common(names, parts.key, Arc::new(Roles::new(policy)), Arc::new(Hints::of_one()))
     }
 
-    pub(crate) fn with_roles(parts: KeyParts<'_>, roles: Arc<Roles>, hints: Arc<Hints>) -> Self {
-        let KeyParts { name, group, key, has_statistics } = parts;
-        let number = key.map_or(0, |key| company::hash(key.as_bytes()));
-        let (part, tag) = match (group, key) {
-            (None, Some(key)) => {
-                let part = usize::from(digest(key) >> 4);
-                (part, tag_of_part(name, part))
-            }
-            (group, _) => (0, format!("{:02x}", digest(group.unwrap_or(name)))),
-        };
-        // The lengths tell where the group ends and the name begins, and where the name ends and the key begins.
-        let (before, group) = beginnings(&tag, group);
-        let ends = match key {
-            None => [format!("{before}:"), format!(":{group}{name}")],
-            Some(key) => [format!("{before}{}:", name.len()), format!(":{group}{name}:{key}")],
-        };
-        let statistics = match key {
-            // A limiter without statistics has its state in their place, which the script knows.
-            _ if !has_statistics => format!("{}s{}", ends[0], ends[1]),
-            None => format!("{}m{}", ends[0], ends[1]),
-            Some(_) => statistics_of_keys(&before, &group, name),
-        };
+    /// Creates the keys of a state that has the rest in common with others.
+    pub(crate) fn with_common(names: Arc<Names>, key: Option<&Arc<str>>, roles: Arc<Roles>, hints: Arc<Hints>) -> Self {
         Self {
-            slot: slot(tag.as_bytes()),
-            part,
-            ends,
-            key_length: key.map_or(0, str::len),
-            statistics,
-            has_own_statistics: key.is_none(),
-            list: list(&tag),
+            names,
+            number: key.map_or(0, |key| company::hash(key.as_bytes())),
+            key: key.cloned(),
             roles,
             without_id: OnceBox::new(),
             without_id_listed: OnceBox::new(),
@@ -144,7 +93,6 @@ impl Keys {
             plain: OnceBox::new(),
             plain_with_permit: OnceBox::new(),
             hints,
-            number,
             tally: None,
         }
     }
@@ -156,7 +104,7 @@ impl Keys {
 
     /// Creates the tally of the statistics.
     pub(crate) fn new_tally(&self, tallies: &Arc<Tallies>) -> Arc<Tally> {
-        Arc::new(Tally::new(self.slot, self.statistics.clone(), tallies))
+        Arc::new(Tally::new(self.slot(), self.statistics().to_owned(), tallies))
     }
 
     /// Returns whether this process counts the next call when that is plain.
@@ -181,7 +129,7 @@ impl Keys {
 
     /// Returns whether refusals are counted for the key.
     pub(super) const fn counts_refused_keys(&self) -> bool {
-        self.key_length > 0 && self.tally.is_some()
+        self.key.is_some() && self.tally.is_some()
     }
 
     /// Counts for its key a refusal that the script has counted.
@@ -193,22 +141,21 @@ impl Keys {
 
     /// Returns the key of the sorted set of the keys that were refused in an hour.
     pub(super) fn refused_keys(&self, hour: u64) -> String {
-        refused_keys(&self.statistics, hour)
+        refused_keys(self.statistics(), hour)
     }
 
     /// Returns the key of a keyed limiter.
     pub(super) fn key(&self) -> Option<&str> {
-        let end = &self.ends[1];
-        (self.key_length > 0).then(|| &end[end.len() - self.key_length..])
+        self.key.as_deref()
     }
 
-    pub(crate) const fn slot(&self) -> u16 {
-        self.slot
+    pub(crate) fn slot(&self) -> u16 {
+        self.names.slot()
     }
 
     /// Returns the number of the hash tag among those of a keyed limiter.
-    pub(crate) const fn part(&self) -> usize {
-        self.part
+    pub(crate) fn part(&self) -> usize {
+        self.names.part()
     }
 
     /// Returns the arguments of a call without an id. A `listed` call also updates the limiter list.
@@ -245,13 +192,13 @@ impl Keys {
     }
 
     fn plain_arguments(&self, limits: &PlainPolicy, more: Option<&str>) -> FixedArguments {
-        let mut bytes = Vec::with_capacity(2 * (self.ends[0].len() + self.ends[1].len() + 16) + 128);
+        let mut bytes = Vec::with_capacity(2 * self.key_length() + 128);
         let roles = iter::once("s").chain(self.roles.of_limits.iter().map(String::as_str)).chain(more);
         let keys = 1 + self.roles.of_limits.len() + more.iter().len();
         word(&mut bytes, keys.to_string().as_bytes());
         let from = bytes.len();
         for role in roles {
-            word_of(&mut bytes, &[self.ends[0].as_bytes(), role.as_bytes(), self.ends[1].as_bytes()]);
+            self.word(&mut bytes, role);
         }
         let keys_at = from..bytes.len();
         limits.words().for_each(|text| word(&mut bytes, text.as_bytes()));
@@ -305,45 +252,48 @@ impl Keys {
         self.hints.was_not_plain(self.number);
     }
 
-    /// Returns the key of the statistics.
-    #[cfg(feature = "aio")]
+    /// Returns the key of the statistics of a limiter that has them.
     pub(crate) fn statistics(&self) -> &str {
-        &self.statistics
+        self.names.statistics().unwrap_or_default()
     }
 
     /// Returns the arguments with all keys that belong to the state, for `statistics` and `reset`.
     pub(super) fn all(&self) -> FixedArguments {
         // The leases of the name may be those of another policy.
         let more: &[&str] = if self.roles.has_leases { &["p", "q", "t", "e"] } else { &["p", "q", "t", "h", "e"] };
-        if self.has_own_statistics {
-            self.arguments(more, false)
-        } else {
-            self.arguments_with(&self.own("s"), more, false)
-        }
-    }
-
-    fn own(&self, role: &str) -> String {
-        format!("{}{role}{}", self.ends[0], self.ends[1])
+        // The statistics of a keyed limiter are those of all its keys.
+        self.arguments_with(self.names.statistics().filter(|_| self.key.is_none()), more, false)
     }
 
     fn arguments(&self, more: &[&str], listed: bool) -> FixedArguments {
-        self.arguments_with(&self.statistics, more, listed)
+        self.arguments_with(self.names.statistics(), more, listed)
     }
 
-    fn arguments_with(&self, statistics: &str, more: &[&str], listed: bool) -> FixedArguments {
+    /// Appends the Redis key with a role.
+    fn word(&self, bytes: &mut Vec<u8>, role: &str) {
+        self.names.word(bytes, role, self.key().unwrap_or_default());
+    }
+
+    /// Returns about how many bytes the word of a Redis key has.
+    fn key_length(&self) -> usize {
+        self.names.length() + self.key().map_or(0, str::len) + 16
+    }
+
+    fn arguments_with(&self, statistics: Option<&str>, more: &[&str], listed: bool) -> FixedArguments {
         let Roles { of_limits, limits, limit_words, quotas, .. } = &*self.roles;
         let keys = 2 + of_limits.len() + more.len() + usize::from(listed);
-        let mut bytes = Vec::with_capacity(keys * (self.ends[0].len() + self.ends[1].len() + 16) + limits.len());
+        let mut bytes = Vec::with_capacity(keys * self.key_length() + limits.len());
         word(&mut bytes, keys.to_string().as_bytes());
         let from = bytes.len();
-        let own = |bytes: &mut Vec<u8>, role: &str| {
-            word_of(bytes, &[self.ends[0].as_bytes(), role.as_bytes(), self.ends[1].as_bytes()]);
-        };
-        own(&mut bytes, "s");
-        word(&mut bytes, statistics.as_bytes());
-        of_limits.iter().map(String::as_str).chain(more.iter().copied()).for_each(|role| own(&mut bytes, role));
+        self.word(&mut bytes, "s");
+        match statistics {
+            Some(statistics) => word(&mut bytes, statistics.as_bytes()),
+            // The script knows by the name of the state that there are none.
+            None => self.word(&mut bytes, "s"),
+        }
+        of_limits.iter().map(String::as_str).chain(more.iter().copied()).for_each(|role| self.word(&mut bytes, role));
         if listed {
-            word(&mut bytes, self.list.as_bytes());
+            word(&mut bytes, self.names.list().as_bytes());
         }
         let keys_at = from..bytes.len();
         let quotas = quotas.iter().map(|quota| QuotaAt { at: bytes.len() + quota.at, ..quota.clone() }).collect();
@@ -379,52 +329,6 @@ impl Roles {
             plain: PlainPolicy::new(policy),
         }
     }
-}
-
-/// Returns the slots and the keys of the statistics of a keyed limiter, for each of its hash tags.
-pub(crate) fn statistics_of_all_keys(name: &str, group: Option<&str>) -> Vec<(u16, String)> {
-    let of_tag = |tag: String| {
-        let (before, group) = beginnings(&tag, group);
-        (slot(tag.as_bytes()), statistics_of_keys(&before, &group, name))
-    };
-    match group {
-        Some(group) => vec![of_tag(format!("{:02x}", digest(group)))],
-        None => (0..PARTS).map(|part| of_tag(tag_of_part(name, part))).collect(),
-    }
-}
-
-/// Returns the key of the statistics that the keys of a keyed limiter with one hash tag share. No other key has `k` there.
-fn statistics_of_keys(before: &str, group: &str, name: &str) -> String {
-    format!("{before}k:m:{group}{name}")
-}
-
-/// Returns the key of the sorted set of the keys that were refused in an hour, from that of the statistics.
-pub(super) fn refused_keys(statistics: &str, hour: u64) -> String {
-    // No hash tag and no length has a `k`.
-    statistics.replacen("k:m:", &format!("k:r{hour}:"), 1)
-}
-
-/// Returns the beginning of every key of a hash tag and a group, and what stands before the name. A dot separates the length of
-/// the group from that of the name.
-fn beginnings(tag: &str, group: Option<&str>) -> (String, String) {
-    match group {
-        None => (format!("{LAYOUT}:{{{tag}}}"), String::new()),
-        Some(group) => (format!("{LAYOUT}:{{{tag}}}g{}.", group.len()), format!("{group}:")),
-    }
-}
-
-fn tag_of_part(name: &str, part: usize) -> String {
-    format!("{part:x}{:x}", digest(name) & 15)
-}
-
-/// Returns eight bits of a digest, so that no name can choose or break the hash tag.
-fn digest(text: &str) -> u8 {
-    sha1_smol::Sha1::from(text).digest().bytes()[0]
-}
-
-/// Returns the key of the limiter list of a tag.
-pub(super) fn list(tag: &str) -> String {
-    format!("{LAYOUT}:{{{tag}}}:limiters")
 }
 
 /// Returns `ARGV` before the verb: the number of limits, with the mode and the rule for blocks, then four words per limit.

@@ -1,6 +1,6 @@
 //! The list of limiters: one sorted set for each hash tag, read in pages.
 
-use super::keys::{TAGS, list};
+use super::names::{TAGS, list};
 use super::reply::garbled;
 use super::route::slot;
 use super::wire::{Value, command};

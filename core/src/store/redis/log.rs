@@ -6,7 +6,7 @@ use once_cell::race::OnceBox;
 
 use super::call::{Call, Expects};
 use super::command::Command;
-use super::keys::TAGS;
+use super::names::TAGS;
 use super::reply::garbled;
 use super::route::slot;
 use super::wire::{Value, command};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::call::{Call, Expects};
 use super::command::Command;
-use super::keys::{refused_keys, statistics_of_all_keys};
+use super::names::{refused_keys, statistics_of_all_keys};
 use super::reply::garbled;
 use super::tally::Tallies;
 use super::wire::{Value, command};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::counted::Counted;
-use super::keys::statistics_of_all_keys;
+use super::names::statistics_of_all_keys;
 use super::tally::Tallies;
 use super::wire::{Value, command};
 use crate::base::micros::Micros;

@@ -9,7 +9,7 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 use std::{fmt, mem};
 
-use super::keys::refused_keys;
+use super::names::refused_keys;
 use super::wire::command;
 use crate::base::clock::monotonic;
 use crate::base::micros::Micros;
