@@ -478,6 +478,7 @@ fn a_closed_store_has_no_connections_and_returns_an_error() {
         pg.limiters().unwrap_err(),
         // A host that sends calls itself must not get one.
         limiter.prepare(Operation::Statistics).expect_err("a closed store"),
+        limiter.prepare(Operation::Cancel { id: "id", gave_up: false }).expect_err("a closed store"),
         keyed.prepare(Operation::Statistics).expect_err("a closed store"),
         keyed.with_key("alice").unwrap().prepare(Operation::Acquire(Request::cost(1))).expect_err("a closed store"),
     ] {
@@ -489,9 +490,9 @@ fn a_closed_store_has_no_connections_and_returns_an_error() {
 }
 
 #[test]
-fn closing_a_store_ends_its_waits() {
-    let pg = support::redis();
-    let limiter = pg.concurrent(&unique("closed-wait"), 1, HOUR).unwrap();
+fn closing_a_store_ends_its_waits_which_give_back_their_tickets() {
+    let (pg, name) = (support::redis(), unique("closed-wait"));
+    let limiter = pg.concurrent(&name, 1, HOUR).unwrap();
     limiter.acquire(Request::default()).unwrap();
     std::thread::scope(|scope| {
         let waits = [(); 3].map(|()| scope.spawn(|| limiter.acquire_timeout(Request::default(), HOUR)));
@@ -503,6 +504,8 @@ fn closing_a_store_ends_its_waits() {
             assert_eq!(wait.join().unwrap().unwrap_err().argument(), Some("store"));
         }
     });
+    let other = support::redis().concurrent(&name, 1, HOUR).unwrap();
+    assert_eq!(other.statistics().unwrap().tickets, 0, "others need not wait for them");
 }
 
 #[test]

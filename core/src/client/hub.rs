@@ -14,6 +14,8 @@ use crate::client::wakeup::WakeupListener;
 #[derive(Default)]
 pub(crate) struct Hub {
     inner: Mutex<Inner>,
+    /// Notified when a thread has left.
+    left: Condvar,
 }
 
 #[derive(Default)]
@@ -65,6 +67,19 @@ impl Hub {
             listener.close();
         }
         inner.wake(|_| true);
+    }
+
+    /// Returns when no thread is registered, or at the deadline.
+    pub(crate) fn wait_until_left(&self, deadline: Instant) {
+        let mut inner = locked(&self.inner);
+        while !inner.sleepers.is_empty() {
+            let rest = deadline.saturating_duration_since(monotonic());
+            if rest.is_zero() {
+                return;
+            }
+            let waited = self.left.wait_timeout(inner, rest);
+            inner = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(inner, _)| inner);
+        }
     }
 }
 
@@ -166,6 +181,7 @@ impl Drop for Registration {
         let mut inner = locked(&self.hub.inner);
         inner.sleepers.remove(&self.place);
         inner.wake_next_reader(&self.place);
+        self.hub.left.notify_all();
     }
 }
 

@@ -321,16 +321,34 @@ impl Limiter {
         &self.inner.policy
     }
 
-    /// Returns an error once the store is closed, for a call that may need the server.
+    /// Returns an error once the store is being closed, for a call that may need the server.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
-    fn check_open(&self) -> Result<()> {
+    pub(crate) fn check_open(&self) -> Result<()> {
+        #[cfg(feature = "redis")]
+        if let Some(redis) = self.needed_server() {
+            return redis.check_open();
+        }
+        Ok(())
+    }
+
+    /// Returns an error once the store is closed, for a call that gives something back.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
+    fn check_not_closed(&self) -> Result<()> {
+        #[cfg(feature = "redis")]
+        if let Some(redis) = self.needed_server() {
+            return redis.check_not_closed();
+        }
+        Ok(())
+    }
+
+    /// Returns the server, if a call may need it.
+    #[cfg(feature = "redis")]
+    fn needed_server(&self) -> Option<&Redis> {
         match (&self.inner.store.backend, self.location()) {
-            #[cfg(feature = "redis")]
+            (Backend::Memory(_), _) => None,
             // A keyed limiter without a key has no state, and statistics on the server.
-            (Backend::Redis(_), StateLocation::Stateless) if !self.inner.is_of_all_keys() => Ok(()),
-            #[cfg(feature = "redis")]
-            (Backend::Redis(redis), _) => redis.check_open(),
-            _ => Ok(()),
+            (Backend::Redis(_), StateLocation::Stateless) if !self.inner.is_of_all_keys() => None,
+            (Backend::Redis(redis), _) => Some(redis),
         }
     }
 

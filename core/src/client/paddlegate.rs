@@ -154,7 +154,8 @@ impl Paddlegate {
         Self::open_with_clock(url, timeout, clock)
     }
 
-    /// Closes all connections of this process to the store and ends its waits. A second call has no effect.
+    /// Ends the waits of this process at the store, which give back their tickets, and closes all connections to it. A second call
+    /// has no effect. A server that does not reply holds it up for the time-out of a call at most, and for half a second.
     ///
     /// First it sends what this process has counted to the [statistics](crate::Limiter::statistics); so does dropping the last
     /// limiter of the store. A program that ends otherwise calls [`send_counts`](crate::store::redis::send_counts).

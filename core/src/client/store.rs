@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::{collections::HashMap, sync::Mutex};
 
 #[cfg(feature = "redis")]
+use crate::base::clock::monotonic;
+#[cfg(feature = "redis")]
 use crate::base::locked;
 #[cfg(feature = "redis")]
 use crate::base::per_process::PerProcess;
@@ -76,15 +78,16 @@ impl Store {
         }
     }
 
-    /// Closes the connections of this process and ends its waits.
+    /// Ends the waits of this process, which give back their tickets first, and closes its connections.
     #[cfg(feature = "redis")]
     pub(crate) fn close(&self) {
         let Backend::Redis(redis) = &self.backend else { return };
+        redis.begin_close();
+        let hubs: Vec<_> = locked(&self.process.get().hubs).drain().map(|(_, hub)| hub).collect();
+        hubs.iter().for_each(|hub| hub.close());
+        let deadline = monotonic() + redis.timeout().duration();
+        hubs.iter().for_each(|hub| hub.wait_until_left(deadline));
         redis.close();
-        let hubs = std::mem::take(&mut *locked(&self.process.get().hubs));
-        for hub in hubs.values() {
-            hub.close();
-        }
     }
 
     /// Returns the waiting calls of this process whose wake-ups this node sends.

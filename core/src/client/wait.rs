@@ -35,7 +35,9 @@ impl Limiter {
         let start = monotonic();
         let mut waiter = Waiter::new(true, Micros::from_duration("wait_timeout", wait_timeout)?, Micros(0))?;
         let id = new_id()?;
-        let decided = self.wait_in_queue(request, &id, &mut waiter, start);
+        // A store that is being closed waits for it: the call may have to give back its ticket.
+        let mut registration = None;
+        let decided = self.wait_in_queue(request, &id, &mut waiter, &mut registration, start);
         if waiter.must_cancel(decided.is_ok()) {
             // Only this call has the id: a lease or a ticket unknown to the caller would stay until its timeout.
             let left = wait_timeout.saturating_sub(start.elapsed()).max(CANCEL_TIMEOUT.duration());
@@ -45,13 +47,20 @@ impl Limiter {
         decided
     }
 
-    fn wait_in_queue(&self, request: Request<'_>, id: &str, waiter: &mut Waiter, start: Instant) -> Result<Decision> {
+    fn wait_in_queue(
+        &self,
+        request: Request<'_>,
+        id: &str,
+        waiter: &mut Waiter,
+        registration: &mut Option<Registration>,
+        start: Instant,
+    ) -> Result<Decision> {
         let now = || since(start, monotonic());
-        let mut registration = None;
         loop {
-            let Some(registration) = self.register(&mut registration, id) else {
+            let Some(registration) = self.register(registration, id) else {
                 return self.acquire_with_id(request, id, None);
             };
+            self.check_open()?;
             let channel = registration.channel().unwrap_or_default();
             let retry_at = waiter.retry_at(&channel);
             if now() < retry_at {

@@ -139,6 +139,8 @@ pub struct Redis {
     location: RedisConfig,
     timeout: Micros,
     process: PerProcess<Connections>,
+    /// Whether calls only give back what this process has taken.
+    closing: AtomicBool,
     closed: AtomicBool,
     tallies: Arc<Tallies>,
     /// Whether the whole script decides every call.
@@ -160,6 +162,7 @@ impl Redis {
             location: RedisConfig::parse(url)?,
             timeout,
             process: PerProcess::default(),
+            closing: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             tallies: Arc::default(),
             is_whole: AtomicBool::new(false),
@@ -257,13 +260,23 @@ impl Redis {
         self.process.get().routes.owner(slot)
     }
 
-    /// Returns an error after [`Paddlegate::close`](crate::Paddlegate::close).
+    /// Returns an error after [`Paddlegate::close`](crate::Paddlegate::close) has begun.
     pub fn check_open(&self) -> Result<()> {
-        if self.is_closed() { Err(Error::invalid("store", "is closed; open another one")) } else { Ok(()) }
+        if self.closing.load(Ordering::Acquire) { Err(closed()) } else { self.check_not_closed() }
+    }
+
+    /// Returns an error after [`Paddlegate::close`](crate::Paddlegate::close) has closed the connections.
+    pub(crate) fn check_not_closed(&self) -> Result<()> {
+        if self.is_closed() { Err(closed()) } else { Ok(()) }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// Lets no call begin any more but those that give something back.
+    pub(crate) fn begin_close(&self) {
+        self.closing.store(true, Ordering::Release);
     }
 
     /// Closes the unused connections of this process. A call in progress closes its own connection.
@@ -282,7 +295,7 @@ impl Redis {
 
     /// Runs a call on the caller's thread, within `limit` and the time-out of a call.
     pub(crate) fn run(&self, call: Call, interrupt: SignalHandling<'_>, limit: Duration) -> Result<Answer> {
-        self.check_open()?;
+        self.check_not_closed()?;
         let (process, deadline) = (self.process.get(), monotonic() + self.timeout.duration().min(limit));
         let result = blocking::run(self, &process, call, interrupt, deadline);
         self.clear_if_closed(&process);
@@ -291,7 +304,7 @@ impl Redis {
 
     /// Runs calls as [`run`](Self::run) does, those of a node in one exchange. Each has a result of its own.
     pub(crate) fn run_several(&self, calls: Vec<Call>, interrupt: SignalHandling<'_>) -> Vec<Result<Answer>> {
-        if let Err(error) = self.check_open() {
+        if let Err(error) = self.check_not_closed() {
             return calls.iter().map(|_| Err(error.clone())).collect();
         }
         let (process, deadline) = (self.process.get(), monotonic() + self.timeout.duration());
@@ -310,10 +323,14 @@ impl Redis {
     /// Runs a call on the caller's tokio runtime.
     #[cfg(feature = "aio")]
     pub(crate) async fn run_async(&self, call: Call) -> Result<Answer> {
-        self.check_open()?;
+        self.check_not_closed()?;
         let process = self.process.get();
         aio::run(self, &process, call).await
     }
+}
+
+fn closed() -> Error {
+    Error::invalid("store", "is closed; open another one")
 }
 
 impl Drop for Redis {

@@ -129,7 +129,11 @@ impl Limiter {
     }
 
     fn start(&self, operation: Operation<'_>) -> Result<Prepared> {
-        self.check_open()?;
+        match operation {
+            // While a store is being closed its waits give back their tickets.
+            Operation::Cancel { .. } => self.check_not_closed()?,
+            _ => self.check_open()?,
+        }
         self.check_key(&operation)?;
         if !self.inner.together.is_empty() {
             return self.start_together(operation);
