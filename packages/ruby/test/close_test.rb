@@ -65,6 +65,10 @@ class CloseTest < Minitest::Test
     store.close
     waiters.each { |waiter| refuses { assert waiter.join(30) } }
     eventually("closed") { connections(12).zero? }
+    other = Paddlegate::Store.new("#{URL}/12", timeout: 10)
+    same = [other.concurrent(limiter.name, 1), other.throttle(rate.name, :hour)]
+    assert_equal [0, 0], same.map { |it| it.stats.tickets }, "others need not wait for them"
+    other.close
   end
 
   def test_a_wait_that_begins_meanwhile_ends

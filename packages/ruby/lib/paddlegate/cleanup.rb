@@ -23,6 +23,13 @@ module Paddlegate
         cancel_now(limiter, id)
       end
 
+      # Cancels the call `id` on this thread.
+      def cancel_now(limiter, id)
+        limiter.cancel(id)
+      rescue Error
+        # The lease or the ticket ends after its timeout.
+      end
+
       private
 
       def start(limiter, id)
@@ -32,12 +39,6 @@ module Paddlegate
         end
         @threads.add(thread)
         thread
-      end
-
-      def cancel_now(limiter, id)
-        limiter.cancel(id)
-      rescue Error
-        # The lease or the ticket ends after its timeout.
       end
 
       def join_at_exit

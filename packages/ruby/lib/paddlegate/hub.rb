@@ -17,8 +17,15 @@ module Paddlegate
     # The channel that tickets name to receive wake-ups here; empty without a connection.
     attr_reader :channel
 
+    # The error of a wait whose store is being closed, as the library has it.
+    def self.store_is_closed
+      InvalidError.new("is closed; open another one", "store")
+    end
+
     def initialize
       @lock = Mutex.new
+      @left = ConditionVariable.new
+      @closed = false
       @waiters = {}
       @channel = ""
     end
@@ -27,6 +34,8 @@ module Paddlegate
     # thread wakes all waiters when the channel is open, so that their tickets can name it.
     def add(waiter, listen:)
       @lock.synchronize do
+        raise Hub.store_is_closed if @closed
+
         @waiters[waiter.id] = @waiters.fetch(waiter.id, []) | [waiter]
         @thread = start if listen && !@thread&.alive?
       rescue ThreadError
@@ -40,13 +49,33 @@ module Paddlegate
       @lock.synchronize { delete(waiter) }
     end
 
-    # Closes the connection and ends the waits of a closed store: woken waiters find the store
-    # closed.
+    # Closes the connection and ends the waits: woken waiters find the hub closed.
     def close
-      thread = @lock.synchronize { @thread }
+      thread = @lock.synchronize do
+        @closed = true
+        @thread
+      end
       thread&.kill
       wake_all
       thread&.join(JOIN_TIMEOUT)
+    end
+
+    # Returns whether the store of the waits is being closed.
+    def closed?
+      @closed
+    end
+
+    # Returns when there are no waiters, after `timeout` seconds at most.
+    def wait_until_left(timeout)
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout
+      @lock.synchronize do
+        until @waiters.empty?
+          rest = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)
+          break unless rest.positive?
+
+          @left.wait(@lock, rest)
+        end
+      end
     end
 
     private
@@ -54,6 +83,7 @@ module Paddlegate
     def delete(waiter)
       others = @waiters.fetch(waiter.id, []) - [waiter]
       others.empty? ? @waiters.delete(waiter.id) : @waiters[waiter.id] = others
+      @left.broadcast
     end
 
     # The caller may have deferred interrupts; at exit the program must still be able to end this

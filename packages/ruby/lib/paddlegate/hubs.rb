@@ -22,16 +22,21 @@ module Paddlegate
       @lock.synchronize do
         @by_node = {} unless @pid == Process.pid
         @pid = Process.pid
+        raise Hub.store_is_closed if @closed
+
         @by_node[node] ||= Hub.new
       end
     end
 
-    # Ends the waits of this process after its store was closed.
-    def close
+    # Ends the waits of this process for a store that is about to be closed, and waits for up to
+    # `timeout` seconds until they have given back their tickets.
+    def close(timeout)
       hubs = @lock.synchronize do
+        @closed = true
         @by_node.values.tap { @by_node = {} } if @pid == Process.pid
       end
       hubs&.each(&:close)
+      hubs&.each { |hub| hub.wait_until_left(timeout) }
     end
   end
 end

@@ -43,13 +43,15 @@ module Paddlegate
       @hub ? @hub.channel : ""
     end
 
+    # Raises {InvalidError} when the store is being closed.
     def sleep_until_due
       return sleep([time_left, 0].max) unless @hub
 
       @lock.lock
-      while (left = time_left).positive?
+      while !@hub.closed? && (left = time_left).positive?
         @woken.wait(@lock, left)
       end
+      raise Hub.store_is_closed if @hub.closed?
     ensure
       # In Ruby 3.1 the lock is not held after a fiber scheduler ended the wait with an error.
       @lock.unlock if @lock&.owned?

@@ -6,6 +6,9 @@ module Paddlegate
   class Store
     include Factories
 
+    DEFAULT_TIMEOUT = 1
+    private_constant :DEFAULT_TIMEOUT
+
     # @api private
     attr_reader :handle, :hubs, :made
 
@@ -27,6 +30,7 @@ module Paddlegate
 
       # 0 stands for the default; 1 is the smallest timeout, and the library refuses it.
       timeout_us = timeout.nil? ? 0 : [Value.interval("timeout", timeout), 1].max
+      @timeout = timeout_us.zero? ? DEFAULT_TIMEOUT : timeout_us / 1e6
       @handle = Library.open_store(url, timeout_us, clock&.handle)
       @memory = Native.pg_store_is_memory(@handle) == 1
       @hubs = Hubs.new
@@ -34,13 +38,17 @@ module Paddlegate
     end
 
     # Closes all connections of this process to the store, even if it still has limiters. Waiting
-    # calls raise {InvalidError}, as does every later call that needs the server. A second call has
-    # no effect. A store in memory stays usable.
+    # calls give back their tickets and raise {InvalidError}, as does every later call that needs
+    # the server. A second call has no effect. A store in memory stays usable.
     def close
       return if memory?
 
-      @handle.free
-      @hubs.close
+      begin
+        # By its connections.
+        @hubs.close(@timeout)
+      ensure
+        @handle.free
+      end
       nil
     end
 

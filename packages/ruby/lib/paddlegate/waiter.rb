@@ -53,18 +53,32 @@ module Paddlegate
       cancel(delivered: true) if decision.degraded?
       permit
     ensure
-      @hub&.remove(self)
+      leave(delivered: !permit.nil?) if @hub
     end
 
     # Gives back a ticket or a lease, for a call that has ended. A call without a reply has used up
     # its time, so it does not wait for this.
     def cancel(delivered: false)
-      return if @sent_at.nil? || !state.must_cancel?(delivered)
+      return unless must_cancel?(delivered)
 
       Cleanup.cancel(@limiter, @id, wait: @error.nil?)
     end
 
     private
+
+    # Leaves the hub. A store that is being closed waits for that, so the ticket goes back first.
+    def leave(delivered:)
+      if @hub.closed? && !delivered && must_cancel?(false)
+        Cleanup.cancel_now(@limiter, @id)
+        @sent_at = nil
+      end
+    ensure
+      @hub.remove(self)
+    end
+
+    def must_cancel?(delivered)
+      !@sent_at.nil? && state.must_cancel?(delivered)
+    end
 
     def refuse(decision)
       # The store has nothing of a call that it has refused.
