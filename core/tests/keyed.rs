@@ -289,6 +289,10 @@ mod keys {
                 acquire(&does_not, Request::cost(3), NOW);
                 let expected = Statistics { granted: 1, units: 1, estimated_units: 1, ..Statistics::default() };
                 assert_eq!(limiter.statistics()?, expected, "keyed={}", limiter.is_keyed());
+                // A reset is one of all that the name has, but of a key.
+                does_not.reset()?;
+                let left = if limiter.is_keyed() { expected } else { Statistics::default() };
+                assert_eq!(limiter.statistics()?, left, "keyed={}", limiter.is_keyed());
             }
             Ok(())
         });

@@ -430,7 +430,7 @@ impl Call {
             Self::with_slot(keys.slot(), Command::new(bytes), Expects::Reset)
         });
         let expects = forget.map_or(Expects::Reset, |forget| Expects::ResetOfKey(Some(forget.into())));
-        Self::new(keys, invocation(&keys.all(), b"reset", NOTHING, None, &[]), expects)
+        Self::new(keys, invocation(&keys.reset(), b"reset", NOTHING, None, &[]), expects)
     }
 
     /// Creates a call that reads one page of the limiter list of a tag.

@@ -257,12 +257,21 @@ impl Keys {
         self.names.statistics().unwrap_or_default()
     }
 
-    /// Returns the arguments with all keys that belong to the state, for `statistics` and `reset`.
+    /// Returns the arguments with all keys that belong to the state, for `statistics` and `inspect`.
     pub(super) fn all(&self) -> FixedArguments {
-        // The leases of the name may be those of another policy.
-        let more: &[&str] = if self.roles.has_leases { &["p", "q", "t", "e"] } else { &["p", "q", "t", "h", "e"] };
         // The statistics of a keyed limiter are those of all its keys.
-        self.arguments_with(self.names.statistics().filter(|_| self.key.is_none()), more, false)
+        self.arguments_with(self.names.statistics().filter(|_| self.key.is_none()), self.all_roles(), false)
+    }
+
+    /// Returns the arguments of `reset`: of a limiter without statistics, too, which others of its name may have.
+    pub(super) fn reset(&self) -> FixedArguments {
+        let statistics = self.key.is_none().then(|| self.names.own_statistics());
+        self.arguments_with(statistics.as_deref(), self.all_roles(), false)
+    }
+
+    fn all_roles(&self) -> &'static [&'static str] {
+        // The leases of the name may be those of another policy.
+        if self.roles.has_leases { &["p", "q", "t", "e"] } else { &["p", "q", "t", "h", "e"] }
     }
 
     fn arguments(&self, more: &[&str], listed: bool) -> FixedArguments {

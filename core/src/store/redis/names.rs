@@ -64,7 +64,7 @@ impl Names {
             Some(_) => (format!("{common}{}:", name.len()), format!(":{group}{name}:")),
         };
         let statistics = has_statistics.then(|| match key {
-            None => format!("{before}m{after}"),
+            None => own_statistics(&before, &after),
             Some(_) => statistics_of_keys(&common, &group, name),
         });
         Self { slot: slot(tag.as_bytes()), part, before, after, statistics, list: list(&tag) }
@@ -81,6 +81,11 @@ impl Names {
     /// Returns the key of the statistics; `None` for a limiter without statistics.
     pub(crate) fn statistics(&self) -> Option<&str> {
         self.statistics.as_deref()
+    }
+
+    /// Returns the key of the statistics of a limiter without keys, also if it has none.
+    pub(super) fn own_statistics(&self) -> String {
+        own_statistics(&self.before, &self.after)
     }
 
     /// Returns the key of the list of limiters.
@@ -109,6 +114,10 @@ pub(super) fn statistics_of_all_keys(name: &str, group: Option<&str>) -> Vec<(u1
         Some(group) => vec![of_tag(format!("{:02x}", digest(group)))],
         None => (0..PARTS).map(|part| of_tag(tag_of_part(name, part))).collect(),
     }
+}
+
+fn own_statistics(before: &str, after: &str) -> String {
+    format!("{before}m{after}")
 }
 
 /// Returns the key of the statistics that the keys of a keyed limiter with one hash tag share. No other key has `k` there.
