@@ -8,6 +8,7 @@ const {
   PaddlegateError,
   UnavailableError,
 } = require("./lib/errors.js");
+const { renewing } = require("./lib/renewal.js");
 const { only } = require("./lib/request.js");
 const { ACQUIRE_JOB } = require("./lib/waiter.js");
 
@@ -45,11 +46,11 @@ function limited(processor, options) {
     const permit = await limiter[ACQUIRE_JOB](idOf(job), request, how).catch((error) =>
       putBack(job, token, error),
     );
-    const renewal = renewing(permit);
+    const stopRenewing = renewing(permit);
     try {
       return await processor(job, token, signal, permit);
     } finally {
-      clearInterval(renewal);
+      stopRenewing();
       await permit.release().catch(ignored);
     }
   };
@@ -67,13 +68,6 @@ async function putBack(job, token, error) {
 function idOf({ queueName, id }) {
   const text = `${queueName}:${id}`;
   return Buffer.byteLength(text) > MAX_ID ? createHash("sha256").update(text).digest("hex") : text;
-}
-
-/** Renews a lease, as BullMQ renews the lock of a job, while this process runs. */
-function renewing(permit) {
-  const { expiresInMs } = permit;
-  if (expiresInMs === null) return undefined;
-  return setInterval(() => permit.renew().catch(ignored), expiresInMs / 2).unref();
 }
 
 /** The lease ends by itself. */
