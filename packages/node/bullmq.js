@@ -64,9 +64,9 @@ async function putBack(job, token, error) {
   throw new DelayedError(error.message);
 }
 
-/** The ids of two queues differ, and a long one is shortened. */
-function idOf({ queueName, id }) {
-  const text = `${queueName}:${id}`;
+/** The ids of two queues differ, also of one name under two prefixes, and a long one is shortened. */
+function idOf({ queueQualifiedName, id }) {
+  const text = `${queueQualifiedName}:${id}`;
   return Buffer.byteLength(text) > MAX_ID ? createHash("sha256").update(text).digest("hex") : text;
 }
 

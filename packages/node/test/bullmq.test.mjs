@@ -171,7 +171,7 @@ test("a lease is renewed while its job runs, and then released", async () => {
   };
   const limiter = { name: "x", [ACQUIRE_JOB]: async () => permit };
   const run = limited(() => until(() => calls.renew >= 4), { limiter });
-  await run({ queueName: "queue", id: "1" });
+  await run({ queueQualifiedName: "bull:queue", id: "1" });
   const { renew } = calls;
   await sleep(50);
   assert.deepEqual(calls, { renew, release: 1 });
@@ -189,7 +189,7 @@ async function renewals(expiresInMs, renew, work) {
     release: async () => "released",
   };
   const run = limited(work, { limiter: { name: "x", [ACQUIRE_JOB]: async () => permit } });
-  await run({ queueName: "queue", id: "1" });
+  await run({ queueQualifiedName: "bull:queue", id: "1" });
   return calls;
 }
 
@@ -366,8 +366,28 @@ test("ids of queues differ, and a long one is shortened", async (t) => {
   const { queue, finished } = queued(t, async () => null, { limiter: spy });
   const jobId = "x".repeat(100);
   await finished([await queue.add("job", {}), await queue.add("job", {}, { jobId })]);
-  assert.equal(seen[0], `${queue.name}:1`);
+  assert.equal(seen[0], `bull:${queue.name}:1`);
   assert.equal(seen[1].length, 64);
+});
+
+test("queues of one name under two prefixes have their own jobs", async (t) => {
+  const limiter = pg.concurrent(unique(), 2, { lockTimeoutMs: 600_000 });
+  const name = unique("bullmq");
+  const running = new Set();
+  const ended = [];
+  for (const prefix of ["shop", "crm"]) {
+    const given = { connection, prefix };
+    const work = async () => {
+      running.add(prefix);
+      await until(() => running.size === 2);
+    };
+    const queue = new Queue(name, given);
+    const worker = new Worker(name, limited(work, { limiter }), given);
+    t.after(() => Promise.all([worker.close(), queue.close()]));
+    worker.on("completed", () => ended.push(prefix));
+    await queue.add("job", {});
+  }
+  await until(() => ended.length === 2);
 });
 
 test("a job keeps its ticket when its patience and its claim timeout are over", async (t) => {
