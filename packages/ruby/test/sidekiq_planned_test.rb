@@ -123,6 +123,17 @@ class SidekiqPlannedTest < Minitest::Test
     end
   end
 
+  def test_a_long_id_is_shortened
+    on_clock do
+      limiter = Sidekiq::Limiter.window("mail", 1, :minute, backoff: :planned)
+      limiter.within_limit { 1 }
+      jobs = %w[a b].map { |it| { "jid" => ("x" * 64) + it } }
+      2.times { jobs.each { |job| assert work(limiter, job) { flunk } } }
+      assert_equal 2, limiter.stats.tickets
+      assert_equal([64, 64], limiter.limiter.queue.map { |it| it.id.bytesize })
+    end
+  end
+
   def test_when_a_job_gives_up
     on_clock do
       job = { "jid" => "1", "overrated" => 1_000_000 }
