@@ -418,9 +418,18 @@ test("bad input is named", () => {
     ["limiter", work, {}],
     ["limiter", work, { limiter: "erp" }],
     ["patienceMs", work, { limiter, patienceMs: -1 }],
-    ["patienceMs", work, { limiter, patienceMs: "soon" }],
+    ["patienceMs", work, { limiter, patienceMs: "5" }],
+    ["patienceMs", work, { limiter, patienceMs: Number.POSITIVE_INFINITY }],
+    ["claimTimeoutMs", work, { limiter, claimTimeoutMs: "5" }],
+    ["claimTimeoutMs", work, { limiter, claimTimeoutMs: -1 }],
     ["retries", work, { limiter, retries: 3 }],
   ]) {
     assert.throws(() => limited(...given), { name: "InvalidError", argument });
   }
+});
+
+test("null is as if an option was not given", async () => {
+  const given = { limiter: pg.window(unique(), 1, 60), claimTimeoutMs: null, patienceMs: null };
+  const run = limited(async () => "ran", given);
+  assert.equal(await run({ queueQualifiedName: "bull:queue", id: "1" }), "ran");
 });
