@@ -27,7 +27,7 @@ test("a lease is renewed while its job runs, and then released", async () => {
   const run = limited(() => until(() => calls.renew >= 4), { limiter });
   await run({ queueQualifiedName: "bull:queue", id: "1" });
   const { renew } = calls;
-  await sleep(50);
+  await sleep(300);
   assert.deepEqual(calls, { renew, release: 1 });
 });
 
