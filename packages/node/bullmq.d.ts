@@ -35,7 +35,7 @@ export interface LimitedOptions<J extends Job = Job> {
  *
  * When Redis is away, `onUnavailable` of the limiter decides; with `"raise"` the job is delayed by 5 seconds, as is one whose
  * limiter is paused without an end. A cost that can never pass fails the job. Throws `InvalidError`, argument `processor`,
- * `limiter` or `patienceMs`.
+ * `limiter`, `claimTimeoutMs` or `patienceMs`.
  *
  * ```js
  * import { Worker } from "bullmq";

@@ -7,12 +7,18 @@ const {
   OverLimitError,
   PaddlegateError,
   UnavailableError,
+  callNative,
 } = require("./lib/errors.js");
-const { only } = require("./lib/request.js");
+const { Waiter } = require("./lib/native.js");
+const { renewing } = require("./lib/renewal.js");
+const { numeric, only } = require("./lib/request.js");
+const { now } = require("./lib/timers.js");
 const { ACQUIRE_JOB } = require("./lib/waiter.js");
 
 /** The longest id of a job on a limiter, in bytes. */
 const MAX_ID = 64;
+/** How long a job waits in its worker for its turn. */
+const PATIENCE_MS = 1_000;
 /** When a job comes back for which no time is known. */
 const UNKNOWN_MS = 5_000;
 
@@ -23,33 +29,33 @@ function limited(processor, options) {
   if (typeof processor !== "function") {
     throw new InvalidError("processor", "must be a function; a file cannot be limited");
   }
-  const { limiter: of, claimTimeoutMs, patienceMs = 1_000, ...asked } = only(OPTIONS, options);
+  const { limiter: of, claimTimeoutMs, patienceMs, ...asked } = only(OPTIONS, options);
   if (!(typeof of === "function" || typeof of?.[ACQUIRE_JOB] === "function")) {
     throw new InvalidError(
       "limiter",
       "must be a limiter, or a function that returns one for a job",
     );
   }
-  if (!(patienceMs >= 0)) {
-    throw new InvalidError(
-      "patienceMs",
-      `must be at least 0 milliseconds: patienceMs=${patienceMs}`,
-    );
-  }
+  const hasClaimTimeout = claimTimeoutMs !== undefined && claimTimeoutMs !== null;
+  const how = {
+    claimTimeoutMs: hasClaimTimeout ? numeric(claimTimeoutMs) : undefined,
+    patienceMs: numeric(patienceMs ?? PATIENCE_MS),
+  };
+  // A wrong time is an error here, and not one of each job.
+  callNative(() => Waiter.ofJob(how.claimTimeoutMs, how.patienceMs, now()));
 
   return async (job, token, signal) => {
     const value = (it) => (typeof it === "function" ? it(job) : it);
     const limiter = value(of);
     const request = Object.fromEntries(REQUEST.map((name) => [name, value(asked[name])]));
-    const how = { claimTimeoutMs, patienceMs };
     const permit = await limiter[ACQUIRE_JOB](idOf(job), request, how).catch((error) =>
       putBack(job, token, error),
     );
-    const renewal = renewing(permit);
+    const stopRenewing = renewing(permit);
     try {
       return await processor(job, token, signal, permit);
     } finally {
-      clearInterval(renewal);
+      stopRenewing();
       await permit.release().catch(ignored);
     }
   };
@@ -63,17 +69,10 @@ async function putBack(job, token, error) {
   throw new DelayedError(error.message);
 }
 
-/** The ids of two queues differ, and a long one is shortened. */
-function idOf({ queueName, id }) {
-  const text = `${queueName}:${id}`;
+/** The ids of two queues differ, also of one name under two prefixes, and a long one is shortened. */
+function idOf({ queueQualifiedName, id }) {
+  const text = `${queueQualifiedName}:${id}`;
   return Buffer.byteLength(text) > MAX_ID ? createHash("sha256").update(text).digest("hex") : text;
-}
-
-/** Renews a lease, as BullMQ renews the lock of a job, while this process runs. */
-function renewing(permit) {
-  const { expiresInMs } = permit;
-  if (expiresInMs === null) return undefined;
-  return setInterval(() => permit.renew().catch(ignored), expiresInMs / 2).unref();
 }
 
 /** The lease ends by itself. */

@@ -5,7 +5,7 @@ import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { Queue, QueueEvents, Worker } from "bullmq";
 import { limited } from "../bullmq.mjs";
-import { OverLimitError, Paddlegate, UnavailableError } from "../index.mjs";
+import { OverLimitError, Paddlegate } from "../index.mjs";
 import waiter from "../lib/waiter.js";
 import { required, unique, until } from "./support.mjs";
 
@@ -155,28 +155,6 @@ test("a job that fails releases its lease", async (t) => {
   assert.deepEqual([leases, granted], [0, 2]);
 });
 
-test("a lease is renewed while its job runs, and then released", async () => {
-  const calls = { renew: 0, release: 0 };
-  const permit = {
-    expiresInMs: 20,
-    async renew() {
-      calls.renew += 1;
-      if (calls.renew === 2) throw new UnavailableError("away");
-      return true;
-    },
-    async release() {
-      calls.release += 1;
-      return "released";
-    },
-  };
-  const limiter = { name: "x", [ACQUIRE_JOB]: async () => permit };
-  const run = limited(() => until(() => calls.renew >= 4), { limiter });
-  await run({ queueName: "queue", id: "1" });
-  const { renew } = calls;
-  await sleep(50);
-  assert.deepEqual(calls, { renew, release: 1 });
-});
-
 test("a job that is taken for stalled runs never twice at once", async (t) => {
   const limiter = pg.concurrent(unique(), 2, { lockTimeoutMs: 3_000 });
   let running = 0;
@@ -313,8 +291,28 @@ test("ids of queues differ, and a long one is shortened", async (t) => {
   const { queue, finished } = queued(t, async () => null, { limiter: spy });
   const jobId = "x".repeat(100);
   await finished([await queue.add("job", {}), await queue.add("job", {}, { jobId })]);
-  assert.equal(seen[0], `${queue.name}:1`);
+  assert.equal(seen[0], `bull:${queue.name}:1`);
   assert.equal(seen[1].length, 64);
+});
+
+test("queues of one name under two prefixes have their own jobs", async (t) => {
+  const limiter = pg.concurrent(unique(), 2, { lockTimeoutMs: 600_000 });
+  const name = unique("bullmq");
+  const running = new Set();
+  const ended = [];
+  for (const prefix of ["shop", "crm"]) {
+    const given = { connection, prefix };
+    const work = async () => {
+      running.add(prefix);
+      await until(() => running.size === 2);
+    };
+    const queue = new Queue(name, given);
+    const worker = new Worker(name, limited(work, { limiter }), given);
+    t.after(() => Promise.all([worker.close(), queue.close()]));
+    worker.on("completed", () => ended.push(prefix));
+    await queue.add("job", {});
+  }
+  await until(() => ended.length === 2);
 });
 
 test("a job keeps its ticket when its patience and its claim timeout are over", async (t) => {
@@ -345,9 +343,18 @@ test("bad input is named", () => {
     ["limiter", work, {}],
     ["limiter", work, { limiter: "erp" }],
     ["patienceMs", work, { limiter, patienceMs: -1 }],
-    ["patienceMs", work, { limiter, patienceMs: "soon" }],
+    ["patienceMs", work, { limiter, patienceMs: "5" }],
+    ["patienceMs", work, { limiter, patienceMs: Number.POSITIVE_INFINITY }],
+    ["claimTimeoutMs", work, { limiter, claimTimeoutMs: "5" }],
+    ["claimTimeoutMs", work, { limiter, claimTimeoutMs: -1 }],
     ["retries", work, { limiter, retries: 3 }],
   ]) {
     assert.throws(() => limited(...given), { name: "InvalidError", argument });
   }
+});
+
+test("null is as if an option was not given", async () => {
+  const given = { limiter: pg.window(unique(), 1, 60), claimTimeoutMs: null, patienceMs: null };
+  const run = limited(async () => "ran", given);
+  assert.equal(await run({ queueQualifiedName: "bull:queue", id: "1" }), "ran");
 });

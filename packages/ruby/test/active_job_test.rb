@@ -94,6 +94,33 @@ class ActiveJobTest < Minitest::Test
     assert_raises(Paddlegate::InvalidError) { job_class { limited_by small, cost: 6 }.perform_now }
   end
 
+  def test_a_job_with_two_limits_comes_back_and_releases_both
+    erp = memory.concurrent("erp", 2)
+    mail = memory.window("mail", 1, :hour)
+    parent = job_class { limited_by erp }
+    job = Class.new(parent) do
+      include Paddlegate::ActiveJob
+      self.queue_adapter = :test
+      limited_by mail, patience: 0
+      limited_by erp
+    end
+    2.times { enqueued(job).perform_now }
+    come_back = job.queue_adapter.enqueued_jobs
+    assert_equal([0], come_back.map { |it| it["executions"] })
+    assert_equal [0, 3], [erp.stats.leases, erp.stats.granted]
+    assert_equal 1, mail.stats.tickets
+  end
+
+  def test_a_refusal_in_a_job_that_runs_is_that_of_the_job
+    none = memory.window("none", 1, :hour, wait_timeout: 0).tap(&:allow?)
+    erp = memory.concurrent("erp", 1)
+    job = Class.new(job_class { limited_by erp }) do
+      define_method(:perform) { none.within_limit { flunk } }
+    end
+    assert_raises(Paddlegate::OverLimit) { enqueued(job).perform_now }
+    assert_equal 0, erp.stats.leases
+  end
+
   def test_bad_input_is_named
     limiter = memory.window("bad", 1, 1)
     error = assert_raises(Paddlegate::InvalidError) do
@@ -110,6 +137,11 @@ class ActiveJobTest < Minitest::Test
       class_eval(&block)
       def perform; end
     end
+  end
+
+  # A job as a worker gets it.
+  def enqueued(job)
+    job.new.tap { |it| it.enqueued_at = Time.now.utc.iso8601 }
   end
 
   def in_sidekiq

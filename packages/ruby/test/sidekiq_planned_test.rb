@@ -105,6 +105,35 @@ class SidekiqPlannedTest < Minitest::Test
     end
   end
 
+  def test_a_call_inside_of_one_of_another_object_has_a_lease_of_its_own
+    on_clock do
+      erp = lambda do |**options|
+        Sidekiq::Limiter.concurrent("erp", 2, wait_timeout: 0, backoff: :planned, **options)
+      end
+      Sidekiq::Limiter.in_job({ "jid" => "1" }) do
+        erp.call.within_limit { erp.call.within_limit { assert_equal 2, erp.call.stats.leases } }
+      end
+      first, second = [{ group: "a", keyed: true }, { group: "b" }].map { |it| erp.call(**it) }
+      second.limiter.acquire
+      second.limiter.acquire
+      job = { "jid" => "1" }
+      nested = -> { first.within_limit(key: "a") { second.within_limit { flunk } } }
+      assert work(nil, job, nested)
+      assert_equal 1, second.stats.tickets, "another group is another limiter"
+    end
+  end
+
+  def test_a_long_id_is_shortened
+    on_clock do
+      limiter = Sidekiq::Limiter.window("mail", 1, :minute, backoff: :planned)
+      limiter.within_limit { 1 }
+      jobs = %w[a b].map { |it| { "jid" => ("x" * 64) + it } }
+      2.times { jobs.each { |job| assert work(limiter, job) { flunk } } }
+      assert_equal 2, limiter.stats.tickets
+      assert_equal([64, 64], limiter.limiter.queue.map { |it| it.id.bytesize })
+    end
+  end
+
   def test_when_a_job_gives_up
     on_clock do
       job = { "jid" => "1", "overrated" => 1_000_000 }
@@ -193,7 +222,7 @@ class SidekiqPlannedTest < Minitest::Test
       limiter = Sidekiq::Limiter.window("mail", 1, :minute, backoff: :planned)
       Sidekiq::Limiter.in_job({ "jid" => "outer" }) do
         Sidekiq::Limiter.in_job({}) { limiter.within_limit { 1 } }
-        Sidekiq::Limiter.running_job.enter(limiter) { |id| assert_equal "outer", id }
+        Sidekiq::Limiter.running_job.enter("mail", nil, nil) { |id| assert_equal "outer", id }
       end
       assert_nil Sidekiq::Limiter.running_job
       over_limit { Sidekiq::Limiter.in_job({}) { limiter.within_limit { 1 } } }

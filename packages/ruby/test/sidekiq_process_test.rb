@@ -119,6 +119,19 @@ class SidekiqProcessTest < Minitest::Test
     Sidekiq::Limiter.configure { |config| config.backoff = ->(*) { 0.2 } }
   end
 
+  def test_a_job_that_changes_its_arguments_comes_back_as_it_came
+    [SlowDown.new, Paddlegate::UnavailableError.new("away")].each do |error|
+      job = { "class" => "Limited", "jid" => "1", "args" => [{ "account" => "acme" }, +"text"] }
+      Paddlegate::Sidekiq::Middleware.new.call(nil, job, "limited") do
+        job["args"].first.delete("account")
+        job["args"].last << "more"
+        raise error
+      end
+    end
+    args = Sidekiq::ScheduledSet.new.map(&:args)
+    assert_equal [[{ "account" => "acme" }, "text"]] * 2, args
+  end
+
   def test_the_limits_are_in_the_redis_of_sidekiq
     address = URI(URL)
     {

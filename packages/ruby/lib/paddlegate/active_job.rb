@@ -18,11 +18,15 @@ module Paddlegate
   # A job over its limit is enqueued again for its turn. It keeps its place in the queue of the
   # limiter, and that is none of its executions.
   module ActiveJob
-    # The {Permit} of a job that runs, to correct its estimate; `nil` before.
+    # The {Permit} of a job that runs, to correct its estimate; `nil` before. Of several limits that
+    # of the last.
     attr_accessor :permit
 
     def self.included(job)
       job.extend(ClassMethods)
+      return if job.respond_to?(:paddlegate_limits)
+
+      job.class_attribute(:paddlegate_limits, default: 0, instance_accessor: false)
     end
 
     # What a job class gets.
@@ -47,10 +51,13 @@ module Paddlegate
         raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 
         Value.seconds("patience", patience)
+        # Limits may have one limiter, in which each then needs an id of its own.
+        number = self.paddlegate_limits += 1
         around_perform do |job, block|
+          id = number == 1 ? job.job_id : "#{job.job_id}.#{number}"
           value = ->(it) { it.respond_to?(:call) ? it.call(*job.arguments) : it }
           given = options.transform_values(&value).compact
-          ActiveJob.run(job, value.call(limiter), given, claim_timeout, patience, &block)
+          ActiveJob.run(job, id, value.call(limiter), given, claim_timeout, patience, &block)
         end
       end
     end
@@ -58,29 +65,31 @@ module Paddlegate
     class << self
       # @api private
       # Runs the body of a job whose turn has come; otherwise enqueues the job again.
-      def run(job, limiter, options, claim_timeout, patience)
-        job.permit = turn(job, limiter, options, claim_timeout, patience)
+      def run(job, id, limiter, options, claim_timeout, patience)
+        # A job with several limits has the permit of an outer one, which says nothing of this one.
+        permit = turn(job, id, limiter, options, claim_timeout, patience)
+        job.permit = permit
         begin
           yield
         ensure
-          release(job.permit)
+          release(permit)
         end
       rescue OverLimit => e
-        raise if e.reason == :too_large || job.permit || job.enqueued_at.nil?
+        raise if e.reason == :too_large || permit || job.enqueued_at.nil?
 
         put_back(job, e.retry_after, e)
       rescue UnavailableError => e
-        raise if job.permit || job.enqueued_at.nil?
+        raise if permit || job.enqueued_at.nil?
 
         put_back(job, nil, e)
       end
 
       private
 
-      def turn(job, limiter, options, claim_timeout, patience)
+      def turn(job, id, limiter, options, claim_timeout, patience)
         return limiter.acquire(**options) if job.enqueued_at.nil?
 
-        JobTurn.take(limiter, job.job_id, patience, claim_timeout: claim_timeout, **options)
+        JobTurn.take(limiter, id, patience, claim_timeout: claim_timeout, **options)
       end
 
       def put_back(job, after, error)

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "digest"
+
 module Paddlegate
   # @api private
   # How a job asks for its turn, in a job system that can put it away until then.
@@ -8,7 +10,9 @@ module Paddlegate
     UNKNOWN = 5
     # A claim timeout that is not given, in C.
     NOT_GIVEN = -1
-    private_constant :NOT_GIVEN
+    # The longest id of a job on a limiter, in bytes; a longer one is shortened.
+    MAX_ID = 64
+    private_constant :NOT_GIVEN, :MAX_ID
 
     # Returns the {Permit} of a job whose turn has come, or comes within `patience` seconds.
     # Otherwise the job has a ticket in the queue of the limiter, and an {OverLimit} is raised. Its
@@ -19,6 +23,7 @@ module Paddlegate
       claim_timeout =
         claim_timeout.nil? ? NOT_GIVEN : Value.interval("claim_timeout", claim_timeout)
       order = Value.order(priority, share, weight)
+      id = Digest::SHA256.hexdigest(id) if id.bytesize > MAX_ID
       waiter = Waiter.new(limiter, id, cost, estimate, settle_within, nil, order)
       waiter.of_job(claim_timeout, patience).acquire
     end

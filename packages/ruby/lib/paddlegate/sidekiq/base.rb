@@ -52,7 +52,7 @@ module Paddlegate
           job = Limiter.running_job if planned? && options[:policy] == :raise
           return limiter.within_limit(**arguments, &block) if job.nil?
 
-          job.enter(self) do |id|
+          job.enter(name, options[:group], arguments[:key]) do |id|
             next limiter.within_limit(**arguments, &block) if id.nil?
 
             limiter.within_limit_of_job(id, options[:wait_timeout], **arguments, &block)

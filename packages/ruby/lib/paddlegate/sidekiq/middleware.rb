@@ -17,18 +17,25 @@ module Paddlegate
       # When a limiter raises because its Redis is away, the job is put away for five seconds, also
       # one without retries; that does not count as a reschedule.
       def call(_instance, job, _queue, &block)
+        # `perform` may change its arguments. A job comes back as it came, as in Sidekiq's retries.
+        text = ::Sidekiq.dump_json(job)
+        run(job, -> { ::Sidekiq.load_json(text) }, &block)
+      end
+
+      private
+
+      def run(job, original, &block)
         Limiter.in_job(job, &block)
       rescue *Limiter.config.errors => e
+        job = original.call
         limiter = e.respond_to?(:limiter) ? e.limiter : nil
         delay = Limiter.next_reschedule(limiter, job, e) or raise
         put_away(counted(job), delay)
         log { "#{limiter || e.class} over rate limit, rescheduling for later" }
       rescue UnavailableError => e
-        put_away(job, JobTurn::UNKNOWN)
+        put_away(original.call, JobTurn::UNKNOWN)
         log { "rate limits unavailable, rescheduling for later: #{e.message}" }
       end
-
-      private
 
       def log(&block)
         ::Sidekiq.logger.info(&block)

@@ -12,9 +12,10 @@ module Paddlegate
           @entered = []
         end
 
-        # Yields the id for a call of a limiter; `nil` for a job without one, and for a call inside
-        # of another one, which must not share its lease.
-        def enter(limiter)
+        # Yields the id for a call of a limiter, which is given by its name, group and key, since a
+        # program may have several objects of it. It is `nil` for a job without one, and for a call
+        # inside of another one, which must not share its lease.
+        def enter(*limiter)
           return yield(nil) if @entered.include?(limiter)
 
           begin
