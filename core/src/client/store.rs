@@ -84,9 +84,13 @@ impl Store {
         let Backend::Redis(redis) = &self.backend else { return };
         redis.begin_close();
         let hubs: Vec<_> = locked(&self.process.get().hubs).drain().map(|(_, hub)| hub).collect();
-        hubs.iter().for_each(|hub| hub.close());
+        for hub in &hubs {
+            hub.close();
+        }
         let deadline = monotonic() + redis.timeout().duration();
-        hubs.iter().for_each(|hub| hub.wait_until_left(deadline));
+        for hub in &hubs {
+            hub.wait_until_left(deadline);
+        }
         redis.close();
     }
 
