@@ -184,7 +184,31 @@ fn keys_groups_and_files_name_a_limiter() {
     let file = Temporary::new(json!({ "limiters": { &hidden: window } }).to_string());
     let found = operate(&["inspect", &hidden, "--limits", file.path(), "--json"]).json();
     assert_eq!((&found["limits"][0]["remaining"], &found["statistics"]), (&json!(2), &Value::Null));
-    operate(&["pause", &hidden, "--limits", file.path(), "--expires-in", "1h"]).text();
+    // A limiter of another group than the file's is another limiter.
+    for verb in [
+        &["inspect"][..],
+        &["pause", "--expires-in", "1h"],
+        &["override", "--limit", "1"],
+        &["reset", "--yes"],
+        &["record"],
+        &["record", "--sums"],
+    ] {
+        let said = operate(&[verb, &[&hidden, "--limits", file.path(), "--group", "g"]].concat());
+        let message =
+            format!("--group: {} defines the name in another group: group=\"g\", in the file \"\"", file.path());
+        assert_eq!(said.error(2), message);
+    }
+    assert_eq!(limiter.admin(AdminCommand::Get).unwrap().version, 0);
+    assert_eq!(limiter.peek(one()).unwrap().remaining, Some(2));
+    let grouped = json!({ "limiters": { &hidden: { "window": { "limit": 3, "per": "1m" }, "group": "g" } } });
+    let grouped = Temporary::new(grouped.to_string());
+    for group in [&["--group", "g"][..], &[]] {
+        let found = operate(&[&["inspect", &hidden, "--limits", grouped.path(), "--json"], group].concat()).json();
+        assert_eq!(found["group"], json!("g"));
+    }
+    let said = operate(&["reset", &hidden, "--limits", grouped.path(), "--group", "", "--yes"]);
+    assert!(said.error(2).ends_with(" in another group: group=\"\", in the file \"g\""), "{}", said.err);
+    operate(&["pause", &hidden, "--limits", file.path(), "--group", "", "--expires-in", "1h"]).text();
     assert_eq!(limiter.acquire(one()).unwrap().reason, Some(Reason::Paused));
 }
 
