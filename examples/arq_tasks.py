@@ -5,11 +5,12 @@ Guide: docs/src/guides/arq-taskiq.md
 
 import asyncio
 import os
+import sys
 import time
 
 from arq import Worker, create_pool
 from arq.connections import RedisSettings
-from paddlegate import Paddlegate
+from paddlegate import Paddlegate, UnavailableError
 from paddlegate.arq import limited
 
 url = os.environ.get("PADDLEGATE_URL", "redis://localhost:6379/0")
@@ -34,16 +35,21 @@ async def main():
         handle_signals=False,
     )
     running = asyncio.create_task(worker.async_run())
-    jobs = [await pool.enqueue_job("sync", number) for number in range(20)]
-    done = [await job.result(timeout=50) for job in jobs]
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
-    await worker.close()
-    await pool.aclose()
-    return done
+    try:
+        jobs = [await pool.enqueue_job("sync", number) for number in range(20)]
+        return [await job.result(timeout=50) for job in jobs]
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await worker.close()
+        await pool.aclose()
 
 
 if __name__ == "__main__":
+    try:
+        api.peek()
+    except UnavailableError as error:
+        sys.exit(f"This program needs a Redis, see PADDLEGATE_URL: {error}")
     done = asyncio.run(main())
     ends = sorted(end for _, _, end in done)
     print(f"{len(done)} jobs in {ends[-1] - ends[0]:.1f} s")

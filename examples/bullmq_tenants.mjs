@@ -4,12 +4,19 @@
 
 import assert from "node:assert/strict";
 import { Queue, QueueEvents, Worker } from "bullmq";
-import { Paddlegate } from "paddlegate";
+import { Paddlegate, UnavailableError } from "paddlegate";
 import { limited } from "paddlegate/bullmq";
 
 const url = process.env.PADDLEGATE_URL ?? "redis://localhost:6379/0";
 const connection = { url, maxRetriesPerRequest: null };
 const api = new Paddlegate(url).throttle("api", 0.02); // fifty a second
+try {
+  await api.peek();
+} catch (error) {
+  if (!(error instanceof UnavailableError)) throw error;
+  console.error(`This program needs a Redis, see PADDLEGATE_URL: ${error.message}`);
+  process.exit(1);
+}
 
 const done = [];
 const work = limited(async ({ data }) => done.push(data.tenant), {
@@ -26,9 +33,13 @@ const large = await of("large", 100);
 const small = await of("small", 10);
 const worker = new Worker("tenants", work, { connection, concurrency: 120 });
 
-await Promise.all(small.map((job) => job.waitUntilFinished(events)));
-console.log(`large: ${done.filter((tenant) => tenant === "large").length} done, small: all`);
-await Promise.all(large.map((job) => job.waitUntilFinished(events)));
-assert.ok(done.lastIndexOf("small") < 60, "they took turns");
-await queue.obliterate();
-await Promise.all([worker.close(), queue.close(), events.close()]);
+const finished = (jobs) => Promise.all(jobs.map((job) => job.waitUntilFinished(events, 50_000)));
+try {
+  await finished(small);
+  console.log(`large: ${done.filter((tenant) => tenant === "large").length} done, small: all`);
+  await finished(large);
+  assert.ok(done.lastIndexOf("small") < 60, "they took turns");
+  await queue.obliterate();
+} finally {
+  await Promise.all([worker.close(), queue.close(), events.close()]);
+}

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from celery import Celery
-from paddlegate import Paddlegate
+from paddlegate import Paddlegate, UnavailableError
 from paddlegate.celery import limited
 
 url = os.environ.get("PADDLEGATE_URL", "redis://localhost:6379/0")
@@ -30,12 +30,21 @@ def sync(tenant, number):
 
 
 if __name__ == "__main__":
+    try:
+        api.peek()
+    except UnavailableError as error:
+        sys.exit(f"This program needs a Redis, see PADDLEGATE_URL: {error}")
     here = Path(__file__)
     words = ["celery", "-A", here.stem, "worker", "-c", "4", "-l", "ERROR", "--without-mingle"]
     worker = subprocess.Popen([sys.executable, "-m", *words], cwd=here.parent)
-    results = [sync.delay(tenant, i) for i in range(10) for tenant in ("acme", "globex")]
-    ends = sorted(result.get(50) for result in results)
+    try:
+        results = [sync.delay(tenant, i) for i in range(10) for tenant in ("acme", "globex")]
+        ends = sorted(result.get(50) for result in results)
+    finally:
+        worker.terminate()
+        try:
+            worker.wait(10)
+        except subprocess.TimeoutExpired:
+            worker.kill()
     print(f"{len(ends)} tasks in {ends[-1] - ends[0]:.1f} s")
     assert ends[-1] - ends[0] > 1.5, "ten a second"
-    worker.terminate()
-    worker.wait(50)

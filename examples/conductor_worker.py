@@ -6,6 +6,7 @@ Guide: docs/src/guides/conductor-workers.md
 import asyncio
 import os
 import queue
+import sys
 import threading
 import time
 
@@ -13,7 +14,7 @@ from aiohttp import web
 from conductor.client.automator.task_handler import TaskHandler
 from conductor.client.configuration.configuration import Configuration
 from conductor.client.worker.worker_task import worker_task
-from paddlegate import Paddlegate
+from paddlegate import Paddlegate, UnavailableError
 from paddlegate.conductor import gated, limited
 
 TASKS = 25
@@ -78,6 +79,10 @@ class Conductor:
 
 
 if __name__ == "__main__":
+    try:
+        erp.peek()
+    except UnavailableError as error:
+        sys.exit(f"This program needs a Redis, see PADDLEGATE_URL: {error}")
     server, started = Conductor(), queue.SimpleQueue()
     threading.Thread(target=asyncio.run, args=[server.serve(started)], daemon=True).start()
     configuration = Configuration(server_api_url=f"http://127.0.0.1:{started.get()}/api")
@@ -86,6 +91,8 @@ if __name__ == "__main__":
         began = time.monotonic()
         handler.start_processes()
         while len(server.completed) < TASKS:
+            if time.monotonic() > began + 50:
+                sys.exit(f"only {len(server.completed)} of {TASKS} tasks are done")
             time.sleep(0.05)
     took = server.completed[-1] - began
     print(f"{TASKS} tasks in {took:.1f} s, {server.sent_back} sent back, {server.polls} polls")

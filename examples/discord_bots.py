@@ -5,15 +5,17 @@ Guide: docs/src/guides/discord.md
 
 import asyncio
 import os
+import sys
 import time
 
 import discord
 from aiohttp import web
 from discord.http import Route, handle_message_parameters
-from paddlegate import Paddlegate
+from paddlegate import Paddlegate, UnavailableError
 from paddlegate.discord import limited
 
 LIMIT, SECONDS, CHANNEL = 4, 1, 81384788765712384
+url = os.environ.get("PADDLEGATE_URL", "redis://localhost:6379/0")
 sent, refused, window = 0, 0, (0.0, 0)
 
 
@@ -43,7 +45,7 @@ async def answer(request):
 
 async def process(number):
     """Send messages as one of the bot's processes does, with a connection of its own."""
-    pg = Paddlegate(os.environ.get("PADDLEGATE_URL", "redis://localhost:6379/0"))
+    pg = Paddlegate(url)
     client = discord.Client(intents=discord.Intents.none(), http_trace=limited(pg))
     await client.http.static_login("a.bot.token")
     for i in range(4):
@@ -65,6 +67,10 @@ async def main():
     print(f"{sent} messages sent, {refused} refused")
 
 
+try:
+    Paddlegate(url).limiters()
+except UnavailableError as error:
+    sys.exit(f"This program needs a Redis, see PADDLEGATE_URL: {error}")
 asyncio.run(main())
 # None is refused, but for those of a second in which this machine stands still.
 assert sent == 12

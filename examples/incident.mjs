@@ -2,7 +2,12 @@
 // Guide: docs/src/guides/incident.md
 import { Paddlegate } from "paddlegate";
 
-const pg = new Paddlegate(); // PADDLEGATE_URL, or this process
+// The operator has a store of its own, which is another one in memory.
+if (!process.env.PADDLEGATE_URL) {
+  console.error("Set PADDLEGATE_URL to a Redis, such as redis://localhost:6379/0");
+  process.exit(1);
+}
+const pg = new Paddlegate();
 const erp = pg.concurrent("erp", 3, { lockTimeoutMs: 10_000 });
 
 // Three workers that call the ERP again and again.
@@ -19,7 +24,11 @@ async function work() {
 }
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 async function until(condition) {
-  while (!(await condition())) await sleep(10);
+  const end = performance.now() + 30_000;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`not so in 30 s: ${condition}`);
+    await sleep(10);
+  }
 }
 const workers = [work(), work(), work()];
 

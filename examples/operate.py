@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -21,8 +22,20 @@ def paddlegate(*words):
     return json.loads(done.stdout) if "--json" in words else done
 
 
+def until(holds):
+    """Wait until something holds."""
+    end = time.monotonic() + 30
+    while not holds():
+        if time.monotonic() > end:
+            sys.exit("nothing was recorded in 30 s")
+        time.sleep(0.1)
+
+
+redis = os.environ.get("PADDLEGATE_URL") or sys.exit(
+    "Set PADDLEGATE_URL to a Redis, such as redis://localhost:6379/0"
+)
 with (
-    Paddlegate(os.environ["PADDLEGATE_URL"]) as pg,
+    Paddlegate(redis) as pg,
     tempfile.TemporaryDirectory() as folder,
 ):
     partner = pg.window("partner", 10, "hour")
@@ -42,14 +55,14 @@ with (
     recording = subprocess.Popen(
         ["paddlegate", "record", "partner", "--for", "1h", "--out", record]
     )
-    while not (record.exists() and "\n" in record.read_text()):
-        time.sleep(0.1)
-    for _ in range(6):
-        partner.try_acquire()
-    while record.read_text().count('"outcome":"granted"') < 6:
-        time.sleep(0.1)
-    recording.terminate()
-    recording.wait()
+    try:
+        until(lambda: record.exists() and "\n" in record.read_text())
+        for _ in range(6):
+            partner.try_acquire()
+        until(lambda: record.read_text().count('"outcome":"granted"') >= 6)
+    finally:
+        recording.terminate()
+        recording.wait(30)
     fewer.write_text('{"limiters": {"partner": {"window": {"limit": 4, "per": "hour"}}}}')
     plan = ["plan", "--record", record, "--candidate", fewer]
     print(paddlegate(*plan, "--json")["newly_refused"])  # -> 2

@@ -4,10 +4,11 @@ Guide: docs/src/guides/rq-dramatiq-huey.md
 """
 
 import os
+import sys
 import time
 from pathlib import Path
 
-from paddlegate import Paddlegate
+from paddlegate import Paddlegate, UnavailableError
 from paddlegate.rq import limited
 from redis import Redis
 from rq import Queue, SimpleWorker
@@ -24,6 +25,10 @@ def sync(number):
 
 
 if __name__ == "__main__":
+    try:
+        api.peek()
+    except UnavailableError as error:
+        sys.exit(f"This program needs a Redis, see PADDLEGATE_URL: {error}")
     # RQ imports a function by the name of its module.
     jobs = [queue.enqueue(f"{Path(__file__).stem}.sync", number) for number in range(20)]
     # As `rq worker --with-scheduler rq_tasks` does, until there is nothing to do for 5 seconds.

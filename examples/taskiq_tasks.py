@@ -5,10 +5,11 @@ Guide: docs/src/guides/arq-taskiq.md
 
 import asyncio
 import os
+import sys
 import time
 from datetime import timedelta
 
-from paddlegate import Paddlegate
+from paddlegate import Paddlegate, UnavailableError
 from paddlegate.taskiq import LimitMiddleware, limited
 from taskiq import TaskiqScheduler
 from taskiq.api import run_receiver_task, run_scheduler_task
@@ -38,17 +39,23 @@ async def main():
         asyncio.create_task(run_receiver_task(broker, run_startup=True)),
         asyncio.create_task(run_scheduler_task(scheduler, interval=timedelta(seconds=1))),
     ]
-    await broker.startup()
-    tasks = [await sync.kiq(number) for number in range(20)]
-    results = [await task.wait_result(timeout=50) for task in tasks]
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
-    await broker.shutdown()
+    try:
+        await broker.startup()
+        tasks = [await sync.kiq(number) for number in range(20)]
+        results = [await task.wait_result(timeout=50) for task in tasks]
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await broker.shutdown()
     return [result.return_value for result in results]
 
 
 if __name__ == "__main__":
+    try:
+        api.peek()
+    except UnavailableError as error:
+        sys.exit(f"This program needs a Redis, see PADDLEGATE_URL: {error}")
     done = asyncio.run(main())
     ends = sorted(end for _, end in done)
     print(f"{len(done)} tasks in {ends[-1] - ends[0]:.1f} s")

@@ -311,6 +311,7 @@ def test_a_receiver_with_tls_must_have_a_known_certificate(
         (["--otlp", "http://user:hidden@collector"], "--otlp"),
         (["--otlp", "http://c", "--otlp-interval", "0.5"], "--otlp-interval"),
         (["--otlp", "http://c", "--otlp-interval", "-1"], "--otlp-interval"),
+        (["--otlp-interval", "0"], "--otlp-interval"),
         (["--otlp", "http://c", "--otlp-headers", "hidden"], "--otlp-headers"),
         (["--otlp", "http://c", "--otlp-headers", "a=1,b c=hidden"], "--otlp-headers"),
     ],

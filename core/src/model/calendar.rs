@@ -70,8 +70,8 @@ impl CalendarPeriod {
 
 /// Periods of the calendar in a time zone, for [`Limit::quota`](crate::Limit::quota).
 ///
-/// Where the clocks skip the start of a period, as they do where daylight saving begins at midnight, it starts when they
-/// go on; of a start that comes twice the first counts.
+/// Where the clocks skip the start of a period, it starts later by as much as they are put forward: a start at 02:30 is at 03:30 on
+/// the day on which they go from 02:00 to 03:00. Of a start that comes twice the first counts.
 ///
 /// # Examples
 ///

@@ -4,8 +4,9 @@ use crate::base::error::{Error, Result};
 
 /// The result of `acquire`, `acquire_with_id` and `peek` while the store cannot decide. The names never change.
 ///
-/// All modes except `Raise` mark the decision as [`degraded`](crate::Decision::degraded) and queue no call. After five
-/// consecutive failures only one call a second goes to the node, until one succeeds. In a cluster a failing node does
+/// All modes except `Raise` mark the decision as [`degraded`](crate::Decision::degraded) and queue no call. In these modes only
+/// one call a second goes to the node after five consecutive failures, until one succeeds; with `Raise` each call does, and may
+/// take its whole time-out. In a cluster a failing node does
 /// not affect the limiters on other nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnavailable {

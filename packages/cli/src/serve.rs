@@ -15,6 +15,7 @@ pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
     let Serve { tls_cert, tls_key, insecure_http, max_wait, host, test_clock, ojs_metrics, .. } = order;
     let interval = Micros::from_seconds("--otlp-interval", otlp_interval).map(Micros::duration);
     let interval = interval.map_err(|error| Failure::Input(error.message().to_owned()))?;
+    Otlp::check_interval(interval).map_err(failure)?;
     let otlp = otlp.map(|url| Otlp::new(&url, otlp_headers.as_deref(), interval)).transpose().map_err(failure)?;
     let test_clock = test_clock.map(Micros);
     let tls = tls_cert.zip(tls_key);

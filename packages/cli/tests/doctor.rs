@@ -144,10 +144,35 @@ fn rights_of_another_user_are_told_as_a_command() {
     assert_eq!((&rights["result"], &rights["advice"]), (&json!("fault"), &json!(advice)));
     server.ask(&advice.split(' ').collect::<Vec<_>>());
     assert_eq!(found_by(&server, "app")["ok"], json!(true));
-    assert_eq!(results(&found_by(&server, "nobody"), "rights"), ["unknown"]);
+    let told = found_by(&server, "nobody");
+    let rights = told["checks"].as_array().unwrap().iter().find(|check| check["check"] == "rights").unwrap();
+    assert_eq!((&rights["result"], &rights["detail"]), (&json!("fault"), &json!("there is no user nobody")));
+    assert_eq!(told["ok"], json!(false));
     // Decisions need no log of changes.
     server.ask(&["ACL", "SETUSER", "app", "-xadd"]);
-    assert_eq!(results(&found_by(&server, "app"), "rights"), ["warning"]);
+    let told = found_by(&server, "app");
+    let rights = told["checks"].as_array().unwrap().iter().find(|check| check["check"] == "rights").unwrap();
+    assert_eq!((&rights["result"], &rights["detail"]), (&json!("warning"), &json!("user app lacks 1 right")));
+}
+
+/// The rights that the page on ACL tells to give.
+#[test]
+fn the_rights_of_the_page_are_enough() {
+    let page = include_str!("../../../docs/src/reference/redis-keys-acl.md");
+    let rows = page.split("\n| for | commands |\n").nth(1).unwrap().lines().take_while(|line| line.starts_with('|'));
+    let cells = rows.filter_map(|row| row.rsplit('|').nth(1)).map(|cell| cell.trim().trim_matches('`'));
+    let commands = cells.filter(|cell| !cell.starts_with('-')).flat_map(|cell| cell.split(' '));
+    let rights: Vec<String> = commands.map(|command| format!("+{}", command.to_lowercase())).collect();
+    assert!(rights.len() > 30, "{rights:?}");
+    let server = Server::start(&[]);
+    let mut words = vec!["ACL", "SETUSER", "app", "on", ">hush", "-@all", "resetchannels", "~pg2:*", "&pg2:hints:*"];
+    words.extend(rights.iter().map(String::as_str));
+    assert_eq!(server.ask(&words), "OK");
+    let told = found(&operate_on(&server.url("app:hush@"), &["doctor", "--json"]), 0);
+    assert_eq!(results(&told, "connection"), ["ok"]);
+    if knows_rights(&server) {
+        assert_eq!(results(&found_by(&server, "app"), "rights"), ["ok"]);
+    }
 }
 
 #[test]

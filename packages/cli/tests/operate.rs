@@ -5,7 +5,8 @@ mod support;
 use std::time::Duration;
 
 use paddlegate::{
-    AdminCommand, Deadline, Kind, Limit, Limiter, Micros, Mode, Paddlegate, Policy, Reason, Request, Wait,
+    AdminCommand, Deadline, Kind, Limit, LimitOverride, Limiter, Micros, Mode, Paddlegate, Policy, Reason, Request,
+    Wait,
 };
 use serde_json::{Value, json};
 use support::{PATIENCE, Temporary, cluster_url, name, operate, operate_on, store};
@@ -112,12 +113,12 @@ fn changes_are_in_force_in_other_programs_at_once() {
     assert_eq!((&state["overrides"], &state["name"], &state["in_use"]), (&numbers, &json!(name), &json!(true)));
     assert!(state["expires_in"].as_f64().is_some_and(|left| left > 3_000.0 && left <= 3_600.0), "{state}");
     assert_eq!(api.peek(one()).unwrap().remaining, Some(48));
-    let both = format!("{name}\noverride mode shadow until restored\noverride window 50/2m until restored\n");
+    let both = format!("{name}\noverride mode shadow, until restored\noverride window 50/2m, until restored\n");
     assert_eq!(operate(&["override", &name, "--mode", "shadow"]).text(), both);
     let state = operate(&["restore", &name, "--mode", "--json"]).json();
     assert_eq!((&state["mode"], &state["overrides"]), (&Value::Null, &numbers));
     assert_eq!(operate(&["override", &name, "--mode", "shadow"]).text(), both);
-    let mode = format!("{name}\noverride mode shadow until restored\n");
+    let mode = format!("{name}\noverride mode shadow, until restored\n");
     assert_eq!(operate(&["restore", &name, "--label", "window"]).text(), mode);
     operate(&["override", &name, "--limit", "1", "--mode", "enforce"]).text();
     assert!(!api.acquire(one()).unwrap().allowed());
@@ -126,6 +127,40 @@ fn changes_are_in_force_in_other_programs_at_once() {
 
     operate(&["reset", &name, "--yes"]).text();
     assert_eq!(api.peek(one()).unwrap().remaining, Some(5));
+}
+
+#[test]
+fn an_override_of_leases_shows_their_time_and_its_own_end() {
+    let (store, name) = (store(), name("leases"));
+    partner(&store, &name);
+    let busy = &["override", &name, "--label", "busy", "--interval", "90m"][..];
+    let until = format!("{name}\noverride busy concurrency 2, leases of 1h 30m, until restored\n");
+    assert_eq!(operate(busy).text(), until);
+    let said = operate(&[busy, &["--expires-in", "1h"]].concat());
+    let begin = format!("{name}\noverride busy concurrency 2, leases of 1h 30m, ends in ");
+    assert!(said.text().starts_with(&begin), "{}", said.out);
+}
+
+#[test]
+fn a_label_without_an_override_is_not_restored() {
+    let (store, name) = (store(), name("label"));
+    let limiter = partner(&store, &name);
+    let restore = |label: &str| operate(&["restore", &name, "--label", label, "--by", "ann"]);
+    assert_eq!(restore("windw").error(2), "--label: no override of a limit is in force: label=\"windw\"");
+    // Another program's policy has a limit that the list does not have.
+    let tpm = Limit::window(5, MINUTE).unwrap().labelled("tpm").unwrap();
+    limiter.admin(AdminCommand::Override { changes: &[LimitOverride::Set(tpm)], expires: None }).unwrap();
+    operate(&["override", &name, "--label", "rpm", "--limit", "9"]).text();
+    let before = limiter.admin(AdminCommand::Get).unwrap();
+    for label in ["windw", "busy"] {
+        let message = format!("--label: no override of this limit is in force, only of rpm, tpm: label={label:?}");
+        assert_eq!(restore(label).error(2), message);
+    }
+    assert_eq!(limiter.admin(AdminCommand::Get).unwrap(), before);
+    let log = operate(&["log", "--json", "--count", "1000"]).json();
+    let ours = |entry: &&Value| entry["limiter"] == name && entry["who"] == "ann";
+    assert_eq!(log.as_array().unwrap().iter().filter(ours).count(), 0, "{log}");
+    assert_eq!(restore("tpm").text(), format!("{name}\noverride rpm window 9/1m, until restored\n"));
 }
 
 #[test]
@@ -184,7 +219,31 @@ fn keys_groups_and_files_name_a_limiter() {
     let file = Temporary::new(json!({ "limiters": { &hidden: window } }).to_string());
     let found = operate(&["inspect", &hidden, "--limits", file.path(), "--json"]).json();
     assert_eq!((&found["limits"][0]["remaining"], &found["statistics"]), (&json!(2), &Value::Null));
-    operate(&["pause", &hidden, "--limits", file.path(), "--expires-in", "1h"]).text();
+    // A limiter of another group than the file's is another limiter.
+    for verb in [
+        &["inspect"][..],
+        &["pause", "--expires-in", "1h"],
+        &["override", "--limit", "1"],
+        &["reset", "--yes"],
+        &["record"],
+        &["record", "--sums"],
+    ] {
+        let said = operate(&[verb, &[&hidden, "--limits", file.path(), "--group", "g"]].concat());
+        let message =
+            format!("--group: {} defines the name in another group: group=\"g\", in the file \"\"", file.path());
+        assert_eq!(said.error(2), message);
+    }
+    assert_eq!(limiter.admin(AdminCommand::Get).unwrap().version, 0);
+    assert_eq!(limiter.peek(one()).unwrap().remaining, Some(2));
+    let grouped = json!({ "limiters": { &hidden: { "window": { "limit": 3, "per": "1m" }, "group": "g" } } });
+    let grouped = Temporary::new(grouped.to_string());
+    for group in [&["--group", "g"][..], &[]] {
+        let found = operate(&[&["inspect", &hidden, "--limits", grouped.path(), "--json"], group].concat()).json();
+        assert_eq!(found["group"], json!("g"));
+    }
+    let said = operate(&["reset", &hidden, "--limits", grouped.path(), "--group", "", "--yes"]);
+    assert!(said.error(2).ends_with(" in another group: group=\"\", in the file \"g\""), "{}", said.err);
+    operate(&["pause", &hidden, "--limits", file.path(), "--group", "", "--expires-in", "1h"]).text();
     assert_eq!(limiter.acquire(one()).unwrap().reason, Some(Reason::Paused));
 }
 

@@ -52,8 +52,24 @@ fn frames_in_a_pipe_are_printed_one_below_the_other() {
     assert_eq!(rows[2][1..], ["-", "-", "-", "-", "-", "0", "0", "keyed"], "{}", said.out);
     assert_eq!(lines[6].split_whitespace().collect::<Vec<_>>()[4..6], ["0", "0"], "{}", said.out);
 
+    // One name in two groups is two limiters.
+    for group in ["acme", "zeta"] {
+        let grouped = store.window(&format!("{prefix}-a"), 5, HOUR).unwrap().with_group(group).unwrap();
+        grouped.acquire(Request::cost(1)).unwrap();
+        grouped.statistics().unwrap();
+    }
+    let said = operate(&["watch", &format!("{prefix}-a"), "--frames", "1"]);
+    let marks: Vec<&str> = said
+        .text()
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_once(" 0       0"))
+        .map(|(_, marks)| marks.trim())
+        .collect();
+    assert_eq!(marks, ["", "group=acme", "group=zeta"], "{}", said.out);
+
     let said = operate(&["watch", &prefix, "--frames", "1", "--top", "1"]);
-    assert!(said.text().ends_with("\n1 of 3 limiters\n") && said.out.lines().count() == 3, "{}", said.out);
+    assert!(said.text().ends_with("\n1 of 5 limiters\n") && said.out.lines().count() == 3, "{}", said.out);
 }
 
 #[test]

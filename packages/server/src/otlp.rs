@@ -69,12 +69,7 @@ impl Otlp {
             parts.path_and_query = Some(PathAndQuery::from_static("/v1/metrics"));
         }
         let url = Uri::from_parts(parts).map_err(|_| wrong())?;
-        if !(INTERVALS.0..=INTERVALS.1).contains(&interval) {
-            let given = interval.as_secs_f64();
-            return Err(Failure::Input(format!(
-                "--otlp-interval: must be from 1 to 86400 seconds: otlp_interval={given}"
-            )));
-        }
+        Self::check_interval(interval)?;
         let mut all = HeaderMap::new();
         for (i, pair) in headers.unwrap_or_default().split(',').map(str::trim).enumerate() {
             if pair.is_empty() {
@@ -86,6 +81,15 @@ impl Otlp {
             all.insert(name, value);
         }
         Ok(Self { url, headers: all, interval })
+    }
+
+    /// Refuses an interval that is not from a second to a day, also for a server without a receiver.
+    pub fn check_interval(interval: Duration) -> Result<(), Failure> {
+        if (INTERVALS.0..=INTERVALS.1).contains(&interval) {
+            return Ok(());
+        }
+        let given = interval.as_secs_f64();
+        Err(Failure::Input(format!("--otlp-interval: must be from 1 to 86400 seconds: otlp_interval={given}")))
     }
 }
 

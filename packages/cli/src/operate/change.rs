@@ -164,9 +164,27 @@ pub(crate) fn restore(order: &Restore) -> Result<(), Failure> {
         None => (LimitOverride::RemoveAll, AdminRequest::Restore(None)),
     };
     change(&order.target, &order.by, &order.store, &[Made::Admin(request)], |limiter| {
+        if let LimitOverride::Remove(label) = &removed {
+            check_overridden(label, &limiter.admin(AdminCommand::Get).map_err(|error| failure(&error))?)?;
+        }
         let command = AdminCommand::Override { changes: std::slice::from_ref(&removed), expires: None };
         limiter.admin(command).map_err(|error| failure(&error))
     })
+}
+
+/// Refuses a label that no override has, as a mistyped one: the override that was meant would stay. The label may be one that the
+/// policy does not have.
+fn check_overridden(label: &Label, state: &RuntimeState) -> Result<(), Failure> {
+    if state.overrides.iter().any(|limit| limit.label() == label) {
+        return Ok(());
+    }
+    let labels: Vec<String> = state.overrides.iter().map(|limit| limit.label().to_string()).collect();
+    let message = if labels.is_empty() {
+        "no override of a limit is in force".to_owned()
+    } else {
+        format!("no override of this limit is in force, only of {}", labels.join(", "))
+    };
+    Err(Failure::Input(format!("--label: {message}: label={:?}", label.to_string())))
 }
 
 /// Forgets all that was taken.
@@ -220,10 +238,11 @@ pub(super) fn in_force(state: &RuntimeState) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(state.paused_for.map(|left| format!("paused for {}", human::span(left.0))));
     lines.extend(state.blocked_for.map(|left| format!("blocked for {}", human::span(left.0))));
-    let end = state.expires_after.map_or("until restored".to_owned(), |left| format!("for {}", human::span(left.0)));
-    lines.extend(state.mode.map(|mode| format!("override mode {} {end}", mode.name())));
-    lines.extend(state.overrides.iter().map(|limit| format!("override {} {end}", shown::limit(limit))));
-    lines.extend(state.learned.iter().map(|limit| format!("learned {}", shown::limit(limit))));
+    let end =
+        state.expires_after.map_or("until restored".to_owned(), |left| format!("ends in {}", human::span(left.0)));
+    lines.extend(state.mode.map(|mode| format!("override mode {}, {end}", mode.name())));
+    lines.extend(state.overrides.iter().map(|limit| format!("override {}, {end}", shown::limit_with_leases(limit))));
+    lines.extend(state.learned.iter().map(|limit| format!("learned {}", shown::limit_with_leases(limit))));
     if lines.is_empty() {
         lines.push("nothing overrides the policies of programs".to_owned());
     }

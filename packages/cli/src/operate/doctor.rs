@@ -91,10 +91,10 @@ fn connect(
         }
     }
     if let Some((node, _)) = &mut found {
-        match node.ping() {
+        match node.round_trip() {
             Ok(time) => {
                 let tls = if config.tls { " by TLS" } else { "" };
-                checks.ok("connection", format!("{}{tls}, PING in {}", node.address(), crate::human::span(time)));
+                checks.ok("connection", format!("{}{tls}, round trip {}", node.address(), crate::human::span(time)));
             }
             Err(why) => checks.fault("connection", format!("{} {why}", node.address()), "check the rights of the user"),
         }

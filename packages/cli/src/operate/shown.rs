@@ -16,6 +16,14 @@ pub(crate) fn limit(limit: &Limit) -> String {
     if numbers.is_empty() { name } else { format!("{name} {numbers}") }
 }
 
+/// Formats a limit with its label and the time of its leases: `concurrency 2, leases of 1m`.
+pub(crate) fn limit_with_leases(limit: &Limit) -> String {
+    match limit.kind() {
+        Kind::Concurrency => format!("{}, leases of {}", self::limit(limit), span(limit.interval().0)),
+        _ => self::limit(limit),
+    }
+}
+
 /// Formats the numbers of a limit: `100/1m`.
 pub(crate) fn numbers(limit: &Limit) -> String {
     if let Some(calendar) = limit.calendar() {

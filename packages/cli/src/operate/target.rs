@@ -47,9 +47,21 @@ impl Target {
             let text = source::read(file)?;
             let definition = policies::choose(&text, &[&self.name], &site)?.into_iter().next();
             let definition = definition.ok_or_else(|| Failure::Input(format!("{}: defines no limiter", site.file)))?;
+            self.check_group(definition.group.as_deref(), &site.file)?;
             return paddlegate.define(definition).map(|loaded| loaded.limiter).map_err(|error| failure(&error));
         }
         self.listed(paddlegate).and_then(|info| of_info(paddlegate, &info).map_err(|error| failure(&error)))
+    }
+
+    /// Refuses a group that is not the one of the document: the limiter of the document is another one.
+    fn check_group(&self, defined: Option<&str>, file: &str) -> Result<(), Failure> {
+        let defined = defined.unwrap_or_default();
+        match &self.group {
+            Some(group) if group != defined => Err(Failure::Input(format!(
+                "--group: {file} defines the name in another group: group={group:?}, in the file {defined:?}"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the entry of the list.

@@ -4,10 +4,10 @@ use std::io::{self, ErrorKind, Read};
 use std::time::{Duration, Instant};
 
 use paddlegate::store::redis::{Address, ConnectionState, RedisConfig, Socket};
-use redis::{Parser, Value};
+use redis::{Parser, ServerError, Value};
 
 /// How often the time of a round trip is measured.
-const PINGS: usize = 5;
+const ROUND_TRIPS: usize = 5;
 
 /// A server, logged in.
 pub(super) struct Node {
@@ -40,6 +40,26 @@ impl Node {
 
     /// Sends a command and returns its reply; an error of the server is its text.
     pub(super) fn ask(&mut self, words: &[&str]) -> Result<Value, String> {
+        match self.reply(words)? {
+            Value::ServerError(error) => Err(refused(words, &error)),
+            value => Ok(value),
+        }
+    }
+
+    /// Returns what the server says of a command that a user may send or not, without doing it; `None` if there is no such user.
+    pub(super) fn dry_run(&mut self, user: &str, command: &[&str]) -> Result<Option<String>, String> {
+        let words = [&["ACL", "DRYRUN", user], command].concat();
+        match self.reply(&words)? {
+            Value::ServerError(error) => {
+                let is_no_user = error.details().is_some_and(|why| why == format!("User '{user}' not found"));
+                if is_no_user { Ok(None) } else { Err(refused(&words, &error)) }
+            }
+            value => text(value, &words).map(Some),
+        }
+    }
+
+    /// Sends a command and returns its reply, which may be an error of the server.
+    fn reply(&mut self, words: &[&str]) -> Result<Value, String> {
         let deadline = now() + self.timeout;
         let mut command = redis::Cmd::new();
         command.arg(words);
@@ -47,24 +67,22 @@ impl Node {
         let mut parser = std::mem::take(&mut self.parser);
         let reply = parser.parse_value(Reader { node: self, deadline });
         self.parser = parser;
-        match reply.map_err(|error| format!("gave no reply: {error}"))? {
-            Value::ServerError(error) => Err(format!("refused {}: {}", words.join(" "), error.code())),
-            value => Ok(value),
-        }
+        reply.map_err(|error| format!("gave no reply: {error}"))
     }
 
     /// Returns the reply of a command as text.
     pub(super) fn text(&mut self, words: &[&str]) -> Result<String, String> {
         let reply = self.ask(words)?;
-        redis::from_redis_value(reply).map_err(|_| format!("replied to {} in an unknown form", words.join(" ")))
+        text(reply, words)
     }
 
     /// Returns the shortest time of a round trip, in microseconds.
-    pub(super) fn ping(&mut self) -> Result<u64, String> {
+    pub(super) fn round_trip(&mut self) -> Result<u64, String> {
         let mut least = u64::MAX;
-        for _ in 0..PINGS {
+        for _ in 0..ROUND_TRIPS {
             let began = now();
-            self.ask(&["PING"])?;
+            // Limiters need the right to it, unlike that to PING.
+            self.ask(&["TIME"])?;
             least = least.min(u64::try_from(now().duration_since(began).as_micros()).unwrap_or(u64::MAX));
         }
         Ok(least)
@@ -112,6 +130,14 @@ impl Read for Reader<'_> {
 
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+fn refused(words: &[&str], error: &ServerError) -> String {
+    format!("refused {}: {}", words.join(" "), error.code())
+}
+
+fn text(reply: Value, words: &[&str]) -> Result<String, String> {
+    redis::from_redis_value(reply).map_err(|_| format!("replied to {} in an unknown form", words.join(" ")))
 }
 
 fn lost(error: &io::Error) -> String {

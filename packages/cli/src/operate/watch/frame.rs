@@ -73,7 +73,10 @@ impl Row {
             (found.is_some_and(|found| found.mode == Mode::Shadow), "shadow"),
             (found.is_some_and(Self::is_overridden), "override"),
         ];
-        marks.into_iter().filter(|(is_so, _)| *is_so).map(|(_, mark)| mark).collect::<Vec<_>>().join(" ")
+        let marks = marks.into_iter().filter(|(is_so, _)| *is_so).map(|(_, mark)| mark.to_owned());
+        // The group is first, because the last marks may be cut: limiters of one name differ by it alone.
+        let group = self.group.as_ref().map(|group| format!("group={group}"));
+        group.into_iter().chain(marks).collect::<Vec<_>>().join(" ")
     }
 
     fn is_overridden(found: &Inspection) -> bool {
@@ -99,12 +102,12 @@ impl Frame {
         let mut rows: Vec<(&Row, Option<Since>)> = self.rows.iter().map(|row| (row, before.since(row))).collect();
         rows.sort_by_key(|(row, since)| {
             let Since { granted, refused } = since.unwrap_or_default();
-            (Reverse(refused), Reverse(row.statistics.tickets), Reverse(granted), &row.name)
+            (Reverse(refused), Reverse(row.statistics.tickets), Reverse(granted), &row.name, &row.group)
         });
         let millis = self.millis_since(before);
         let rate = |number: Option<u64>| number.map_or("-".to_owned(), |number| per_second(number, millis));
-        let mut table = Table::default().cut("NAME", 16).number("USED").number("LIMIT").number("FULL");
-        table = table.number("GRANT/S").number("REFUSE/S").number("WAIT").number("LEASES").cut("MARKS", 8);
+        let mut table = Table::default().cut("NAME", 12).number("USED").number("LIMIT").number("FULL");
+        table = table.number("GRANT/S").number("REFUSE/S").number("WAIT").number("LEASES").cut("MARKS", 14);
         for (row, since) in rows.iter().take(top) {
             let (taken, limit) = row.fullest().unzip();
             let shown = |number: Option<u64>| number.map_or("-".to_owned(), count);
