@@ -129,6 +129,33 @@ fn ojs_t03_an_override_reads_the_state_first_and_the_clock_for_its_end() {
 }
 
 #[test]
+fn ojs_t03_a_past_end_is_refused_also_by_limiters_that_decide_without_the_store() {
+    set_clock(START.0);
+    for store in [memory_with_clock(), redis_with_clock()] {
+        for limits in [[Limit::unlimited()], [Limit::paused()]] {
+            let limiter = limiter(&store, &limits);
+            limiter.apply_ojs_override(r#"{"concurrency": 2}"#).unwrap();
+            for past in [
+                r#"{"expires_at": "1970-01-01T01:00:00Z"}"#,
+                r#"{"rate": {"limit": 1, "period": "PT1S"}, "expires_at": "1970-01-01T01:00:00Z"}"#,
+            ] {
+                let (count, error) = run_procedure(limiter.override_procedure(past).unwrap(), None);
+                let error = error.unwrap_err();
+                assert_eq!((count, error.argument()), (1, Some("document")), "{limits:?} {past}");
+                assert!(error.message().starts_with("at $.expires_at: is past"), "{error}");
+            }
+            let in_force = limiter.admin(AdminCommand::Get).unwrap();
+            assert_eq!(
+                (in_force.override_of("concurrency").map(Limit::amount), in_force.expires_after),
+                (Some(2), None)
+            );
+            let later = limiter.apply_ojs_override(r#"{"expires_at": "1970-01-01T01:00:01Z"}"#).unwrap();
+            assert_eq!(later.expires_after, Some(Micros(1_000_000)));
+        }
+    }
+}
+
+#[test]
 fn ojs_t13_a_signal_sets_a_pause_for_each_of_its_times() {
     set_clock(START.0);
     for store in [memory_with_clock(), redis_with_clock()] {
