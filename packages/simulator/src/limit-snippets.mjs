@@ -65,11 +65,11 @@ export function pythonLimits(limits) {
 }
 
 // The words of Python and the options of limiters, in Python and in Ruby.
-const RESERVED = new Set(
+export const RESERVED = new Set(
   (
     "and as assert async await break class continue def del elif else except finally for from global if import in is " +
     "lambda nonlocal not or pass raise return try while with yield self name limits wait_timeout lock_timeout on_limit " +
-    "ttl on_unavailable local_share_percent"
+    "ttl group keyed statistics mode block_after aging on_unavailable local_share_percent"
   ).split(" "),
 );
 
