@@ -118,9 +118,10 @@ impl RateLimitControl {
 impl Gate {
     /// Counts a request in the slot of the first matching element, on the caller's thread.
     ///
-    /// The levels that fail are checked first; if one refuses, nothing is counted and the failure is delayed by that
-    /// level's delay. Then the levels that only delay are counted, and the longest delay applies. An element with a
-    /// validity costs one more call, for the time of the store.
+    /// The levels that fail are checked first; if one refuses, nothing is counted. Then the levels that only delay are
+    /// counted. The longest delay of the levels that overflow applies, to an answer and to a failure; after a failure each
+    /// level that could delay longer costs one more call. An element with a validity costs one more call, for the time of
+    /// the store.
     pub fn admit(&self, request: &RequestAttributes<'_>) -> Result<GateDecision> {
         self.start(request)?.run(SignalHandling::Ignore)
     }
