@@ -144,6 +144,23 @@ test("policies as documents", () => {
   }
 });
 
+test("the refund of a document is simulated, shown and written again", () => {
+  const given = { label: "points", limit: 1000, interval: "PT20S", refund: "undrained" };
+  const drafted = (kind) => {
+    const draft = draftOf({ policies: [{ limits: [] }], arrivals: { kind: "jobs", count: 1 } });
+    draft.policies[0].limits = limitsFrom({ limits: [{ ...given, kind, label: kind }] });
+    return scenarioOf(draft).scenario.policies[0];
+  };
+  const limit = { limit: 1000, interval: "20s", refund: "undrained" };
+  for (const kind of ["leaky", "points"])
+    assert.deepEqual(drafted(kind).limits, [{ kind, ...limit }]);
+  // A kind without refunds that is chosen later does not have it.
+  assert.deepEqual(drafted("window").limits, [{ kind: "window", limit: 1000, interval: "20s" }]);
+  assert.deepEqual(JSON.parse(documentOf(drafted("points"))).limiters.policy, {
+    points: { limit: 1000, refill: "20s", refund: "undrained" },
+  });
+});
+
 test("JSON has no member twice", () => {
   const times = "1,5\n".repeat(1_000_000);
   const right = [{ a: { a: [{ a: '"{"', b: 1 }, { a: "}\\" }] }, b: { a: null }, times }];

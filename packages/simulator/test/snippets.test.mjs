@@ -17,6 +17,11 @@ const limits = {
   window: [{ kind: "window", limit: 100, interval: "PT0.1S" }],
   leaky: [{ kind: "leaky", limit: 50, interval: "10s" }],
   points: [{ kind: "points", limit: 1000, interval: "20s" }],
+  refund: [
+    { kind: "points", limit: 1000, interval: "20s", refund: "undrained" },
+    { kind: "leaky", label: "burst", limit: 1000, interval: "20s", refund: "undrained" },
+    { kind: "leaky", limit: 1000, interval: "20s", refund: "full" },
+  ],
   throttle: [{ kind: "throttle", interval: "100ms" }],
   rate: [{ kind: "throttle", limit: 3, interval: "1s" }],
   concurrency: [{ kind: "concurrency", limit: 5, interval: "30s" }],
