@@ -78,8 +78,22 @@ fn iv_t05_the_longest_delay_rules() {
         "ActionsPerHour": 3,
     });
     let (second, minute) = ((true, 900, Some(Level::Second)), (true, 300, Some(Level::Minute)));
-    let hour = (false, 0, Some(Level::Hour));
-    assert_eq!(admitted(&gate(&slot), &[0, 0, 1_000, 1_000]), [OK, second, minute, hour]);
+    // A failure is delayed by the levels that only delay, too.
+    let hour = |delay| (false, delay, Some(Level::Hour));
+    let times = [0, 0, 1_000, 1_000, 2_000, 60_000];
+    assert_eq!(admitted(&gate(&slot), &times), [OK, second, minute, hour(900), hour(300), hour(0)]);
+}
+
+#[test]
+fn iv_t05_the_longest_delay_of_several_levels_that_fail_rules() {
+    for (second, minute) in [(900, 300), (300, 900), (0, 900), (900, 0)] {
+        let slot = json!({
+            "ActionsPerSecond": 1, "DelayMsOnOverflowSecond": second,
+            "ActionsPerMinute": 1, "DelayMsOnOverflowMinute": minute, "ActionsPerHour": 5, "DelayMsOnOverflowHour": 5_000,
+        });
+        let delays: Vec<u64> = admitted(&gate(&slot), &[0, 0, 1_000]).iter().map(|one| one.1).collect();
+        assert_eq!(delays, [0, 900, minute], "of the minute alone in the next second");
+    }
 }
 
 #[test]
@@ -172,6 +186,10 @@ fn zero_actions() {
     let decision = admit(&gate(&hard), 0);
     assert_eq!((decision.allowed, decision.delay, decision.level), (false, Micros(40_000), Some(Level::Minute)));
     assert_eq!(decision.retry_after, None);
+    let closed = json!({
+        "ActionsPerSecond": 0, "DelayMsOnOverflowSecond": 40, "ActionsPerMinute": 0, "DelayMsOnOverflowMinute": 900,
+    });
+    assert_eq!(admit(&gate(&closed), 0).delay, Micros(900_000), "the longest of all levels");
     let soft = json!({ "ActionsPerMinute": 0, "DelayMsOnOverflowMinute": 40, "FailOnOverflowMinute": false });
     assert_eq!(admitted(&gate(&soft), &[0, 60_000]), [(true, 40, Some(Level::Minute)); 2]);
 }
@@ -186,7 +204,7 @@ fn a_refused_request_counts_nowhere() {
     let (gate, fail) = (gate(&slot), (false, 0, Some(Level::Second)));
     assert_eq!(admitted(&gate, &[0, 0, 0, 0]), [OK, fail, fail, fail]);
     let late = (true, 7, Some(Level::Hour));
-    assert_eq!(admitted(&gate, &[1_000, 2_000, 3_000]), [OK, late, (false, 0, Some(Level::Minute))]);
+    assert_eq!(admitted(&gate, &[1_000, 2_000, 3_000]), [OK, late, (false, 7, Some(Level::Minute))]);
 }
 
 proptest! {

@@ -68,6 +68,37 @@ fn a_gate_check_reads_the_clock_only_if_the_time_matters() {
 }
 
 #[test]
+fn a_refused_gate_check_peeks_only_levels_that_could_delay_longer() {
+    set_clock(START.0);
+    for store in [memory_with_clock(), redis_with_clock()] {
+        // The minute refuses, because it is full for longer.
+        for (delays, calls, expected) in [
+            ([0, 0, 0], 1, 0),
+            ([7, 9, 0], 1, 9),
+            ([9, 7, 0], 2, 9),
+            ([0, 0, 5], 2, 5),
+            ([9, 3, 5], 2, 9),
+            ([4, 3, 5], 3, 5),
+        ] {
+            let name = unique("slot");
+            let document = format!(
+                r#"{{"RateLimitControlList": [{{"SlotName": "{name}"}}], "RateLimitControlSlotList": [{{"Name": "{name}",
+                    "ActionsPerSecond": 1, "DelayMsOnOverflowSecond": {}, "ActionsPerMinute": 1,
+                    "DelayMsOnOverflowMinute": {}, "ActionsPerHour": 1, "DelayMsOnOverflowHour": {},
+                    "FailOnOverflowHour": false}}]}}"#,
+                delays[0], delays[1], delays[2],
+            );
+            let gate = store.invantive_gate(&document).unwrap();
+            let start = || gate.start(&RequestAttributes::default()).unwrap();
+            assert_eq!(run_procedure(start(), None).0, 2);
+            let (count, refused) = run_procedure(start(), None);
+            let refused = refused.unwrap();
+            assert_eq!((count, refused.allowed, refused.delay), (calls, false, Micros(expected * 1_000)), "{delays:?}");
+        }
+    }
+}
+
+#[test]
 fn ojs_t19_a_batch_releases_its_grants_also_after_an_error() {
     for store in stores() {
         let limiter = limiter(&store, &[Limit::concurrency(3, MINUTE).unwrap(), Limit::window(9, MINUTE).unwrap()]);
@@ -126,6 +157,33 @@ fn ojs_t03_an_override_reads_the_state_first_and_the_clock_for_its_end() {
     let two = limiter(&Paddlegate::memory(), &[Limit::bucket(5, MINUTE).unwrap(), Limit::window(5, MINUTE).unwrap()]);
     let error = two.apply_ojs_override(r#"{"rate": {"limit": 1, "period": "PT1M"}}"#).unwrap_err();
     assert!(error.message().starts_with("at $.rate: "), "{error}");
+}
+
+#[test]
+fn ojs_t03_a_past_end_is_refused_also_by_limiters_that_decide_without_the_store() {
+    set_clock(START.0);
+    for store in [memory_with_clock(), redis_with_clock()] {
+        for limits in [[Limit::unlimited()], [Limit::paused()]] {
+            let limiter = limiter(&store, &limits);
+            limiter.apply_ojs_override(r#"{"concurrency": 2}"#).unwrap();
+            for past in [
+                r#"{"expires_at": "1970-01-01T01:00:00Z"}"#,
+                r#"{"rate": {"limit": 1, "period": "PT1S"}, "expires_at": "1970-01-01T01:00:00Z"}"#,
+            ] {
+                let (count, error) = run_procedure(limiter.override_procedure(past).unwrap(), None);
+                let error = error.unwrap_err();
+                assert_eq!((count, error.argument()), (1, Some("document")), "{limits:?} {past}");
+                assert!(error.message().starts_with("at $.expires_at: is past"), "{error}");
+            }
+            let in_force = limiter.admin(AdminCommand::Get).unwrap();
+            assert_eq!(
+                (in_force.override_of("concurrency").map(Limit::amount), in_force.expires_after),
+                (Some(2), None)
+            );
+            let later = limiter.apply_ojs_override(r#"{"expires_at": "1970-01-01T01:00:01Z"}"#).unwrap();
+            assert_eq!(later.expires_after, Some(Micros(1_000_000)));
+        }
+    }
 }
 
 #[test]

@@ -558,7 +558,7 @@ export interface GateDecision {
 export interface Gate {
   /**
    * Counts a request in the slot of the first element that applies. A request that a level refuses is not counted; any
-   * other is counted in every level, and the longest delay of the full levels applies. Never waits.
+   * other is counted in every level. The longest delay of the full levels applies to both. Never waits.
    */
   admit(request?: GateRequest): Promise<GateDecision>;
   /**

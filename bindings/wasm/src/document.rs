@@ -1,6 +1,6 @@
 //! Documents of every format, converted to limiters.
 
-use paddlegate::{Calendar, Definition, Document, Kind, Limit, LoadOptions, LoadedLimiter, period};
+use paddlegate::{Calendar, Definition, Document, Kind, Limit, LoadOptions, LoadedLimiter, Refund, period};
 use wasm_bindgen::prelude::*;
 
 use crate::admission::Gate;
@@ -22,6 +22,7 @@ extern "C" {
         interval: Option<String>,
         limit: Option<f64>,
         offset: Option<String>,
+        refund: Option<&str>,
         per: Option<&str>,
         timezone: Option<&str>,
         starts: Option<String>,
@@ -94,7 +95,7 @@ pub fn policies(host: Host, text: &str) -> Thrown<Vec<JsValue>> {
 fn policy(host: &Host, definition: &Definition) -> JsValue {
     let limits = definition.policy.limits();
     let limits = if limits.is_empty() {
-        vec![host.policy_limit("unlimited", "unlimited", None, None, None, None, None, None)]
+        vec![host.policy_limit("unlimited", "unlimited", None, None, None, None, None, None, None)]
     } else {
         limits.iter().map(|each| limit(host, each)).collect()
     };
@@ -114,6 +115,7 @@ fn limit(host: &Host, limit: &Limit) -> JsValue {
         (is_counted && calendar.is_none()).then(|| period::show(limit.interval())),
         has_amount.then(|| number(limit.amount())),
         (limit.offset().0 > 0).then(|| period::show(limit.offset())),
+        (limit.refund() != Refund::Full).then(|| limit.refund().name()),
         calendar.map(|calendar| calendar.per().name()),
         calendar.map(Calendar::timezone),
         calendar.map(Calendar::starts),

@@ -625,6 +625,12 @@ impl Paddlegate {
         Limiter::new(&self.store, name, policy, ttl)
     }
 
+    /// Returns a limiter of the store for its time alone: a peek has it in [`Decision::at`](crate::Decision::at).
+    #[cfg(feature = "documents")]
+    pub(crate) fn clock(&self) -> Result<Limiter> {
+        Limiter::clock_of(&self.store)
+    }
+
     fn single(&self, name: &str, limit: Limit) -> Result<Limiter> {
         self.limiter(name, Policy::new([limit])?)
     }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::base::period;
 use crate::model::limit::{Kind, Limit};
 use crate::model::policy::Policy;
+use crate::model::refund::Refund;
 
 /// Returns the `limits` of a scenario's policy: what [`Scenario::from_json`](super::Scenario::from_json) reads as this policy.
 ///
@@ -44,6 +45,9 @@ fn limit(limit: &Limit) -> Value {
     if limit.offset().0 > 0 {
         shown["offset"] = json!(period::show(limit.offset()));
     }
+    if limit.refund() != Refund::Full {
+        shown["refund"] = json!(limit.refund().name());
+    }
     shown
 }
 
@@ -65,6 +69,8 @@ mod tests {
             Limit::window(5, MINUTE),
             Limit::leaky(5, Duration::from_micros(1)),
             Limit::points(5, MINUTE),
+            Limit::leaky(5, MINUTE).unwrap().with_refund(Refund::Undrained),
+            Limit::points(5, MINUTE).unwrap().with_refund(Refund::Undrained),
             Limit::throttle(MINUTE),
             Limit::window(5, MINUTE).unwrap().labelled("per-minute"),
             Limit::concurrency(0, MINUTE),
@@ -78,7 +84,8 @@ mod tests {
                 "policies": [{ "limits": scenario_limits(&policy) }],
                 "arrivals": { "kind": "jobs", "count": 1 },
             });
-            assert!(Scenario::from_json(&scenario).is_ok(), "{scenario}");
+            let read = Scenario::from_json(&scenario).unwrap_or_else(|error| panic!("{scenario}: {error}"));
+            assert_eq!(read.policies[0].policy, policy, "{scenario}");
         }
     }
 }

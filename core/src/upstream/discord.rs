@@ -7,7 +7,7 @@ use super::decimal::seconds;
 use super::json::Json;
 use super::parsed_response::{ParsedResponse, reset_after};
 use super::{Budget, Feedback, Scope, Unit};
-use crate::base::micros::Micros;
+use crate::base::micros::{MAX_SPAN, Micros};
 
 /// The maximum length of a bucket name in bytes; the names are hashes.
 const MAX_BUCKET: usize = 128;
@@ -22,7 +22,7 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
         });
         // Only in the response to the first call of a window is the reset the length of the window.
         let is_first = budget.limit.is_some() && budget.remaining.map(|left| left + 1) == budget.limit;
-        let window = wait.filter(|wait| is_first && wait.0 > 0).map(whole);
+        let window = wait.filter(|wait| is_first && wait.0 > 0 && *wait <= MAX_SPAN).map(whole);
         feedback.budgets.push(Budget { window, reset, ..budget });
     }
     feedback.bucket = response.header("x-ratelimit-bucket").filter(|name| name.len() <= MAX_BUCKET).map(str::to_owned);
@@ -96,6 +96,21 @@ mod tests {
         let feedback = read(Provider::Discord, 429, &headers, "not json");
         assert_eq!(feedback.pause, Some(Micros(65_000_000)));
         assert_eq!(read(Provider::Discord, 429, &headers[1..], "").pause, Some(Micros(64_570_000)));
+    }
+
+    #[test]
+    fn a_window_of_more_than_ten_years_is_ignored() {
+        for rest in ["18446744073709.551615", "18446744073709.000001", "315360000.000001"] {
+            let headers = [
+                ("X-RateLimit-Limit", "5"),
+                ("X-RateLimit-Remaining", "4"),
+                ("X-RateLimit-Reset-After", rest),
+                ("X-RateLimit-Bucket", "abcd1234"),
+            ];
+            let feedback = read(Provider::Auto, 200, &headers, "{}");
+            let [budget] = feedback.budgets[..] else { panic!("{feedback:?}") };
+            assert_eq!((budget.limit, budget.window, budget.reset), (Some(5), None, None), "{rest}");
+        }
     }
 
     #[test]

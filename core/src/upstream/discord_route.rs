@@ -59,6 +59,9 @@ impl DiscordRoute {
             major = if has_token { format!("{major}/{}", digest(parts[2])) } else { String::new() };
             parts[2] = ":token";
         }
+        if let Some(at) = code_of(&parts).filter(|at| *at < parts.len()) {
+            parts[at] = ":code";
+        }
         if let Some(at) = parts.iter().position(|part| *part == "reactions") {
             parts.truncate(at + 1);
         }
@@ -99,6 +102,16 @@ pub fn discord_window(
     let reset_after = seconds(reset_after)?;
     let is_first = (1..=MAX_WINDOW).contains(&limit) && remaining.checked_add(1) == Some(limit);
     (is_first && reset_after.0 > 0 && reset_after < LONGEST).then(|| (limit, whole(reset_after)))
+}
+
+/// Returns the place of the code of an invite or of a template. A code is no major parameter, so it has no limit of its own.
+fn code_of(parts: &[&str]) -> Option<usize> {
+    match parts {
+        ["invites", ..] => Some(1),
+        ["guilds", "templates", ..] => Some(2),
+        ["guilds", _, "templates", ..] => Some(3),
+        _ => None,
+    }
 }
 
 /// Returns what follows `/api` or `/api/v10`.

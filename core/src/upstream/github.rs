@@ -75,15 +75,24 @@ fn window(resource: Option<&str>) -> Option<Micros> {
 
 fn is_limited(error: Json<'_>) -> bool {
     let [kind, code, message] = error.pick(["type", "code", "message"]);
-    let kind = kind.and_then(Json::text);
-    matches!(kind.as_deref(), Some("RATE_LIMITED" | "RATE_LIMIT"))
-        || code.and_then(Json::text).as_deref() == Some("graphql_rate_limit")
-        || message.is_some_and(is_about_limits)
+    let [kind, code] = [kind, code].map(|member| member.and_then(Json::text));
+    match (kind.as_deref(), code.as_deref()) {
+        (None, None) => message.is_some_and(is_about_limits),
+        (kind, code) => matches!(kind, Some("RATE_LIMITED" | "RATE_LIMIT")) || code == Some("graphql_rate_limit"),
+    }
 }
 
+/// Returns whether a message is one of GitHub's about limits.
+///
+/// Only the beginning counts: messages about other errors quote what the caller wrote, such as a name.
 pub(super) fn is_about_limits(message: Json<'_>) -> bool {
+    const BEGINNINGS: [&str; 3] = [
+        "api rate limit ",
+        "you have exceeded a secondary rate limit",
+        "you have triggered an abuse detection mechanism",
+    ];
     let text = message.text().unwrap_or_default().to_ascii_lowercase();
-    ["secondary rate limit", "api rate limit", "abuse detection"].iter().any(|words| text.contains(words))
+    BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
 }
 
 #[cfg(test)]
@@ -166,6 +175,30 @@ mod tests {
         assert_eq!((feedback.throttled, feedback.pause), (true, Some(UNKNOWN_WAIT)));
         let feedback = read(Provider::GitHub, 403, &[left, ("Retry-After", "17")], "");
         assert_eq!((feedback.throttled, feedback.pause), (true, Some(Micros(17_000_000))));
+    }
+
+    #[test]
+    fn graphql_errors_are_told_by_their_type_or_by_the_beginnings_of_githubs_messages() {
+        for error in [
+            r#""type":"RATE_LIMITED","message":"API rate limit exceeded for user ID 1.""#,
+            r#""code":"graphql_rate_limit","message":"API rate limit already exceeded for user ID 1.""#,
+            r#""message":"API rate limit exceeded for installation ID 1.""#,
+            r#""message":"You have exceeded a secondary rate limit. Please wait a few minutes before you try again.""#,
+            r#""message":"You have triggered an abuse detection mechanism. Please wait a few minutes.""#,
+            r#""type":null,"message":"You have exceeded a secondary rate limit and have been temporarily blocked.""#,
+        ] {
+            let feedback = read(Provider::GitHub, 200, &[], &format!(r#"{{"errors":[{{{error}}}]}}"#));
+            assert_eq!((feedback.throttled, feedback.pause), (true, Some(UNKNOWN_WAIT)), "{error}");
+        }
+        // Errors quote what the caller wrote.
+        for error in [
+            r#""type":"NOT_FOUND","message":"Could not resolve to a Repository with the name 'acme/secondary rate limit'.""#,
+            r#""type":"NOT_FOUND","message":"Could not resolve to a User with the login of 'abuse detection'.""#,
+            r#""message":"Argument 'name' on Field 'x' has an invalid value (\"API rate limit exceeded\").""#,
+        ] {
+            let feedback = read(Provider::GitHub, 200, &[], &format!(r#"{{"data":null,"errors":[{{{error}}}]}}"#));
+            assert_eq!((feedback.throttled, feedback.pause), (false, None), "{error}");
+        }
     }
 
     #[test]

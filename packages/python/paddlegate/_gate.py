@@ -45,7 +45,7 @@ class Gate(_native.Gate):
 
         An element does not match a request without the attribute of its criterion. The levels that
         fail are checked first: if one refuses, nothing is counted. Otherwise the request counts in
-        every level, and the longest delay of a full level applies. `ip` is the address of the
+        every level. The longest delay of a full level applies to both. `ip` is the address of the
         client, without a port. Raises `InvalidError` for a malformed `ip`.
         """
         attributes = context, url, log_on_code, data_container_id, ip

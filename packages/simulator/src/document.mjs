@@ -25,12 +25,13 @@ export function documentOf(policy) {
   return JSON.stringify({ limiters: { [policy.name || "policy"]: limiter } }, null, 2);
 }
 
-function ruleOf({ kind, limit, interval, offset, ...others }) {
+function ruleOf({ kind, limit, interval, offset, refund, ...others }) {
   if (entryOf(KINDS, kind)?.interval === null) return true;
   const rule = { limit };
   for (const key of CALENDAR) if (others[key] !== undefined) rule[key] = others[key];
   if (interval !== undefined) rule[entryOf(INTERVAL, kind) ?? "interval"] = interval;
   if (offset !== undefined) rule.offset = offset;
+  if (refund !== undefined) rule.refund = refund;
   return rule;
 }
 

@@ -11,6 +11,7 @@ import {
   MAX_EVENTS,
   MAX_LIMITS,
   MAX_POLICIES,
+  METERS,
   RETRIES,
 } from "./scenario.mjs";
 import { micros } from "./span.mjs";
@@ -95,7 +96,8 @@ const limits = (list, path) =>
   );
 
 function limit(given, path) {
-  const one = members(given, path, ["kind", "label", "limit", "interval", "offset", ...CALENDAR]);
+  const names = ["kind", "label", "limit", "interval", "offset", "refund", ...CALENDAR];
+  const one = members(given, path, names);
   for (const name of Object.keys(one)) checkValue(one, name, path);
   const kind = entryOf(KINDS, one.kind);
   if (kind === undefined) return one;
@@ -104,6 +106,7 @@ function limit(given, path) {
   const has = {
     ...{ kind: true, label: true, limit: isCounted, interval: isCounted && !isQuota },
     offset: one.kind === "bucket",
+    refund: METERS.includes(one.kind),
     ...Object.fromEntries(CALENDAR.map((name) => [name, isQuota])),
   };
   // The core reports a limit of 1 for kinds without a limit.

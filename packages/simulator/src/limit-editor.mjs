@@ -6,8 +6,10 @@ import {
   KINDS,
   labelTwins,
   MAX_LIMITS,
+  METERS,
   newLimit,
   PERIODS,
+  REFUNDS,
   unlabelTwin,
 } from "./scenario.mjs";
 
@@ -115,6 +117,18 @@ function limitRow(limits, i, path, changed) {
           source: limit,
           key: "interval",
           placeholder,
+          changed: edited,
+        }),
+      );
+    }
+    if (METERS.includes(limit.kind)) {
+      parts.push(
+        field({
+          path: `${path}.refund`,
+          label: "Refund",
+          source: limit,
+          key: "refund",
+          options: REFUNDS,
           changed: edited,
         }),
       );

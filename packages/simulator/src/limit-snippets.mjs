@@ -4,8 +4,11 @@ import { seconds } from "./span.mjs";
 
 export const hasLabel = ({ kind, label }) => label !== kind;
 
+/** Whether a correction of a limit gives back less than the whole difference. */
+export const isUndrained = ({ refund }) => refund === "undrained";
+
 /** Whether the code names the kind of a limit: it has a label of its own, or options with names. */
-export const isNamed = (limit) => hasLabel(limit) || limit.kind === "quota";
+export const isNamed = (limit) => hasLabel(limit) || limit.kind === "quota" || isUndrained(limit);
 
 /** Whether a limit is a throttle of several starts per interval. */
 export const isRate = ({ kind, limit }) => kind === "throttle" && limit > 1;
@@ -35,6 +38,7 @@ function argumentsOf(limit, option, milliseconds = seconds) {
   if (kind === "concurrency")
     return [numbers[0], option(["lock_timeout", "lockTimeoutMs"], milliseconds(interval))];
   if (isRate(limit)) return [numbers[1], option(["limit"], numbers[0])];
+  if (isUndrained(limit)) return [...numbers, option(["refund"], text(limit.refund))];
   return offset > 0 ? [...numbers, option(["offset"], seconds(offset))] : numbers;
 }
 
@@ -65,11 +69,11 @@ export function pythonLimits(limits) {
 }
 
 // The words of Python and the options of limiters, in Python and in Ruby.
-const RESERVED = new Set(
+export const RESERVED = new Set(
   (
     "and as assert async await break class continue def del elif else except finally for from global if import in is " +
     "lambda nonlocal not or pass raise return try while with yield self name limits wait_timeout lock_timeout on_limit " +
-    "ttl on_unavailable local_share_percent"
+    "ttl group keyed statistics mode block_after aging on_unavailable local_share_percent"
   ).split(" "),
 );
 

@@ -54,6 +54,10 @@ export const PERIODS = {
 /** The members of a quota in the place of an interval. */
 export const CALENDAR = ["per", "timezone", "starts"];
 
+/** The kinds whose corrections have a refund, and the refunds by their descriptions; a scenario has only the second. */
+export const METERS = ["leaky", "points"];
+export const REFUNDS = { "": "the whole difference", undrained: "what has not drained" };
+
 /** The fields of each kind of arrivals, and of events. */
 export const ARRIVALS = {
   steady: ["count", "per", "for", "from"],
@@ -155,6 +159,7 @@ export function scenarioOf(draft) {
       const spans = kind?.interval === "" ? CALENDAR : ["interval"];
       for (const key of spans) field(result, limit, key, `${path}.limits[${i}]`);
       if (limit.kind === "bucket") field(result, limit, "offset", `${path}.limits[${i}]`);
+      if (METERS.includes(limit.kind)) field(result, limit, "refund", `${path}.limits[${i}]`);
       return result;
     });
 
@@ -244,11 +249,13 @@ export const newEvent = () => ({
 });
 
 /** Converts a limit of a scenario or of `limitersFromDocument` to a limit of a draft. */
-export const draftOfLimit = (limit) => ({
+export const draftOfLimit = ({ refund, ...limit }) => ({
   ...newLimit(""),
   limit: "",
   interval: "",
   ...texts(limit),
+  // The first refund is what limits without one have.
+  ...((refund ?? "full") === "full" ? {} : { refund: text(refund) }),
 });
 
 /** Returns a policy with the limits that a run has columns for: the core drops unlimited ones if there are others. */

@@ -6,6 +6,7 @@ import {
   hasLabel,
   isNamed,
   isRate,
+  isUndrained,
   kindsWithLabels,
   nodeLimits,
   numbersOf,
@@ -30,8 +31,8 @@ export const LANGUAGES = [
 
 /** Returns the facts that the code of every language needs, from a scenario and one of its policies. */
 function factsOf(policy, scenario) {
-  const all = policy.limits.map(({ kind, label, limit, interval, offset, ...calendar }) => ({
-    ...calendar,
+  const all = policy.limits.map(({ kind, label, limit, interval, offset, ...others }) => ({
+    ...others,
     kind,
     label: KINDS[kind].interval === null ? kind : labelOf({ kind, label }),
     limit: limit ?? 1,
@@ -183,7 +184,9 @@ function rust(policy, scenario) {
   const numbers = (limit) => (KINDS[limit.kind].interval === null ? [] : parts(limit));
   const quoted = rustText(name);
   const limit = (one) =>
-    hasLabel(one) ? `${made(one)}.labelled(${rustText(one.label)})?` : made(one);
+    hasLabel(one) ? `${refunding(one)}.labelled(${rustText(one.label)})?` : refunding(one);
+  const refunding = (one) =>
+    isUndrained(one) ? `${made(one)}.with_refund(Refund::Undrained)?` : made(one);
   const made = (one) => {
     if (one.kind === "paused") return "Limit::paused()";
     if (one.kind === "quota") return `Limit::quota(${grouped(one.limit)}, ${rustCalendar(one)})?`;
@@ -197,6 +200,7 @@ function rust(policy, scenario) {
       : `${only.kind === "concurrency" ? "concurrent" : only.kind}(${[quoted, ...numbers(only)].join(", ")})?`;
   const several = only === null ? ["Limit", "Policy"] : [];
   if (limits.some(({ kind }) => kind === "quota")) several.push("Calendar");
+  if (limits.some(isUndrained)) several.push("Refund");
   const waiting = facts.isJob ? "OnLimit" : "Status";
   const names = [...several, "Paddlegate", "Request", waiting].sort().join(", ");
   const asked = `Request::${facts.actual === null ? "cost" : "estimate"}(${costs.rust(facts.cost, grouped)})`;
@@ -259,6 +263,7 @@ function c(policy, scenario) {
       if (limit.kind !== "throttle" || isRate(limit)) members.push(`.amount = ${limit.limit}`);
       members.push(`.interval_us = ${us(limit.interval)}`);
       if (limit.offset > 0) members.push(`.offset_us = ${us(limit.offset)}`);
+      if (isUndrained(limit)) members.push(`.refund = ${cText(limit.refund)}`);
     }
     return `      {${members.join(", ")}},\n`;
   };

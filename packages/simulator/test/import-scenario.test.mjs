@@ -35,6 +35,7 @@ const labelled = {
     },
   },
 };
+const refunding = { limiters: { a: { points: { limit: 5, refill: "1m", refund: "undrained" } } } };
 const inDocument = (more) => ({ ...right, policies: [{ document: several, ...more }] });
 
 /** What the page would run of what is given. */
@@ -58,6 +59,7 @@ test("what the editor has no place for is refused, as the terminal refuses it", 
     [limit({ per: "1m" }), /limits\[0\]\.per: has no meaning/],
     [limit({ kind: "window", offset: "1s" }), /offset: has no meaning/],
     [limit({ kind: "window", per: "day" }), /per: has no meaning/],
+    [limit({ kind: "window", refund: "undrained" }), /refund: has no meaning/],
     [limit({ kind: "quota", interval: "1m" }), /interval: has no meaning/],
     [limit({ kind: "paused", limit: 1 }), /interval: has no meaning/],
     [{ ...right, arrivals: { ...right.arrivals, per: "1s" } }, /^arrivals\.per: has no meaning/],
@@ -133,6 +135,9 @@ test("what is right runs as it does in the terminal", async () => {
     inDocument({ limiter: "a" }),
     inDocument({ limiter: "b", name: "mine" }),
     inDocument({ document: labelled }),
+    inDocument({ document: refunding }),
+    { ...limit({ kind: "leaky", refund: "undrained" }), actual: 0 },
+    limit({ kind: "points", refund: "full" }),
   ]) {
     const scenario = await run(given);
     const printed = (input) =>

@@ -37,6 +37,14 @@ const read = (name) => JSON.parse(readFileSync(new URL(name, scenarios), "utf8")
 test("spans are read as the core reads them", () => {
   const spans = { "500ms": 5e5, "10s": 1e7, "5m": 3e8, "1h": 36e8, "1d": 864e8, minute: 6e7 };
   Object.assign(spans, { "PT0.1S": 1e5, P1DT12H: 1296e8, "PT1,5S": 15e5, P1W: 6048e8 });
+  // Fractions are exact, and what is left of a microsecond is rounded up.
+  Object.assign(spans, {
+    "2.007s": 2_007_000,
+    "PT2.007S": 2_007_000,
+    "1.1ms": 1100,
+    "0.07m": 42e5,
+  });
+  Object.assign(spans, { "1.0000000001s": 1_000_001, "PT1.0000000001S": 1_000_001 });
   for (const [text, expected] of Object.entries(spans)) assert.equal(micros(text), expected, text);
   for (const text of ["", "soon", "P", "PT", "-5s", "5", "1y"])
     assert.ok(Number.isNaN(micros(text)), text);
@@ -134,6 +142,23 @@ test("policies as documents", () => {
     const texts = { kind: "points", limit: "1000", interval: "20s", offset: "" };
     assert.deepEqual(limit, { ...texts, label });
   }
+});
+
+test("the refund of a document is simulated, shown and written again", () => {
+  const given = { label: "points", limit: 1000, interval: "PT20S", refund: "undrained" };
+  const drafted = (kind) => {
+    const draft = draftOf({ policies: [{ limits: [] }], arrivals: { kind: "jobs", count: 1 } });
+    draft.policies[0].limits = limitsFrom({ limits: [{ ...given, kind, label: kind }] });
+    return scenarioOf(draft).scenario.policies[0];
+  };
+  const limit = { limit: 1000, interval: "20s", refund: "undrained" };
+  for (const kind of ["leaky", "points"])
+    assert.deepEqual(drafted(kind).limits, [{ kind, ...limit }]);
+  // A kind without refunds that is chosen later does not have it.
+  assert.deepEqual(drafted("window").limits, [{ kind: "window", limit: 1000, interval: "20s" }]);
+  assert.deepEqual(JSON.parse(documentOf(drafted("points"))).limiters.policy, {
+    points: { limit: 1000, refill: "20s", refund: "undrained" },
+  });
 });
 
 test("JSON has no member twice", () => {

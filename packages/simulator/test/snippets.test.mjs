@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { pathToFileURL } from "node:url";
+import { RESERVED } from "../src/limit-snippets.mjs";
 import { LANGUAGES } from "../src/snippets.mjs";
 
 const root = join(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "../../..");
@@ -16,6 +17,11 @@ const limits = {
   window: [{ kind: "window", limit: 100, interval: "PT0.1S" }],
   leaky: [{ kind: "leaky", limit: 50, interval: "10s" }],
   points: [{ kind: "points", limit: 1000, interval: "20s" }],
+  refund: [
+    { kind: "points", limit: 1000, interval: "20s", refund: "undrained" },
+    { kind: "leaky", label: "burst", limit: 1000, interval: "20s", refund: "undrained" },
+    { kind: "leaky", limit: 1000, interval: "20s", refund: "full" },
+  ],
   throttle: [{ kind: "throttle", interval: "100ms" }],
   rate: [{ kind: "throttle", limit: 3, interval: "1s" }],
   concurrency: [{ kind: "concurrency", limit: 5, interval: "30s" }],
@@ -109,6 +115,27 @@ const isTold = (output, { key, isPaused, calls }) => {
 };
 
 const python = join(root, ".venv/bin/python");
+const ruby = [`-I${join(root, "packages/ruby/lib")}`];
+
+test("labels that are options in Python or Ruby, or words of Python, are no keywords", () => {
+  const inPython = `import inspect, keyword
+from paddlegate import Paddlegate
+kinds = inspect.Parameter.VAR_KEYWORD
+options = [p.name for p in inspect.signature(Paddlegate.limiter).parameters.values() if p.kind != kinds]
+print(*options, *(word for word in keyword.kwlist if word.islower()))`;
+  const inRuby = `require "paddlegate"
+method = Paddlegate::Factories.instance_method(:limiter)
+puts method.parameters.filter_map { |kind, name| name if kind == :key }
+puts Paddlegate::Factories.const_get(:OPTIONS, false)`;
+  const words = [
+    ...ran(python, ["-c", inPython]).trim().split(/\s+/),
+    ...ran("ruby", [...ruby, "-e", inRuby], { cwd: root })
+      .trim()
+      .split(/\s+/),
+  ];
+  assert.deepEqual([...RESERVED].sort(), [...new Set(words)].sort());
+});
+
 test("Python runs the code", (t) => {
   const directory = temporary(t);
   cases.forEach((one, i) => {
@@ -151,9 +178,7 @@ test("Ruby runs the code", (t) => {
     writeFileSync(join(directory, `${i}.rb`), memory(code.ruby(one.policy, one.calls)));
   });
   const all = `${cases.length}.times { |i| puts "case #{i}"; load "${directory}/#{i}.rb" }`;
-  const outputs = ran("ruby", [`-I${join(root, "packages/ruby/lib")}`, "-e", all], {
-    cwd: root,
-  })
+  const outputs = ran("ruby", [...ruby, "-e", all], { cwd: root })
     .split(/^case \d+$/m)
     .slice(1);
   areTold(outputs);

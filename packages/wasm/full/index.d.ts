@@ -1,4 +1,4 @@
-import type { CalendarPeriod, Kind } from "../types.js";
+import type { CalendarPeriod, Kind, Refund } from "../types.js";
 
 export * from "../index.js";
 export type * from "./limiter.js";
@@ -46,6 +46,8 @@ export interface SimulatedLimit {
   readonly interval?: Span;
   /** The time by which the intervals of a bucket start earlier. */
   readonly offset?: Span;
+  /** What a correction of `leaky` or `points` to a lower cost gives back. Default `"full"`. */
+  readonly refund?: Refund;
   /** Of a quota, in the place of `interval`: its period, its time zone (`"UTC"`) and the start of its periods. */
   readonly per?: CalendarPeriod;
   readonly timezone?: string;

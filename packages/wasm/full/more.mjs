@@ -21,12 +21,13 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     onLimit,
   });
   // Without the members that a kind does not have.
-  host.policyLimit = (kind, label, interval, limit, offset, per, timezone, starts) => ({
+  host.policyLimit = (kind, label, interval, limit, offset, refund, per, timezone, starts) => ({
     kind,
     label,
     ...(interval !== undefined && { interval }),
     ...(limit !== undefined && { limit }),
     ...(offset !== undefined && { offset }),
+    ...(refund !== undefined && { refund }),
     ...(per !== undefined && { per, timezone, starts }),
   });
   host.gateDecision = (allowed, delayUs, slot, level, retryAfterUs, reason) =>

@@ -79,6 +79,7 @@ const native = {
     shop: { points: { limit: 1000, refill: "20s" }, wait_timeout: "20ms" },
     quiet: { paused: true, wait_timeout: 0, on_limit: "ignore" },
     open: { unlimited: true },
+    tokens: { leaky: { limit: 10, drain: "10s", refund: "undrained" } },
   },
 };
 const policy = (name, onLimit, limits, waitTimeout = null) => ({
@@ -98,6 +99,9 @@ const dialects = {
     policy("open", "raise", [{ kind: "unlimited" }]),
     policy("quiet", "ignore", [{ kind: "paused" }], "PT0S"),
     policy("shop", "raise", [{ kind: "points", limit: 1000, interval: "PT20S" }], "PT0.02S"),
+    policy("tokens", "raise", [
+      { kind: "leaky", limit: 10, interval: "PT10S", refund: "undrained" },
+    ]),
   ],
   "OJS rate limit": [
     { key: "reports", rate: { limit: 10, period: "PT1M" }, on_limit: "reschedule" },

@@ -170,7 +170,8 @@ impl Limiter {
         }
     }
 
-    pub(super) fn has_state(&self) -> bool {
+    /// Returns whether the store decides, and not this process alone.
+    pub(crate) fn has_state(&self) -> bool {
         !matches!(self.inner.location, StateLocation::Stateless)
     }
 

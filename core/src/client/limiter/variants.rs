@@ -6,7 +6,11 @@ use std::time::Duration;
 use super::{Inner, Limiter, MAX_NAME};
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
+#[cfg(feature = "documents")]
+use crate::client::store::Store;
 use crate::model::block_after::BlockAfter;
+#[cfg(feature = "documents")]
+use crate::model::limit::Limit;
 use crate::model::mode::Mode;
 use crate::model::on_unavailable::OnUnavailable;
 use crate::model::policy::Policy;
@@ -205,6 +209,19 @@ impl Limiter {
     /// Returns whether the limiter keeps statistics and is in the list of limiters.
     pub fn has_statistics(&self) -> bool {
         self.inner.has_statistics
+    }
+
+    /// Returns a limiter whose peeks have the time of the store: this one, or in the place of one that decides without the
+    /// store a limiter for the time alone.
+    #[cfg(feature = "documents")]
+    pub(crate) fn clock(&self) -> Result<Self> {
+        if self.has_state() { Ok(self.clone()) } else { Self::clock_of(&self.inner.store) }
+    }
+
+    /// Returns a limiter for the time of a store. It is only peeked, which keeps no state.
+    #[cfg(feature = "documents")]
+    pub(crate) fn clock_of(store: &Store) -> Result<Self> {
+        Self::new(store, "paddlegate:clock", Policy::new([Limit::bucket(1, Duration::from_secs(1))?])?, None)
     }
 
     /// Returns a limiter of the same state without limits, whose commands reach the state.

@@ -1,7 +1,6 @@
 //! `Gate`: a control with its limiters in a store.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::control::RateLimitControl;
 use super::element::RequestAttributes;
@@ -12,7 +11,6 @@ use crate::base::micros::Micros;
 use crate::client::limiter::Limiter;
 use crate::client::multi_step::MultiStep;
 use crate::client::paddlegate::Paddlegate;
-use crate::model::limit::Kind;
 use crate::model::reason::Reason;
 use crate::store::signal_handling::SignalHandling;
 
@@ -106,10 +104,8 @@ impl RateLimitControl {
     pub fn gate(&self, pg: &Paddlegate) -> Result<Gate> {
         let slots = self.slots().iter().map(|slot| Limiters::new(pg, slot)).collect::<Result<Vec<_>>>()?;
         let mut limiters = slots.iter().flat_map(|slot| slot.hard.iter().chain(slot.soft.iter().map(|soft| &soft.1)));
-        let clock = match limiters.find(|limiter| has_state(limiter)) {
-            Some(limiter) => limiter.clone(),
-            None => pg.bucket("paddlegate:clock", 1, Duration::from_secs(1))?,
-        };
+        let clock =
+            limiters.find(|limiter| limiter.has_state()).map_or_else(|| pg.clock(), |limiter| Ok(limiter.clone()))?;
         Ok(Gate { inner: Arc::new(Inner { control: self.clone(), slots, clock }) })
     }
 
@@ -122,9 +118,10 @@ impl RateLimitControl {
 impl Gate {
     /// Counts a request in the slot of the first matching element, on the caller's thread.
     ///
-    /// The levels that fail are checked first; if one refuses, nothing is counted and the failure is delayed by that
-    /// level's delay. Then the levels that only delay are counted, and the longest delay applies. An element with a
-    /// validity costs one more call, for the time of the store.
+    /// The levels that fail are checked first; if one refuses, nothing is counted. Then the levels that only delay are
+    /// counted. The longest delay of the levels that overflow applies, to an answer and to a failure; after a failure each
+    /// level that could delay longer costs one more call. An element with a validity costs one more call, for the time of
+    /// the store.
     pub fn admit(&self, request: &RequestAttributes<'_>) -> Result<GateDecision> {
         self.start(request)?.run(SignalHandling::Ignore)
     }
@@ -171,9 +168,4 @@ impl GateDecision {
             reason: None,
         }
     }
-}
-
-/// A paused limiter refuses without a store call.
-fn has_state(limiter: &Limiter) -> bool {
-    limiter.policy().limits().iter().all(|limit| limit.kind() != Kind::Paused)
 }

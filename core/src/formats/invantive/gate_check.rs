@@ -12,7 +12,8 @@ use crate::model::operation::{Answer, Operation};
 use crate::model::request::Request;
 
 /// The steps of one request through a [`Gate`]: the clock if the result depends on the time, then the levels that fail,
-/// then each level that only delays.
+/// then each level that only delays. After a refusal the levels with a longer delay are only peeked: the longest delay of
+/// all that overflow applies.
 ///
 /// # Examples
 ///
@@ -48,6 +49,10 @@ enum Stage {
     Hard(usize),
     /// Counts the levels that only delay: index of the slot, and number of levels counted.
     Soft(usize, usize),
+    /// After a refusal, peeks the levels that fail, of the slot with this index.
+    HardDelay(usize),
+    /// After a refusal, peeks a level that only delays: index of the slot, and of the level.
+    SoftDelay(usize, usize),
     Over,
 }
 
@@ -83,15 +88,34 @@ impl GateCheck {
             &Stage::Hard(index) => {
                 let (slot, _) = self.gate.slot(index).ok_or_else(over)?;
                 let level = decision.label.as_ref().and_then(|label| slot.hard_level(label));
+                let full = slot.hard_levels().filter(|(each, is_closed)| *is_closed || Some(*each) == level);
                 self.decision = Ok(GateDecision {
                     allowed: false,
-                    delay: level.map_or(Micros(0), |level| slot.delay_of(level)),
+                    delay: full.map(|(level, _)| slot.delay_of(level)).max().unwrap_or_default(),
                     level,
                     retry_after: decision.retry_after,
                     reason: decision.reason,
                     ..GateDecision::allowed(slot.name())
                 });
-                self.stage = Stage::Over;
+                let is_longer = slot.hard_levels().any(|(level, _)| self.is_shorter_than(slot.delay_of(level)));
+                self.stage = if is_longer { Stage::HardDelay(index) } else { self.soft_delay(index, 0) };
+            }
+            &Stage::HardDelay(index) => {
+                let (slot, _) = self.gate.slot(index).ok_or_else(over)?;
+                let full = decision.limits.iter().filter(|limit| limit.remaining == 0);
+                let delays = full.filter_map(|limit| slot.hard_level(&limit.label)).map(|level| slot.delay_of(level));
+                let longest = delays.max();
+                self.delay_at_least(longest.unwrap_or_default());
+                self.stage = self.soft_delay(index, 0);
+            }
+            &Stage::SoftDelay(index, seen) => {
+                let (slot, limiters) = self.gate.slot(index).ok_or_else(over)?;
+                let &(level, _) = limiters.soft.get(seen).ok_or_else(over)?;
+                let delay = slot.delay_of(level);
+                if !decision.allowed() {
+                    self.delay_at_least(delay);
+                }
+                self.stage = self.soft_delay(index, seen + 1);
             }
             &Stage::Soft(index, counted) => {
                 let (slot, limiters) = self.gate.slot(index).ok_or_else(over)?;
@@ -109,6 +133,24 @@ impl GateCheck {
         }
         Ok(())
     }
+
+    /// Returns the stage that peeks the next level that only delays, and longer than is known so far.
+    fn soft_delay(&self, index: usize, from: usize) -> Stage {
+        let Some((slot, limiters)) = self.gate.slot(index) else { return Stage::Over };
+        let mut rest = limiters.soft.iter().enumerate().skip(from);
+        let next = rest.find(|(_, (level, _))| self.is_shorter_than(slot.delay_of(*level)));
+        next.map_or(Stage::Over, |(place, _)| Stage::SoftDelay(index, place))
+    }
+
+    fn is_shorter_than(&self, delay: Micros) -> bool {
+        self.decision.as_ref().is_ok_and(|decision| decision.delay < delay)
+    }
+
+    fn delay_at_least(&mut self, delay: Micros) {
+        if let Ok(decision) = &mut self.decision {
+            decision.delay = decision.delay.max(delay);
+        }
+    }
 }
 
 impl MultiStep for GateCheck {
@@ -120,6 +162,13 @@ impl MultiStep for GateCheck {
             Stage::Clock(_) => Some((self.gate.clock(), Operation::Peek(Request::cost(0)))),
             Stage::Hard(index) => Some((self.gate.slot(index)?.1.hard.as_ref()?, one)),
             Stage::Soft(index, counted) => Some((&self.gate.slot(index)?.1.soft.get(counted)?.1, one)),
+            Stage::HardDelay(index) => {
+                let limits = Operation::Peek(Request::cost(1).with_limits());
+                Some((self.gate.slot(index)?.1.hard.as_ref()?, limits))
+            }
+            Stage::SoftDelay(index, place) => {
+                Some((&self.gate.slot(index)?.1.soft.get(place)?.1, Operation::Peek(Request::cost(1))))
+            }
             Stage::Over => None,
         }
     }

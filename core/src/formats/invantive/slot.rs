@@ -4,7 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::formats::field::Field;
 use crate::formats::{Definition, room};
-use crate::model::limit::{Limit, MAX_UNITS};
+use crate::model::limit::{Kind, Limit, MAX_UNITS};
 use crate::model::on_limit::OnLimit;
 use crate::model::policy::Policy;
 
@@ -136,6 +136,12 @@ impl Slot {
     /// Returns the level of a limit of [`hard`](Self::hard) by its label: `second`, `minute` or `hour`.
     pub fn hard_level(&self, label: &str) -> Option<Level> {
         Level::ALL.into_iter().find(|level| level.name() == label)
+    }
+
+    /// Returns the levels that fail, and of each whether it allows no actions, so that every action exceeds it.
+    pub(super) fn hard_levels(&self) -> impl Iterator<Item = (Level, bool)> {
+        let limits = self.hard.as_ref().map_or(&[][..], Policy::limits);
+        limits.iter().filter_map(|limit| Some((self.hard_level(limit.label())?, limit.kind() == Kind::Paused)))
     }
 
     /// Returns the levels that only delay, shortest first.

@@ -19,6 +19,8 @@ use crate::store::signal_handling::SignalHandling;
 #[derive(Clone, Debug)]
 pub struct OverrideProcedure {
     limiter: Limiter,
+    /// The limiter of the `Clock` stage.
+    clock: Limiter,
     changes: Vec<LimitOverride>,
     expiry: Expiry,
     stage: Stage,
@@ -88,7 +90,8 @@ impl Limiter {
             Expiry::At(_) => Stage::Clock,
             Expiry::Keep | Expiry::Never => Stage::ReadState,
         };
-        Ok(OverrideProcedure { limiter: self.clone(), changes, expiry: document.expires_at, stage })
+        let (limiter, clock, expiry) = (self.clone(), self.clock()?, document.expires_at);
+        Ok(OverrideProcedure { limiter, clock, changes, expiry, stage })
     }
 }
 
@@ -97,7 +100,7 @@ impl MultiStep for OverrideProcedure {
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
         let command = match &self.stage {
-            Stage::Clock => return Some((&self.limiter, Operation::Peek(Request::cost(0)))),
+            Stage::Clock => return Some((&self.clock, Operation::Peek(Request::cost(0)))),
             Stage::ReadState => AdminCommand::Get,
             &Stage::Order(expires) => AdminCommand::Override { changes: &self.changes, expires },
             Stage::Over(_) => return None,
