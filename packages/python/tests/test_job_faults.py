@@ -159,6 +159,16 @@ def test_no_job_is_lost_with_a_worker_that_is_stopped(host, until):
     assert sum(begun.values()) <= 8 + 4
 
 
+# A call of a task of Huey sends another one.
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("host", [name for name in WORKERS if name != "huey"], indirect=True)
+def test_a_job_that_calls_itself_is_not_put_back(host, until):
+    host.send("tree", 1)
+    until(lambda: host.notes("end-tree"), PATIENT)
+    until(lambda: len(host.notes("end-tree")) == 2, PATIENT)
+    assert [int(number) for number, _ in host.notes("begin-tree")] == [1, 0]
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("host", ["huey"], indirect=True)
 @pytest.mark.parametrize("workers", ["thread", "process", "greenlet"])
