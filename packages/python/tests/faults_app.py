@@ -1,19 +1,16 @@
 # mypy: ignore-errors
 """The jobs of test_job_faults.py for real workers of one job system."""
 
+import asyncio
 import os
+import time
+
+from gevent import monkey
+from hosts_log import NAME, URL, count, note, pg
 
 HOST = os.environ["TASKS_HOST"]
 if "TASKS_GREENLETS" in os.environ:
-    from gevent import monkey
-
     monkey.patch_all()
-
-import asyncio
-import time
-
-from hosts_log import NAME, URL, count, note, pg
-
 # Seconds after which a broker takes a worker for dead: far more than a job takes, also on a machine
 # that stalls.
 DEAD = 10
