@@ -10,9 +10,12 @@ import time
 import uuid
 from pathlib import Path
 
+import dramatiq
 import pytest
 import rq
+from dramatiq.brokers.stub import StubBroker
 from paddlegate import InvalidError, Paddlegate
+from paddlegate.dramatiq import LimitMiddleware as DramatiqMiddleware
 from paddlegate.dramatiq import limited as dramatiq_limited
 from paddlegate.huey import limited as huey_limited
 from paddlegate.rq import limited as rq_limited
@@ -239,6 +242,25 @@ def test_a_call_after_a_task_in_memory_is_no_task():
 
     assert asyncio.run(main()) == (1, 2)
     assert limiter.stats().waited == 1
+
+
+def test_a_message_of_a_broker_that_is_not_the_global_one_is_limited():
+    limiter = Paddlegate("memory://").concurrent("broker", 1)
+    broker = StubBroker()
+    broker.add_middleware(DramatiqMiddleware())
+    leases = []
+
+    @dramatiq.actor(broker=broker, max_retries=0)
+    @dramatiq_limited(limiter)
+    def body():
+        leases.append(limiter.stats().leases)
+
+    worker = dramatiq.Worker(broker, worker_threads=1)
+    worker.start()
+    body.send()
+    broker.join("default", fail_fast=True)
+    worker.stop()
+    assert leases == [1]
 
 
 def test_a_wrong_source_is_named():
