@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
@@ -30,6 +31,9 @@ Body: TypeAlias = Callable[..., Any]
 
 UNKNOWN = 5.0
 """Seconds after which a task comes back for which no time is known, if its host has no default."""
+
+MAX_ID = 64
+"""The longest id of a task on a limiter, in bytes."""
 
 _begun: ContextVar[frozenset[tuple[BaseLimited, str]]] = ContextVar("begun", default=frozenset())
 """The limits that have let a task begin here, with its id."""
@@ -230,7 +234,7 @@ class BaseLimited:
         limiter, options = self._chosen(args, kwargs)
         key = options.get("key")
         rules = Waiter.of_job(
-            task_id,
+            _short(task_id),
             options.get("cost"),
             options.get("estimate"),
             options.get("settle_within"),
@@ -281,6 +285,12 @@ def _turn_that_may_not_come() -> Generator[None]:
         raise NotYet(refusal.retry_after, refusal) from refusal
     except UnavailableError as error:
         raise NotYet(None, error) from error
+
+
+def _short(task_id: str) -> str:
+    """Return the id of a task, or the digest of one that is too long for a limiter."""
+    text = task_id.encode()
+    return sha256(text).hexdigest() if len(text) > MAX_ID else task_id
 
 
 def _with_permit(function: Body, permit: Grant, kwargs: dict[str, Any]) -> dict[str, Any]:
