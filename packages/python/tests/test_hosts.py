@@ -244,6 +244,18 @@ def test_a_call_after_a_task_in_memory_is_no_task():
     assert limiter.stats().waited == 1
 
 
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("host", ["rq"], indirect=True)
+def test_what_is_put_back_uses_up_no_retry_of_the_job(app, host, until):
+    """The job returns two retries of its own, after it was put back twice."""
+    holder = app.pg.concurrent(f"{app.NAME}-rq-returns", 1, lock_timeout=60).acquire()
+    job = send(app, host, "returns")
+    until(lambda: int(app.log.get(f"{app.NAME}-rq-returns-asks") or 0) >= 3, 50)
+    holder.release()
+    until(lambda: ended(app.notes("rq-returns")) == [0, 1, 2], 50)
+    until(lambda: job.get_status() == "finished", 50)
+
+
 def test_a_message_of_a_broker_that_is_not_the_global_one_is_limited():
     limiter = Paddlegate("memory://").concurrent("broker", 1)
     broker = StubBroker()
