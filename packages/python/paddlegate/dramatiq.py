@@ -61,7 +61,7 @@ class LimitMiddleware(CurrentMessage):
 
     def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:
         """Note which message runs, and its broker."""
-        super().before_process_message(broker, message)
+        super().before_process_message(broker, message)  # type: ignore[no-untyped-call]
         _broker.set(broker)
 
 

@@ -232,7 +232,7 @@ def ident():
     return errors.stats().leases
 
 
-class NoBroker(Exception):
+class UnsentError(Exception):
     pass
 
 
@@ -243,7 +243,7 @@ class Unsent(Task):
         signature = super().signature_from_request(*args, **kwargs)
 
         def fail(*_, **__):
-            raise NoBroker
+            raise UnsentError
 
         signature.apply_async = fail
         return signature

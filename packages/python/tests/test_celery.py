@@ -232,7 +232,7 @@ def test_a_long_id_of_a_task_is_shortened(tasks, length):
 
 def test_a_task_that_cannot_be_put_back_fails(tasks):
     """The caller would wait for ever for one that is in no queue."""
-    with pytest.raises(tasks.NoBroker):
+    with pytest.raises(tasks.UnsentError):
         tasks.unsent.delay().get(PATIENT)
 
 
