@@ -14,9 +14,11 @@ import dramatiq
 import pytest
 import rq
 from dramatiq.brokers.stub import StubBroker
+from huey import RedisHuey  # type: ignore[import-untyped]
 from paddlegate import InvalidError, Paddlegate
 from paddlegate.dramatiq import LimitMiddleware as DramatiqMiddleware
 from paddlegate.dramatiq import limited as dramatiq_limited
+from paddlegate.huey import limit_tasks
 from paddlegate.huey import limited as huey_limited
 from paddlegate.rq import limited as rq_limited
 from paddlegate.taskiq import LimitMiddleware
@@ -273,6 +275,24 @@ def test_a_message_of_a_broker_that_is_not_the_global_one_is_limited():
     broker.join("default", fail_fast=True)
     worker.stop()
     assert leases == [1]
+
+
+@pytest.mark.parametrize("context", [False, True])
+def test_a_task_of_huey_may_have_an_argument_named_task(url, context):
+    """Without `context=True` it is one of the task's own."""
+    limiter = Paddlegate("memory://").concurrent("task", 1)
+    huey = RedisHuey(f"task-{uuid.uuid4().hex}", url=url)
+    limit_tasks(huey, {"*": huey_limited(limiter)})
+
+    @huey.task(context=context)
+    def body(address, task):
+        return address, getattr(task, "id", task), limiter.stats().leases
+
+    result = body("a") if context else body("a", task="b")
+    huey.execute(huey.dequeue())
+    assert result() == ("a", result.id if context else "b", 1)
+    direct = huey_limited(limiter)(lambda address, task: (address, task))
+    assert direct("a", task="b") == ("a", "b")
 
 
 def test_a_wrong_source_is_named():
