@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
+from huey.signals import SIGNAL_INTERRUPTED  # type: ignore[import-untyped]
 from huey.storage import RedisPriorityQueue, RedisStorage  # type: ignore[import-untyped]
+from redis.exceptions import ConnectionError as NoConnection
+from redis.exceptions import TimeoutError as NoReply
 
 from paddlegate._errors import InvalidError
 
@@ -40,8 +44,9 @@ def recover_tasks(huey: Any, *, after: float) -> None:
     """Run a task again whose consumer was killed, `after` seconds after a worker took it.
 
     Huey forgets a task as soon as a worker takes it. From now on the Redis of Huey keeps the task
-    until the worker asks for the next one, and scheduled tasks get into the queue without the
-    signal "enqueued". `after` must be more than a task may take together with the `patience` of its
+    until it has ended and the worker asks for the next one, so a task that is interrupted when its
+    consumer stops runs again, too. Scheduled tasks get into the queue without the signal
+    "enqueued". `after` must be more than a task may take together with the `patience` of its
     limit, since a task that takes longer runs a second time beside the first; it should not be less
     than `lock_timeout`. Call it where the tasks are, for all consumers.
 
@@ -59,6 +64,8 @@ def recover_tasks(huey: Any, *, after: float) -> None:
     taken = _TakenTasks(storage, after)
     storage.dequeue = taken.next
     storage.add_to_schedule, storage.read_schedule = taken.put_back, taken.move_scheduled
+    huey.execute = taken.watching(huey.execute)
+    huey.signal(SIGNAL_INTERRUPTED)(taken.keep)
     huey.on_shutdown("paddlegate")(taken.forget)
 
 
@@ -99,6 +106,28 @@ class _TakenTasks:
         keys = [storage.schedule_key, storage.queue_key]
         self._move(keys=keys, args=[storage.convert_ts(now)])
         return []
+
+    def watching(self, execute: Callable[..., Any]) -> Callable[..., Any]:
+        """Return `execute` of Huey, after which a task that has not ended is kept."""
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return execute(*args, **kwargs)
+            except Exception as error:
+                # Huey could not store what became of the task, such as its next try. Other errors
+                # would come again with every run.
+                if isinstance(error, NoConnection | NoReply):
+                    self.keep()
+                raise
+            except BaseException:
+                self.keep()
+                raise
+
+        return watched
+
+    def keep(self, *_signal: Any) -> None:
+        """Leave the last task of this worker in Redis, since it has not ended: it runs again."""
+        self._worker.task = None
 
     def forget(self) -> None:
         """Forget the last task of this worker, which takes no more."""

@@ -7,7 +7,9 @@ import inspect
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from fnmatch import fnmatchcase
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
@@ -29,6 +31,12 @@ Body: TypeAlias = Callable[..., Any]
 
 UNKNOWN = 5.0
 """Seconds after which a task comes back for which no time is known, if its host has no default."""
+
+MAX_ID = 64
+"""The longest id of a task on a limiter, in bytes."""
+
+_begun: ContextVar[frozenset[tuple[BaseLimited, str]]] = ContextVar("begun", default=frozenset())
+"""The limits that have let a task begin here, with its id."""
 
 
 class BaseLimited:
@@ -154,22 +162,42 @@ class BaseLimited:
         return value(self._limiter), {name: value(it) for name, it in self._options.items()}
 
     def _run(self, task: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if task is None:
+        task_id = self._id_to_begin(task)
+        if task_id is None:
             return self._run_here(function, args, kwargs)
         try:
-            return self._run_task(self._id_of(task), function, args, kwargs)
+            with self._begins(task_id):
+                return self._run_task(task_id, function, args, kwargs)
         except NotYet as wait:
             return self._put_back(task, wait)
 
     async def _arun(
         self, task: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        if task is None:
+        task_id = self._id_to_begin(task)
+        if task_id is None:
             return await self._run_here(function, args, kwargs)
         try:
-            return await self._arun_task(self._id_of(task), function, args, kwargs)
+            with self._begins(task_id):
+                return await self._arun_task(task_id, function, args, kwargs)
         except NotYet as wait:
             return await self._aput_back(task, wait)
+
+    def _id_to_begin(self, task: Any) -> str | None:
+        """Return the id of a task that may begin; None if this is no task, or one that has begun.
+
+        A task that has begun may call its own function, and cannot be put back.
+        """
+        task_id = None if task is None else self._id_of(task)
+        return None if task_id is None or (self, task_id) in _begun.get() else task_id
+
+    @contextmanager
+    def _begins(self, task_id: str) -> Generator[None]:
+        token = _begun.set(_begun.get() | {(self, task_id)})
+        try:
+            yield
+        finally:
+            _begun.reset(token)
 
     def _run_here(self, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function that no worker runs: it waits."""
@@ -206,7 +234,7 @@ class BaseLimited:
         limiter, options = self._chosen(args, kwargs)
         key = options.get("key")
         rules = Waiter.of_job(
-            task_id,
+            _short(task_id),
             options.get("cost"),
             options.get("estimate"),
             options.get("settle_within"),
@@ -257,6 +285,12 @@ def _turn_that_may_not_come() -> Generator[None]:
         raise NotYet(refusal.retry_after, refusal) from refusal
     except UnavailableError as error:
         raise NotYet(None, error) from error
+
+
+def _short(task_id: str) -> str:
+    """Return the id of a task, or the digest of one that is too long for a limiter."""
+    text = task_id.encode()
+    return sha256(text).hexdigest() if len(text) > MAX_ID else task_id
 
 
 def _with_permit(function: Body, permit: Grant, kwargs: dict[str, Any]) -> dict[str, Any]:

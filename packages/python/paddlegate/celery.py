@@ -13,6 +13,7 @@ it is not counted as a retry. Needs Celery 5.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from celery import current_task  # type: ignore[import-untyped]
 from celery.exceptions import Retry  # type: ignore[import-untyped]
@@ -20,7 +21,7 @@ from celery.exceptions import Retry  # type: ignore[import-untyped]
 from paddlegate._limited import BaseLimited, Body, NotYet, limit_of, runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["Limited", "limit_tasks", "limited"]
 
@@ -31,18 +32,26 @@ DEFAULT_VISIBILITY_TIMEOUT = 3600
 def limit_tasks(app: Any, limits: Mapping[str, Limited]) -> None:
     """Limit tasks by their names, which may have the wildcards `*` and `?`; the first match counts.
 
-    Call it before the first task is made, since it sets the base class of the app's tasks.
+    Call it before the first task is made. Tasks with a base class of their own are limited, too.
 
         limit_tasks(app, {"shop.*": limited(shop), "mail.send": limited(mail)})
     """
+    seen: WeakSet[Any] = WeakSet()
 
-    def call(task: Any, *args: Any, **kwargs: Any) -> Any:
-        limit = limit_of(limits, task.name)
-        if limit is None:
-            return task.run(*args, **kwargs)
-        return limit._run(_in_worker(task), task.run, args, kwargs)
+    def limiting(make: Callable[..., Any]) -> Callable[..., Any]:
+        def made(*args: Any, **kwargs: Any) -> Any:
+            task = make(*args, **kwargs)
+            limit = limit_of(limits, task.name)
+            # A function that is made a task again has the task that it had.
+            if limit is not None and task not in seen:
+                seen.add(task)
+                task.run = limit(task.run)
+            return task
 
-    app.Task = type("LimitedTask", (app.Task,), {"abstract": True, "__call__": call})
+        return made
+
+    app._task_from_fun = limiting(app._task_from_fun)
+    app.register_task = limiting(app.register_task)
 
 
 class Limited(BaseLimited):
@@ -69,8 +78,14 @@ class Limited(BaseLimited):
         message = task.signature_from_request(
             task.request, countdown=after, retries=task.request.retries
         )
+        ignore_result = task.request.ignore_result
         _store_retry(task, wait.reason)
-        message.apply_async()
+        try:
+            message.apply_async()
+        except BaseException:
+            # The task fails with this error, which is its result.
+            task.request.ignore_result = ignore_result
+            raise
         text = f"waits for its turn: {wait.reason}"
         raise Retry(text, wait.reason, when=after, sig=message) from wait.reason
 

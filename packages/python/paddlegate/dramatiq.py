@@ -15,6 +15,7 @@ The message keeps its place in the queue of the limiter. The broker needs `Limit
 from __future__ import annotations
 
 import math
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import dramatiq
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["LimitMiddleware", "Limited", "limit_tasks", "limited"]
 
 POLL_MS = 100
+
+_broker: ContextVar[dramatiq.Broker | None] = ContextVar("broker", default=None)
+"""The broker of the message that runs here, which need not be the global one."""
 
 
 class LimitMiddleware(CurrentMessage):
@@ -54,6 +58,11 @@ class LimitMiddleware(CurrentMessage):
     def before_worker_boot(self, broker: dramatiq.Broker, worker: Any) -> None:
         """Shorten the pauses of the worker."""
         worker.worker_timeout = min(worker.worker_timeout, self._poll_ms)
+
+    def before_process_message(self, broker: dramatiq.Broker, message: Any) -> None:
+        """Note which message runs, and its broker."""
+        super().before_process_message(broker, message)  # type: ignore[no-untyped-call]
+        _broker.set(broker)
 
 
 class Limited(BaseLimited):
@@ -102,4 +111,5 @@ class _LimitActors(dramatiq.Middleware):
 
 
 def _function_of(message: Any) -> Any:
-    return dramatiq.get_broker().get_actor(message.actor_name).fn
+    broker = _broker.get() or dramatiq.get_broker()
+    return broker.get_actor(message.actor_name).fn

@@ -16,6 +16,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from huey.api import Task  # type: ignore[import-untyped]
 from huey.exceptions import RetryTask  # type: ignore[import-untyped]
 
 from paddlegate._huey_recovery import recover_tasks
@@ -36,8 +37,11 @@ class Limited(BaseLimited):
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         task = kwargs.get(TASK)
-        if TASK not in inspect.signature(body).parameters:
-            kwargs.pop(TASK, None)
+        if not isinstance(task, Task):
+            # It is an argument of the function's own.
+            return None
+        if not _takes_task(body):
+            del kwargs[TASK]
         return task
 
     def _id_of(self, task: Any) -> str:
@@ -65,9 +69,22 @@ def limit_tasks(huey: Any, limits: Mapping[str, Limited]) -> None:
         wrapper: Any, func: Body, context: bool = False, name: str | None = None, **settings: Any
     ) -> Any:
         limit = limit_of(limits, f"{func.__module__}.{name or func.__name__}")
-        if limit is not None:
-            func, context = limit(func), True
+        if limit is None:
+            return wrapper_class.create_task(wrapper, func, context, name, **settings)
+
+        def execute(task: Any) -> Any:
+            args, kwargs = task.data
+            given = {**kwargs, TASK: task} if context and _takes_task(func) else kwargs
+            return limit._run(task, func, args, given)
+
+        # With a setting `execute` the task needs no argument `task` to be known, which the function
+        # may have for itself.
+        settings["execute"] = execute
         return wrapper_class.create_task(wrapper, func, context, name, **settings)
 
     members = {"create_task": create_task}
     huey.task_wrapper_class = type("LimitedTaskWrapper", (wrapper_class,), members)
+
+
+def _takes_task(function: Body) -> bool:
+    return TASK in inspect.signature(function).parameters

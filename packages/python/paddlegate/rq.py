@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Limited", "job_class", "limited"]
 
-# Coming back is no failure, so there is no most; the retries of a job are counted apart.
+# Coming back is no failure, so there is no most.
 MOST = 10**9
 
 
@@ -43,6 +43,8 @@ class Limited(BaseLimited):
         return str(task.id)
 
     def _put_back(self, task: Any, wait: NotYet) -> Retry:
+        # RQ counts what comes back; this is no retry.
+        task.number_of_retries = (task.number_of_retries or 0) - 1
         return Retry(MOST, math.ceil(wait.seconds()))
 
 

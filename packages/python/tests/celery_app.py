@@ -6,7 +6,7 @@ import signal
 import time
 
 import redis
-from celery import Celery
+from celery import Celery, Task
 from celery.backends.redis import RedisBackend
 from paddlegate import Paddlegate
 from paddlegate.celery import limit_tasks, limited
@@ -176,7 +176,11 @@ by_name = Celery("by_name", broker=URL, backend=URL, set_as_current=False)
 by_name.conf.update(task_default_queue=f"{NAME}-by-name")
 limit_tasks(
     by_name,
-    {"shop.*": limited(pg.window(f"{NAME}-shop", 9, 60), cost=lambda units: units)},
+    {
+        "shop.*": limited(pg.window(f"{NAME}-shop", 9, 60), cost=lambda units: units),
+        "based.*": limited(pg.window(f"{NAME}-based", 9, 3600), cost=lambda units: units),
+        "tree": limited(pg.concurrent(f"{NAME}-tree", 2)),
+    },
 )
 
 
@@ -188,3 +192,64 @@ def export(units):
 @by_name.task(name="mail.send")
 def send(units):
     return units
+
+
+class Base(Task):
+    """A task that is called in its own way."""
+
+    def __call__(self, *args):
+        return ["called", super().__call__(*args)]
+
+
+@by_name.task(name="based.plain", base=Task)
+def based(units):
+    return units
+
+
+@by_name.task(name="based.called", base=Base, bind=True, autoretry_for=(KeyError,))
+def based_and_called(self, units):
+    return [self.name, self.request.retries, units]
+
+
+class Registered(Task):
+    name = "based.registered"
+
+    def run(self, units):
+        return units
+
+
+registered = by_name.register_task(Registered())
+
+
+@by_name.task(name="tree")
+def tree(number):
+    return [number, *(tree(number - 1) if number else [])]
+
+
+@app.task
+@limited(errors)
+def ident():
+    return errors.stats().leases
+
+
+class UnsentError(Exception):
+    pass
+
+
+class Unsent(Task):
+    """A task that the broker does not take back."""
+
+    def signature_from_request(self, *args, **kwargs):
+        signature = super().signature_from_request(*args, **kwargs)
+
+        def fail(*_, **__):
+            raise UnsentError
+
+        signature.apply_async = fail
+        return signature
+
+
+@app.task(base=Unsent)
+@limited(pg.paused(f"{NAME}-unsent"))
+def unsent():
+    raise AssertionError

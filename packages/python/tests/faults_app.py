@@ -5,9 +5,12 @@ import asyncio
 import os
 import time
 
-from hosts_log import NAME, URL, note, pg
+from gevent import monkey
+from hosts_log import NAME, URL, count, note, pg
 
 HOST = os.environ["TASKS_HOST"]
+if "TASKS_GREENLETS" in os.environ:
+    monkey.patch_all()
 # Seconds after which a broker takes a worker for dead: far more than a job takes, also on a machine
 # that stalls.
 DEAD = 10
@@ -41,14 +44,25 @@ LIMITS = {
     "no_key": {"limiter": keyed, "key": noted("no_key", lambda: None)},
     "long": {"limiter": long_limit()},
     "slow": {"limiter": slow_limit()},
+    "tree": {"limiter": pg.concurrent(f"{NAME}-{HOST}-tree", 2)},
+    "stopped": {"limiter": pg.concurrent(f"{NAME}-{HOST}-stopped", 1, lock_timeout=5)},
 }
 SECONDS = {"long": 3, "slow": 0.5}
+
+
+def seconds(name):
+    """How long a job takes; the first run of one never ends, which its consumer stops."""
+    if name == "stopped":
+        return 600 if count("stopped") == 1 else 0
+    return SECONDS.get(name, 0)
 
 
 def plain(name):
     def job(number):
         note(HOST, f"begin-{name}", f"{number} {os.getpid()}")
-        time.sleep(SECONDS.get(name, 0))
+        if name == "tree" and number:
+            jobs[name](number - 1)
+        time.sleep(seconds(name))
         note(HOST, f"end-{name}", f"{number} {os.getpid()}")
 
     job.__name__ = job.__qualname__ = f"job_{name}"
@@ -56,15 +70,20 @@ def plain(name):
 
 
 def coroutine(name):
-    async def job(number):
+    async def job(number, *ctx):
         note(HOST, f"begin-{name}", f"{number} {os.getpid()}")
-        await asyncio.sleep(SECONDS.get(name, 0))
+        if name == "tree" and number:
+            await jobs[name](*ctx, number - 1)
+        await asyncio.sleep(seconds(name))
         note(HOST, f"end-{name}", f"{number} {os.getpid()}")
 
     async def of_arq(ctx, number):
+        await job(number, ctx)
+
+    async def of_taskiq(number):
         await job(number)
 
-    made = of_arq if HOST == "arq" else job
+    made = of_arq if HOST == "arq" else of_taskiq
     made.__name__ = made.__qualname__ = f"job_{name}"
     return made
 
@@ -88,11 +107,12 @@ elif HOST == "rq":
     from paddlegate.rq import limited
 
     queue = rq.Queue(NAME, connection=redis.Redis.from_url(URL))
-    for name, limit in LIMITS.items():
-        globals()[f"job_{name}"] = limited(**limit)(plain(name))
+    jobs = {name: limited(**limit)(plain(name)) for name, limit in LIMITS.items()}
+    # A worker looks for them here.
+    globals().update({f"job_{name}": job for name, job in jobs.items()})
 
     def send(name, number):
-        queue.enqueue(globals()[f"job_{name}"], number)
+        queue.enqueue(jobs[name], number)
 
 elif HOST == "dramatiq":
     import dramatiq
@@ -151,13 +171,12 @@ elif HOST == "arq":
     from arq.connections import RedisSettings
     from paddlegate.arq import limited
 
+    jobs = {name: limited(**limit)(coroutine(name)) for name, limit in LIMITS.items()}
+
     class WorkerSettings:
         """A job that a worker gives up when it is stopped has another try."""
 
-        functions = tuple(
-            func(limited(**limit)(coroutine(name)), name=name, max_tries=5)
-            for name, limit in LIMITS.items()
-        )
+        functions = tuple(func(job, name=name, max_tries=5) for name, job in jobs.items())
         redis_settings = RedisSettings.from_dsn(URL)
         queue_name = f"queue-{NAME}"
         poll_delay = 0.1

@@ -146,6 +146,18 @@ def rq_away():
     note("rq-away", "end", 0)
 
 
+def counted_returns():
+    count("rq-returns-asks")
+    return pg.concurrent(f"{NAME}-rq-returns", 1, lock_timeout=60)
+
+
+@paddlegate.rq.limited(counted_returns, patience=0, claim_timeout=0.5)
+def rq_returns():
+    runs = count("rq-returns-runs")
+    note("rq-returns", "end", runs - 1)
+    return rq.Retry(max=2) if runs < 3 else None
+
+
 @paddlegate.rq.limited(pg.points(f"{NAME}-rq-points", 100, 1000), estimate=lambda units: units)
 def rq_spend(units, *, permit):
     permit.points_used(units - 1)

@@ -209,6 +209,33 @@ def test_tasks_are_limited_by_their_names(tasks):
     assert tasks.pg.window(f"{tasks.NAME}-shop", 9, 60).stats().units == 4
 
 
+def test_tasks_with_a_base_of_their_own_are_limited_by_their_names(tasks):
+    based = tasks.pg.window(f"{tasks.NAME}-based", 9, 3600)
+    assert tasks.based.delay(2).get(PATIENT) == 2
+    called = tasks.based_and_called.delay(3).get(PATIENT)
+    assert called == ["called", ["based.called", 0, 3]]
+    assert tasks.registered.delay(4).get(PATIENT) == 4
+    assert based.peek().remaining == 0
+    for task in tasks.based, tasks.based_and_called, tasks.registered:
+        with pytest.raises(InvalidError):
+            task.delay(10).get(PATIENT)
+
+
+def test_a_task_that_is_limited_by_its_name_may_call_itself(tasks):
+    assert tasks.tree.delay(1).get(PATIENT) == [1, 0]
+
+
+@pytest.mark.parametrize("length", [64, 65, 300])
+def test_a_long_id_of_a_task_is_shortened(tasks, length):
+    assert tasks.ident.apply_async(task_id=uuid.uuid4().hex.ljust(length, "x")).get(PATIENT) == 1
+
+
+def test_a_task_that_cannot_be_put_back_fails(tasks):
+    """The caller would wait for ever for one that is in no queue."""
+    with pytest.raises(tasks.UnsentError):
+        tasks.unsent.delay().get(PATIENT)
+
+
 def test_outside_a_worker_the_function_waits(tasks):
     memory = Paddlegate("memory://")
     limiter = memory.window("direct", 2, 0.2)

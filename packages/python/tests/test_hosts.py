@@ -10,10 +10,15 @@ import time
 import uuid
 from pathlib import Path
 
+import dramatiq
 import pytest
 import rq
+from dramatiq.brokers.stub import StubBroker
+from huey import RedisHuey  # type: ignore[import-untyped]
 from paddlegate import InvalidError, Paddlegate
+from paddlegate.dramatiq import LimitMiddleware as DramatiqMiddleware
 from paddlegate.dramatiq import limited as dramatiq_limited
+from paddlegate.huey import limit_tasks
 from paddlegate.huey import limited as huey_limited
 from paddlegate.rq import limited as rq_limited
 from paddlegate.taskiq import LimitMiddleware
@@ -239,6 +244,55 @@ def test_a_call_after_a_task_in_memory_is_no_task():
 
     assert asyncio.run(main()) == (1, 2)
     assert limiter.stats().waited == 1
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("host", ["rq"], indirect=True)
+def test_what_is_put_back_uses_up_no_retry_of_the_job(app, host, until):
+    """The job returns two retries of its own, after it was put back twice."""
+    holder = app.pg.concurrent(f"{app.NAME}-rq-returns", 1, lock_timeout=60).acquire()
+    job = send(app, host, "returns")
+    until(lambda: int(app.log.get(f"{app.NAME}-rq-returns-asks") or 0) >= 3, 50)
+    holder.release()
+    until(lambda: ended(app.notes("rq-returns")) == [0, 1, 2], 50)
+    until(lambda: job.get_status() == "finished", 50)
+
+
+def test_a_message_of_a_broker_that_is_not_the_global_one_is_limited():
+    limiter = Paddlegate("memory://").concurrent("broker", 1)
+    broker = StubBroker()
+    broker.add_middleware(DramatiqMiddleware())
+    leases = []
+
+    @dramatiq.actor(broker=broker, max_retries=0)
+    @dramatiq_limited(limiter)
+    def body():
+        leases.append(limiter.stats().leases)
+
+    worker = dramatiq.Worker(broker, worker_threads=1)
+    worker.start()
+    body.send()
+    broker.join("default", fail_fast=True)
+    worker.stop()
+    assert leases == [1]
+
+
+@pytest.mark.parametrize("context", [False, True])
+def test_a_task_of_huey_may_have_an_argument_named_task(url, context):
+    """Without `context=True` it is one of the task's own."""
+    limiter = Paddlegate("memory://").concurrent("task", 1)
+    huey = RedisHuey(f"task-{uuid.uuid4().hex}", url=url)
+    limit_tasks(huey, {"*": huey_limited(limiter)})
+
+    @huey.task(context=context)
+    def body(address, task):
+        return address, getattr(task, "id", task), limiter.stats().leases
+
+    result = body("a") if context else body("a", task="b")
+    huey.execute(huey.dequeue())
+    assert result() == ("a", result.id if context else "b", 1)
+    direct = huey_limited(limiter)(lambda address, task: (address, task))
+    assert direct("a", task="b") == ("a", "b")
 
 
 def test_a_wrong_source_is_named():

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import redis
 
 HERE = Path(__file__).parent
 # arq needs an older redis than the other job systems, so it lies apart.
@@ -42,21 +43,21 @@ class Host:
     def __init__(self, name, url):
         self.name = name
         self._url = url
-        self._environment = {**os.environ, "TASKS_HOST": name}
+        self.environment = {**os.environ, "TASKS_HOST": name}
         if name == "arq":
-            self._environment["PYTHONPATH"] = str(ARQ)
+            self.environment["PYTHONPATH"] = str(ARQ)
         self._log = importlib.import_module("hosts_log")
         self.pg = self._log.pg
         self._running: list[subprocess.Popen[bytes]] = []
 
-    def start(self):
+    def start(self, *options):
         for words in WORKERS[self.name]:
             given = [word.format(url=self._url, name=self._log.NAME) for word in words]
-            self._running.append(self._run("-m", *given))
+            self._running.append(self._run("-m", *given, *options))
 
-    def stop(self):
+    def stop(self, by=None):
         for process in self._running:
-            process.send_signal(STOP.get(self.name, signal.SIGTERM))
+            process.send_signal(by or STOP.get(self.name, signal.SIGTERM))
         for process in self._running:
             process.wait(PATIENT)
         self._running = []
@@ -67,6 +68,15 @@ class Host:
 
     def notes(self, kind):
         return [words for _, what, *words in self._log.notes(self.name) if what == kind]
+
+    def end_recovery(self):
+        """End the time after which the taken tasks of Huey run again; return how many they are."""
+        key = f"huey.taken.{self._log.NAME}"
+        with redis.Redis.from_url(self._url, socket_timeout=PATIENT) as client:
+            tasks = client.zrange(key, 0, -1)
+            for task in tasks:
+                client.zadd(key, {task: 1})
+            return len(tasks)
 
     def limiter(self, job, lock_timeout):
         return self.pg.concurrent(
@@ -82,7 +92,7 @@ class Host:
         return most
 
     def _run(self, *words):
-        return subprocess.Popen([sys.executable, *words], cwd=HERE, env=self._environment)
+        return subprocess.Popen([sys.executable, *words], cwd=HERE, env=self.environment)
 
 
 @pytest.fixture(params=WORKERS)
@@ -147,3 +157,31 @@ def test_no_job_is_lost_with_a_worker_that_is_stopped(host, until):
     assert set(begun) == set(range(8))
     # What a worker gives up when it is stopped runs again.
     assert sum(begun.values()) <= 8 + 4
+
+
+# A call of a task of Huey sends another one.
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("host", [name for name in WORKERS if name != "huey"], indirect=True)
+def test_a_job_that_calls_itself_is_not_put_back(host, until):
+    host.send("tree", 1)
+    until(lambda: host.notes("end-tree"), PATIENT)
+    until(lambda: len(host.notes("end-tree")) == 2, PATIENT)
+    assert [int(number) for number, _ in host.notes("begin-tree")] == [1, 0]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("host", ["huey"], indirect=True)
+@pytest.mark.parametrize("workers", ["thread", "process", "greenlet"])
+def test_a_task_of_huey_runs_again_that_is_interrupted(host, until, monkeypatch, workers):
+    host.stop()
+    if workers == "greenlet":
+        monkeypatch.setitem(host.environment, "TASKS_GREENLETS", "1")
+    host.start("-k", workers)
+    host.send("stopped", 1)
+    until(lambda: host.notes("begin-stopped"), PATIENT)
+    host.stop(signal.SIGTERM)
+    assert host.end_recovery() == 1, "it is kept"
+    host.start("-k", workers)
+    until(lambda: host.notes("end-stopped"), PATIENT)
+    host.stop()
+    assert host.end_recovery() == 0, "it has ended"
