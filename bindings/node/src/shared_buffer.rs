@@ -13,7 +13,7 @@ use crate::convert::{GivenUnits, Units, millis, number, whole};
 /// Slots that JavaScript writes before a call.
 pub(crate) mod input {
     /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire with only the first field returned, 6 acquire with id, 7
-    /// release, 8 renew, 9 cancel, 10 statistics; 11, 12, 25 and 26 are not operations: see
+    /// release, 8 renew, 9 cancel, 10 statistics; 11, 12, 25, 26 and 33 are not operations: see
     /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
     /// [`AdminRequest`](crate::admin_request::AdminRequest), as 28 does; 20 admits a job; 24 debit; 27 extend; 29
     /// ready; 30 inspect; 31 history; 32 as 5 for the key in the buffer.

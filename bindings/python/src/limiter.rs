@@ -274,19 +274,21 @@ impl Limiter {
         if id.is_some() || !it.inner.grants_leases() {
             return acquire(cost, estimate, id, limits, |operation| decision(it.run(py, &limiter, operation)?));
         }
-        // An exception from a signal handler withholds the decision from the caller, who then cannot release the lease.
+        // With an id of its own, the lease of a call that ends without its decision can be cancelled.
         let id = paddlegate::new_id()?;
         let limits = flag("limits", limits, false)?;
         let answer = with_request(cost, estimate, |request| {
             let request = Request { limits, ..request };
             it.run(py, &limiter, Operation::AcquireWithId { request, id: &id, wait: None })
         });
+        // An exception from a signal handler withholds the decision from the caller.
         match answer.and_then(|answer| Ok(py.check_signals().map(|()| answer)?)) {
-            Err(Failure::Python(raised)) => {
-                drop(slf.call_method1("_cancel_interrupted", (id, key)));
+            Ok(answer) => decision(answer),
+            Err(failure) => {
+                let raised = PyErr::from(failure);
+                drop(slf.call_method1("_cancel_undecided", (raised.value(py), id, key)));
                 Err(raised.into())
             }
-            answer => decision(answer?),
         }
     }
 

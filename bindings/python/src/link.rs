@@ -27,7 +27,7 @@ pub(crate) struct Link {
     node: Address,
     /// The process that created it: one that was forked must not use its socket.
     process: u32,
-    /// The result of `connect`, until `flush` takes it.
+    /// The result of `connect` or `give_up`, until `flush` takes it.
     connected: Mutex<Option<io::Result<Socket>>>,
     /// Never locked while Python code can run.
     line: Mutex<NonBlockingConnection>,
@@ -51,6 +51,11 @@ impl Link {
                 .and_then(|mut socket| socket.set_nonblocking().map(|()| socket));
             *locked(&self.connected) = Some(socket);
         });
+    }
+
+    /// Give up connecting, for this reason. The next `flush` applies it.
+    fn give_up(&self, reason: &str) {
+        *locked(&self.connected) = Some(Err(io::Error::other(reason.to_owned())));
     }
 
     /// Return the socket's descriptor; -1 without a socket.

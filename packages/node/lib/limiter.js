@@ -27,6 +27,7 @@ const {
   STATISTICS,
   PICK,
   CHECK_KEY,
+  GRANTS_LEASES,
   PAUSE,
   BLOCK,
   RESUME,
@@ -63,7 +64,7 @@ const {
   callNative,
   failure,
 } = require("./errors.js");
-const { jobClaimTimeoutMs, waitTimeoutMs } = require("./native.js");
+const { jobClaimTimeoutMs, newId, waitTimeoutMs } = require("./native.js");
 const commands = require("./commands.js");
 const { Permit, EXTEND: EXTEND_PERMIT } = require("./permit.js");
 const { now } = require("./timers.js");
@@ -100,17 +101,26 @@ class Limiter {
   #waitTimeoutMs;
   #skips;
   #members;
+  /** Whether grants are leases, which a keyed limiter has in common with those of its keys: see `#mayLeaveLease`. */
+  #leases;
 
   /**
    * `run` is the addon's function; `onLimit` is the handling of refused work in a document, otherwise null; `members` is
-   * the number of limiters that decide together, otherwise 0; `key` is that of a keyed limiter, if it has one.
+   * the number of limiters that decide together, otherwise 0; `key` is that of a keyed limiter, if it has one, which
+   * has the `leases` of the limiter of all keys.
    */
   constructor(
     { store, redis, hub },
     name,
     run,
     options,
-    { onLimit = null, members = 0, keyed = false, key = null } = {},
+    {
+      onLimit = null,
+      members = 0,
+      keyed = false,
+      key = null,
+      leases = { granted: undefined },
+    } = {},
   ) {
     this.#store = store;
     this.#redis = redis;
@@ -119,6 +129,7 @@ class Limiter {
     this.#waitTimeoutMs = waiting(options.waitTimeoutMs) ?? waitTimeoutMs();
     this.#skips = skips(options.onLimit);
     this.#members = members;
+    this.#leases = leases;
     this.name = name;
     this.group = options.group ?? null;
     this.onLimit = onLimit;
@@ -411,7 +422,8 @@ class Limiter {
       group,
     };
     const run = ofKey(this.#run, text("key", key));
-    return new Limiter(parts, name, run, options, { onLimit, keyed: true, key });
+    const leases = this.#leases;
+    return new Limiter(parts, name, run, options, { onLimit, keyed: true, key, leases });
   }
 
   /** Starts an `allow` of one unit of a key, or without one. Returns the ticket. */
@@ -429,10 +441,35 @@ class Limiter {
   /** `names` are the options that the caller has already removed, and `id`. */
   #try(options, names) {
     const id = options?.id ?? undefined;
-    if (id === undefined)
+    if (id === undefined) {
+      if (this.#mayLeaveLease()) return this.#tryLease(options, names);
       return this.#start(ACQUIRE, options, decision, names && { options: names });
+    }
     const { id: _, ...asked } = options;
     return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, options: names });
+  }
+
+  /** Tries with an id of its own, by which the lease of a call without an answer can be cancelled. */
+  #tryLease(options, names) {
+    try {
+      const more = { id: callNative(newId), ownsId: true, options: names };
+      return this.#start(ACQUIRE_WITH_ID, options, decision, more);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** Returns whether a call without an answer may leave a lease in a server. The addon is asked once, and before a request. */
+  #mayLeaveLease() {
+    if (this.#redis === null) return false;
+    if (this.#leases.granted === undefined) {
+      slots[OPERATION] = GRANTS_LEASES;
+      const answer = this.#run();
+      // The key is invalid, as the call is about to say.
+      if (answer < 0) return false;
+      this.#leases.granted = answer === 1;
+    }
+    return this.#leases.granted;
   }
 
   #queue(id, options, queuePosition) {
@@ -517,7 +554,11 @@ class Limiter {
       const ticket = isPlain ? runPlain(run) : runWith(run, more);
       const command = more?.command;
       const names = command && (command.limits === undefined ? IN_COMMAND : IN_LIMIT);
-      const promise = this.#finish(ticket, read, names);
+      const finished = this.#finish(ticket, read, names);
+      const canCancel = more?.ownsId === true && ticket > 0;
+      const promise = canCancel
+        ? finished.catch((error) => this.#cancelUndecided(error, more.id, key))
+        : finished;
       const tries =
         operation === ACQUIRE || (operation === ACQUIRE_WITH_ID && more.channel === undefined);
       if (signal === undefined || ticket <= 0) return promise;
@@ -538,6 +579,13 @@ class Limiter {
     const answer = read(ROWS, 0, this.#store);
     this.#hub.deliver();
     return Promise.resolve(answer);
+  }
+
+  /** Cancels the lease that a call may have, which ends with this error; throws the error. */
+  #cancelUndecided(error, id, key) {
+    // A lease that cannot be cancelled expires.
+    if (error.mayHaveCounted) this.cancel(id, { key }).catch(nothing);
+    throw error;
   }
 
   /** Gives back the grant of a call that was aborted before its answer. Failures are ignored: the grant expires. */

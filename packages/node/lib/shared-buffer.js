@@ -67,12 +67,13 @@ module.exports = {
   STATISTICS: 10,
   /**
    * Not operations: these return the limiter's notification node and the wake-up channel of the memory store, pick the
-   * limiter as one of several that decide together, and only check the key.
+   * limiter as one of several that decide together, only check the key, and return 1 if grants are leases.
    */
   NOTIFICATION_NODE: 11,
   LISTEN: 12,
   PICK: 25,
   CHECK_KEY: 26,
+  GRANTS_LEASES: 33,
   /** With an admin command in the sixth argument: see `commands.js`. */
   PAUSE: 13,
   RESUME: 14,

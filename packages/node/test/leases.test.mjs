@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import test from "node:test";
 import { OverLimitError, Paddlegate, SKIPPED } from "../index.mjs";
-import { redisServer, required, unique, until } from "./support.mjs";
+import { entry, proxy, redisServer, required, run, unique, until } from "./support.mjs";
 
 const url = required("PADDLEGATE_TEST_URL");
 const stores = {
@@ -194,6 +194,68 @@ test("a call under an id that is aborted while redis answers it leaves no lease"
     assert.equal((await limiter.stats()).leases, 1, `${call}`);
     assert.equal((await limiter.stats()).leases, 0, `${call}`);
   }
+});
+
+for (const [kind, options] of [
+  ["a limiter", {}],
+  ["a key", { key: "alice" }],
+]) {
+  test(`a call of ${kind} without an answer leaves no lease`, async (t) => {
+    const way = await proxy(t, url);
+    const [name, keyed] = [unique(), "key" in options];
+    const pg = new Paddlegate(way.url, { timeoutMs: 20_000 });
+    const limiter = pg.concurrent(name, 2, { keyed });
+    const other = stores.redis.concurrent(name, 2, { keyed });
+    const isFree = async () => (await other.peek(options)).remaining === 2;
+    const withKey = keyed ? limiter.withKey(options.key) : limiter;
+    for (const call of [
+      () => limiter.tryAcquire(options),
+      () => limiter.tryAcquire({ ...options, cost: 1, id: null }),
+      () => withKey.tryAcquire(),
+      () => limiter.acquire({ ...options, waitTimeoutMs: 0 }),
+      () => limiter.acquire(options),
+      () => limiter.withinLimit({ ...options, waitTimeoutMs: 0 }, assert.fail),
+      () => limiter.withinLimit(options, assert.fail),
+    ]) {
+      way.isGranted = async () => !(await isFree());
+      await assert.rejects(call(), { name: "UnavailableError", mayHaveCounted: true }, `${call}`);
+      await until(isFree);
+    }
+    const controller = new AbortController();
+    way.isGranted = async () => {
+      if (await isFree()) return false;
+      controller.abort();
+      return true;
+    };
+    const aborted = limiter.tryAcquire({ ...options, signal: controller.signal });
+    await assert.rejects(aborted, { name: "AbortError" });
+    await until(isFree);
+  });
+}
+
+test("a call without an answer under an id of the caller leaves its lease", async (t) => {
+  const way = await proxy(t, url);
+  const name = unique();
+  const limiter = new Paddlegate(way.url, { timeoutMs: 20_000 }).concurrent(name, 1);
+  const other = stores.redis.concurrent(name, 1);
+  way.isGranted = async () => (await other.stats()).leases === 1;
+  await assert.rejects(limiter.tryAcquire({ id: "job" }), { mayHaveCounted: true });
+  const [lease] = (await other.inspect()).leases;
+  assert.equal((await limiter.tryAcquire({ id: "job" })).fencingToken, lease.fencingToken);
+});
+
+test("a call without an answer that nobody awaits is an unhandled rejection", async () => {
+  const code = `
+    import { Paddlegate } from ${JSON.stringify(entry)};
+    import { createServer } from "node:net";
+    const server = createServer((socket) => socket.once("data", () => socket.destroy()));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    process.once("unhandledRejection", (error) => {
+      console.log(error.mayHaveCounted);
+      process.exit();
+    });
+    new Paddlegate("redis://127.0.0.1:" + server.address().port).concurrent("x", 1).tryAcquire();`;
+  assert.equal((await run(code)).output, "true");
 });
 
 test("a call that is aborted while redis answers it gives its estimate back", async () => {

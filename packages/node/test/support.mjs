@@ -127,6 +127,30 @@ export async function server(t, behave) {
   return `redis://127.0.0.1:${listening.address().port}`;
 }
 
+/**
+ * The way to a server. When an answer comes after the promise of `isGranted()` gives true, it ends every connection, so
+ * that its calls have no answer; then `isGranted` is null.
+ */
+export async function proxy(t, url) {
+  const { hostname, port } = new URL(url);
+  const way = { url: "", isGranted: null };
+  const sockets = new Set();
+  way.url = await server(t, (client) => {
+    const upstream = net.connect(Number(port), hostname);
+    for (const end of [client, upstream]) sockets.add(end);
+    t.after(() => upstream.destroy());
+    client.on("data", (bytes) => upstream.write(bytes)).on("close", () => upstream.destroy());
+    upstream.on("close", () => client.destroy()).on("error", () => {});
+    upstream.on("data", async (bytes) => {
+      if (way.isGranted !== null && (await way.isGranted())) {
+        way.isGranted = null;
+        for (const end of sockets) end.destroy();
+      } else client.write(bytes);
+    });
+  });
+  return way;
+}
+
 export async function freePort() {
   const taken = net.createServer().listen(0, "127.0.0.1");
   await once(taken, "listening");

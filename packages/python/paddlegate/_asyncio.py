@@ -172,7 +172,12 @@ class DetachedCall:
         self.send(call)
 
     def send(self, call: Call) -> None:
-        send_call(self.links, self.loop, call).add_done_callback(self.on_done)
+        try:
+            sent = send_call(self.links, self.loop, call)
+        except Exception as error:  # Whoever awaits the answer gets it.
+            self.fail(error)
+        else:
+            sent.add_done_callback(self.on_done)
 
     def on_done(self, sent: asyncio.Future[Any]) -> None:
         if self.answer.done() or sent.cancelled():
@@ -181,11 +186,16 @@ class DetachedCall:
         if isinstance(answer, Call):
             self.loop.call_later(answer.pause, self.send, answer)
         elif isinstance(answer, Exception):
-            self.answer.set_exception(answer)
-            # Marks the exception as retrieved, so that asyncio does not log it.
-            self.answer.exception()
+            self.fail(answer)
         else:
             self.answer.set_result(answer)
+
+    def fail(self, error: Exception) -> None:
+        if self.answer.done():
+            return
+        self.answer.set_exception(error)
+        # Marks the exception as retrieved, so that asyncio does not log it.
+        self.answer.exception()
 
 
 class Link:
@@ -218,7 +228,15 @@ class Link:
         self.finishing = False
         self.ended = threading.Event()
         self.flush_scheduled = True  # No flush before the link is connected.
-        call_in_thread(loop, self.connect).add_done_callback(self.on_connected)
+        try:
+            connecting = call_in_thread(loop, self.connect)
+        except RuntimeError as error:
+            # No more threads. The calls that are submitted end as they do without a server.
+            self.native.give_up(str(error))
+            self.writable_since = time.monotonic()
+            connecting = loop.create_future()
+            connecting.set_result(None)
+        connecting.add_done_callback(self.on_connected)
 
     def send(self, call: Call) -> asyncio.Future[Any]:
         """Write a call at once if no other is pending, else with others of this loop iteration."""

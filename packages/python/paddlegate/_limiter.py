@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, overload
 
 from paddlegate._asyncio import run_operation, send_first
 from paddlegate._cleanup import cancel_in_background, cancel_on_loop
-from paddlegate._errors import PaddlegateError
 from paddlegate._extension import Extension
 from paddlegate._history import to_history
 from paddlegate._inspection import to_inspection
@@ -17,7 +16,7 @@ from paddlegate._order import order
 from paddlegate._permit import Grant
 from paddlegate._statistics import to_statistics
 from paddlegate._turns import AsyncTurns, Turns
-from paddlegate._waiting import INTERRUPT_CANCEL_TIMEOUT, TaskWaiter, ThreadWaiter
+from paddlegate._waiting import TaskWaiter, ThreadWaiter, cancel_timeout, may_have_lease
 from paddlegate._within import WithinLimit
 
 if TYPE_CHECKING:
@@ -242,7 +241,7 @@ class Limiter(Jobs):
         limits: bool | None = None,
     ) -> Decision:
         """Like `try_acquire`."""
-        # With an id of its own, the lease of a cancelled task can be cancelled.
+        # With an id of its own, the lease of a call that gets no decision can be cancelled.
         generated_id = new_id() if id is None and self._grants_leases else None
         try:
             # In memory the answer is there at once; a coroutine for it takes longer than to decide.
@@ -261,7 +260,8 @@ class Limiter(Jobs):
                     limits,
                 )
         except BaseException as error:
-            if generated_id and not isinstance(error, (PaddlegateError, GeneratorExit)):
+            # The loop of a coroutine that is discarded may have ended.
+            if generated_id and not isinstance(error, GeneratorExit) and may_have_lease(error):
                 cancel_on_loop(self if key is None else self.with_key(key), generated_id)
             raise
         decision: Decision = answer
@@ -422,10 +422,11 @@ class Limiter(Jobs):
         """Like `reset`."""
         await run_operation(self._links, self._reset, key)
 
-    def _cancel_interrupted(self, id: str, key: str | None) -> None:
-        """Cancel the lease of a `try_acquire` that a signal handler interrupted."""
-        limiter = self if key is None else self.with_key(key)
-        cancel_in_background(limiter, id, INTERRUPT_CANCEL_TIMEOUT)
+    def _cancel_undecided(self, error: BaseException, id: str, key: str | None) -> None:
+        """Cancel the lease that a `try_acquire` may have, which ends with this error."""
+        if may_have_lease(error):
+            limiter = self if key is None else self.with_key(key)
+            cancel_in_background(limiter, id, cancel_timeout(limiter, error))
 
     def __repr__(self) -> str:
         key = "" if self.key is None else f" key={self.key!r}"

@@ -906,6 +906,8 @@ class Link:
 
     def connect(self) -> None:
         """Connect, on a thread that may block. The next `flush` applies the result."""
+    def give_up(self, reason: str) -> None:
+        """Give up connecting, for this reason. The next `flush` applies it."""
     def fileno(self) -> int:
         """Return the socket's descriptor; -1 without a socket."""
     def takes(self, call: Call) -> bool:

@@ -30,6 +30,22 @@ CLOSE_CANCEL_TIMEOUT = 1
 """Seconds for which a thread waits for the cancellation when its store is closed."""
 
 
+def may_have_lease(error: BaseException) -> bool:
+    """Return whether the store may have granted a call that ends with this error."""
+    if isinstance(error, PaddlegateError):
+        return isinstance(error, UnavailableError) and error.may_have_counted
+    # The call was interrupted.
+    return True
+
+
+def cancel_timeout(limiter: Limiter, error: BaseException) -> float:
+    """Return the seconds for which a thread waits for the cancellation of a call that failed."""
+    if not isinstance(error, PaddlegateError):
+        return INTERRUPT_CANCEL_TIMEOUT
+    # The time of the call is over, and a server that has just failed would take longer.
+    return CLOSE_CANCEL_TIMEOUT if limiter._hubs.closed else 0
+
+
 class BaseWaiter:
     """One call that may wait. The rules are native; this receives the wake-ups."""
 
@@ -84,7 +100,7 @@ class BaseWaiter:
         """Return whether the call, which ends with this error, must be cancelled."""
         # An attempt that another exception interrupted may still be decided.
         if isinstance(error, PaddlegateError) and not isinstance(error, OverLimit):
-            self._rules.on_error(isinstance(error, UnavailableError) and error.may_have_counted)
+            self._rules.on_error(may_have_lease(error))
         return self._rules.must_cancel(False)
 
 
@@ -116,7 +132,7 @@ class ThreadWaiter(BaseWaiter):
         except BaseException as error:
             try:
                 if self._must_cancel(error):
-                    cancel_in_background(limiter, self.id, self._cancel_timeout(error))
+                    cancel_in_background(limiter, self.id, cancel_timeout(limiter, error))
             finally:
                 self.leave_hub()
             raise
@@ -124,12 +140,6 @@ class ThreadWaiter(BaseWaiter):
     def wake(self, at: float) -> None:
         """Retry at this time of the monotonic clock; callable from any thread."""
         self._wakeups.put(at)
-
-    def _cancel_timeout(self, error: BaseException) -> float:
-        if not isinstance(error, PaddlegateError):
-            return INTERRUPT_CANCEL_TIMEOUT
-        # The time of the call is over, and a server that has just failed would take longer.
-        return CLOSE_CANCEL_TIMEOUT if self.limiter._hubs.closed else 0
 
     def _get_hub(self, node: str, create: bool) -> Hub | None:
         return self.limiter._hubs.for_threads(node, create)

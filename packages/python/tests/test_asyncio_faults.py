@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from paddlegate import Paddlegate, UnavailableError
+from paddlegate._asyncio import send_call
 
 
 def test_timeouts_of_asyncio_work(silent, run):
@@ -104,6 +105,83 @@ def test_a_refused_connection(run):
             assert not error.may_have_counted
         with pytest.raises(UnavailableError, match="cannot connect"):
             await limiter.areset()
+
+    run(main())
+
+
+class NoThreads:
+    """While it is entered, no thread can be started."""
+
+    def __enter__(self):
+        def start(_):
+            raise RuntimeError("can't start new thread")
+
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(threading.Thread, "start", start)
+
+    def __exit__(self, *_):
+        self.patch.undo()
+
+
+def test_calls_without_a_thread_to_connect_end_as_without_a_server(url, name, run):
+    async def main():
+        limiter = Paddlegate(url, timeout=20).concurrent(name, 5)
+        with NoThreads():
+            calls = [limiter.atry_acquire(), limiter.aacquire(), limiter.areset()]
+            errors: list[Any] = await asyncio.gather(*calls, return_exceptions=True)
+        for error in errors:
+            assert isinstance(error, UnavailableError), error
+            assert "can't start new thread" in str(error)
+            assert not error.may_have_counted
+        # Threads are there again.
+        assert await limiter.atry_acquire()
+        assert (await limiter.astats()).leases == 1
+
+    run(main())
+
+
+def test_a_call_without_a_thread_to_connect_has_its_fallback(url, name, run):
+    async def main():
+        store = Paddlegate(url, timeout=20)
+        slots = store.concurrent(name, 5, on_unavailable="fail_open")
+        with NoThreads():
+            decision = await slots.atry_acquire()
+            assert (decision.allowed, decision.degraded) == (True, True)
+            async with slots.within_limit() as permit:
+                assert permit.decision.degraded
+
+    run(main())
+
+
+def test_a_release_without_a_thread_to_connect_ends(server, name, run):
+    async def main():
+        limiter = Paddlegate(server.url, timeout=20).concurrent(name, 5)
+        permit = await limiter.aacquire()
+        server.stop()
+        with NoThreads(), pytest.raises(UnavailableError):
+            await asyncio.wait_for(permit.release(), 20)
+        server.start()
+        assert await asyncio.wait_for(permit.release(), 20) == "unknown"
+
+    run(main())
+
+
+def test_a_release_that_cannot_be_sent_again_has_its_error(server, name, run, monkeypatch):
+    async def main():
+        limiter = Paddlegate(server.url, timeout=20).concurrent(name, 5)
+        permit = await limiter.aacquire()
+        server.stop()
+        sent = []
+
+        def send(*arguments):
+            sent.append(arguments)
+            if len(sent) > 1:
+                raise RuntimeError("it cannot be sent")
+            return send_call(*arguments)
+
+        monkeypatch.setattr("paddlegate._asyncio.send_call", send)
+        with pytest.raises(RuntimeError, match="it cannot be sent"):
+            await asyncio.wait_for(permit.release(), 20)
 
     run(main())
 

@@ -107,6 +107,14 @@ class Proxy:
                     client.sendall(data)
             client.shutdown(socket.SHUT_RDWR)
 
+    def hang_up(self):
+        """End all connections, so that their calls have no answer."""
+        # Not one of a call that follows.
+        for end in tuple(self.ends):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        return False
+
     def close(self):
         for end in (self.listener, *self.ends):
             with contextlib.suppress(OSError):
@@ -251,7 +259,64 @@ def test_a_call_with_an_id_of_the_caller_leaves_its_lease(proxy, redis, name, in
     assert other.release(again) == "released"
 
 
-def test_a_call_without_an_answer_does_not_wait_for_its_cancellation(silent, monkeypatch):
+@pytest.mark.parametrize("key", [{}, {"key": "alice"}], ids=["plain", "keyed"])
+@pytest.mark.parametrize("verb", VERBS, ids=["try_acquire", "acquire", "with", "function"])
+def test_a_call_without_an_answer_leaves_no_lease(proxy, redis, name, verb, key, when, until):
+    limiter = Paddlegate(proxy.url, timeout=20).concurrent(name, 2, keyed=bool(key))
+    other = redis.concurrent(name, 2, keyed=bool(key))
+    when(lambda: other.peek(**key).remaining == 1, proxy.hang_up)
+    with pytest.raises(UnavailableError) as caught:
+        verb(limiter, **key)
+    assert caught.value.may_have_counted
+    until(lambda: other.peek(**key).remaining == 2)
+
+
+@pytest.mark.parametrize("key", [{}, {"key": "alice"}], ids=["plain", "keyed"])
+@pytest.mark.parametrize("verb", ["atry_acquire", "aacquire"])
+def test_a_call_of_a_loop_without_an_answer_leaves_no_lease(
+    proxy, redis, name, verb, key, run, when
+):
+    other = redis.concurrent(name, 2, keyed=bool(key))
+
+    async def main():
+        limiter = Paddlegate(proxy.url, timeout=20).concurrent(name, 2, keyed=bool(key))
+        when(lambda: other.peek(**key).remaining == 1, proxy.hang_up)
+        with pytest.raises(UnavailableError) as caught:
+            await getattr(limiter, verb)(**key)
+        assert caught.value.may_have_counted
+        for _ in range(1000):
+            if (await other.apeek(**key)).remaining == 2:
+                break
+            await asyncio.sleep(0.02)
+        assert (await other.apeek(**key)).remaining == 2
+
+    run(main())
+
+
+def test_a_call_without_an_answer_with_an_id_of_the_caller_leaves_its_lease(
+    proxy, redis, name, run, when
+):
+    """The caller can ask again with it."""
+    limiter = Paddlegate(proxy.url, timeout=20).concurrent(name, 2)
+    other = redis.concurrent(name, 2)
+
+    async def main():
+        await limiter.atry_acquire(id="task")
+
+    for leases, call in [
+        (1, lambda: limiter.try_acquire(id="job")),
+        (2, lambda: run(main())),
+    ]:
+        when(lambda leases=leases: other.stats().leases == leases, proxy.hang_up)
+        with pytest.raises(UnavailableError):
+            call()
+    tokens = {lease.fencing_token for lease in other.inspect().leases}
+    again = limiter.try_acquire(id="job"), limiter.try_acquire(id="task")
+    assert {decision.fencing_token for decision in again} == tokens
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=["try_acquire", "acquire", "with", "function"])
+def test_a_call_without_an_answer_does_not_wait_for_its_cancellation(silent, monkeypatch, verb):
     waiting, cancelled = threading.Event(), []
 
     def cancel(*_):
@@ -262,7 +327,7 @@ def test_a_call_without_an_answer_does_not_wait_for_its_cancellation(silent, mon
     # Should it be joined, then to its end.
     monkeypatch.setattr("paddlegate._waiting.INTERRUPT_CANCEL_TIMEOUT", 30)
     with pytest.raises(UnavailableError):
-        Paddlegate(silent, timeout=0.1).concurrent("x", 1).acquire()
+        verb(Paddlegate(silent, timeout=0.1).concurrent("x", 1))
     assert not cancelled
     waiting.set()
 

@@ -24,6 +24,7 @@ const NOTIFICATION_NODE: usize = 11;
 const LISTEN: usize = 12;
 const PICK: usize = 25;
 const CHECK_KEY: usize = 26;
+const GRANTS_LEASES: usize = 33;
 
 /// An operation that returns more than the decision.
 const ADMIT: usize = 20;
@@ -83,7 +84,7 @@ impl Calls {
     ///
     /// Two requests that are not operations return a text: the notification node of a limiter, and the wake-up channel
     /// of the memory store, created if needed. A third picks the limiter for [`picked`], and a fourth does nothing: the
-    /// key was checked before.
+    /// key was checked before. A fifth returns 1 if grants of the limiter are leases, otherwise 0.
     pub(crate) fn prepare(
         &mut self,
         limiter: &Limiter,
@@ -115,6 +116,7 @@ impl Calls {
                 0
             }
             CHECK_KEY => 0,
+            GRANTS_LEASES => i32::from(limiter.grants_leases()),
             ADMIT => {
                 let request = self.buffer.request(by_label, share);
                 self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default(), request)

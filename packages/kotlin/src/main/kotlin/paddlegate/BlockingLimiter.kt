@@ -52,7 +52,7 @@ internal constructor(
     /** Returns the limiter of one key of a keyed limiter. */
     public fun withKey(key: String): BlockingLimiter {
         check(store.work)
-        val one = native { native.withKey(key) }
+        val one = native { native.withKey(whole("key", key)) }
         return BlockingLimiter(store, one, Settings(name, settings.wait, settings.onLimit, key))
     }
 
@@ -76,7 +76,7 @@ internal constructor(
 
     internal fun tryAcquireAs(id: String, call: Call): Decision =
         try {
-            decision(call) { it.acquireWithId(call.request, id, null) }
+            decision(call) { it.acquireWithId(call.request, whole("id", id), null) }
         } catch (e: UnavailableException) {
             if (call.id == null && e.mayHaveCounted) {
                 val one = if (call.key == null) this else withKey(call.key)
@@ -123,7 +123,7 @@ internal constructor(
 
     /** See [Limiter.correct]. */
     public fun correct(permit: String, actual: Charge): Settlement = command {
-        Settlement.of(native.correct(permit, actual.native))
+        Settlement.of(native.correct(whole("permit", permit), actual.native))
     }
 
     /** See [Limiter.correct]. */
@@ -131,18 +131,19 @@ internal constructor(
 
     /** See [Limiter.extend]. */
     public fun extend(permit: String, units: Charge): Extension = command {
-        val it = native.extend(permit, units.native)
+        val it = native.extend(whole("permit", permit), units.native)
         Extension(it.decision?.let(Decision::of), it.settlement?.let(Settlement::of))
     }
 
     /** See [Limiter.release]. */
-    public fun release(permit: String): Settlement = command { Settlement.of(native.release(permit)) }
+    public fun release(permit: String): Settlement = command { Settlement.of(native.release(whole("permit", permit))) }
 
     /** See [Limiter.renew]. */
-    @JvmName("renewKotlin") public fun renew(permit: String): Duration? = command { native.renew(permit)?.duration }
+    @JvmName("renewKotlin")
+    public fun renew(permit: String): Duration? = command { native.renew(whole("permit", permit))?.duration }
 
     /** See [Limiter.cancel]. */
-    public fun cancel(id: String): Settlement = command { Settlement.of(native.cancel(id, false)) }
+    public fun cancel(id: String): Settlement = command { Settlement.of(native.cancel(whole("id", id), false)) }
 
     /** See [Limiter.reset]. */
     public fun reset(): Unit = command { native.reset() }
@@ -197,7 +198,17 @@ internal constructor(
         expiresIn: Duration? = null,
         expiresAt: Instant? = null,
     ): RuntimeState = state {
-        overrideLimits(NativeOverride(limit, interval?.us, label, limits?.map(Limit::native), mode, expiresIn?.us, expiresAt?.us))
+        overrideLimits(
+            NativeOverride(
+                limit,
+                interval?.us,
+                whole("label", label),
+                limits?.map(Limit::native),
+                whole("mode", mode),
+                expiresIn?.us,
+                expiresAt?.us,
+            )
+        )
     }
 
     /** Gives the only limit another number for a time, null for as long as nobody restores it: see [Limiter.override]. */
@@ -216,7 +227,7 @@ internal constructor(
     ): RuntimeState = override(limit, interval?.toKotlinDuration(), label, limits, mode, expiresIn?.toKotlinDuration(), expiresAt)
 
     /** See [Limiter.restore]. */
-    @JvmOverloads public fun restore(label: String? = null): RuntimeState = state { restore(label) }
+    @JvmOverloads public fun restore(label: String? = null): RuntimeState = state { restore(whole("label", label)) }
 
     /** See [Limiter.restoreMode]. */
     public fun restoreMode(): RuntimeState = state { restoreMode() }
@@ -228,10 +239,10 @@ internal constructor(
     public fun reportBudget(budget: Budget): Learned = command { Learned.of(native.reportBudget(budget.native)) }
 
     /** See [Limiter.applyOjsSignal]. */
-    public fun applyOjsSignal(document: String): Boolean = command { native.applyOjsSignal(document) }
+    public fun applyOjsSignal(document: String): Boolean = command { native.applyOjsSignal(whole("document", document)) }
 
     /** See [Limiter.applyOjsOverride]. */
-    public fun applyOjsOverride(document: String): RuntimeState = state { applyOjsOverride(document) }
+    public fun applyOjsOverride(document: String): RuntimeState = state { applyOjsOverride(whole("document", document)) }
 
     internal fun overLimit(decision: Decision) =
         OverLimitException(decision.limiter ?: name, decision.reason, decision.retryAfter, decision)
@@ -248,7 +259,7 @@ internal constructor(
 
     /** Makes a call of the native limiter of a key. */
     internal inline fun <T> of(key: String?, call: (NativeLimiter) -> T): T = command {
-        if (key == null) call(native) else native.withKey(key).use(call)
+        if (key == null) call(native) else native.withKey(whole("key", key)).use(call)
     }
 
     private inline fun state(call: NativeLimiter.() -> NativeRuntimeState): RuntimeState = command {

@@ -70,7 +70,7 @@ public data class Call(
     internal val request: NativeRequest?
         get() =
             if (this == PLAIN) null
-            else NativeRequest(cost?.native, estimate?.native, settleWithin?.us, priority, share, weight, limits)
+            else NativeRequest(cost?.native, estimate?.native, settleWithin?.us, priority, whole("share", share), weight, limits)
 
     internal companion object {
         val PLAIN = Call(null)

@@ -12,7 +12,7 @@ public class Charge private constructor(internal val native: NativeCharge) {
         /** A number for each label. */
         @JvmStatic
         public fun byLabel(units: Map<String, Long>): Charge =
-            Charge(NativeCharge.Rows(units.map { (label, number) -> NativeUnits(null, label, number) }))
+            Charge(NativeCharge.Rows(units.map { (label, number) -> NativeUnits(null, whole("units", label), number) }))
 
         /** A number for each label. */
         @JvmSynthetic public fun byLabel(vararg units: Pair<String, Long>): Charge = byLabel(units.toMap())
@@ -24,8 +24,8 @@ public class Charge private constructor(internal val native: NativeCharge) {
                 NativeCharge.Rows(
                     charges.flatMap { (name, charge) ->
                         when (val of = charge.native) {
-                            is NativeCharge.Number -> listOf(NativeUnits(null, name, of.units))
-                            is NativeCharge.Rows -> of.rows.map { NativeUnits(name, it.label, it.units) }
+                            is NativeCharge.Number -> listOf(NativeUnits(null, whole("charges", name), of.units))
+                            is NativeCharge.Rows -> of.rows.map { NativeUnits(whole("charges", name), it.label, it.units) }
                         }
                     }
                 )

@@ -19,7 +19,17 @@ constructor(
     val logOnCode: String? = null,
     val dataContainerId: String? = null,
     val ip: String? = null,
-)
+) {
+    internal val native: NativeAttributes
+        get() =
+            NativeAttributes(
+                whole("context", context),
+                whole("url", url),
+                whole("logOnCode", logOnCode),
+                whole("dataContainerId", dataContainerId),
+                whole("ip", ip),
+            )
+}
 
 /**
  * The decision of a [Gate].
@@ -58,9 +68,7 @@ public class Gate internal constructor(private val store: Paddlegate, private va
      */
     public fun admitBlocking(attributes: RequestAttributes): GateDecision {
         check(store.work)
-        val it = native {
-            native.admit(with(attributes) { NativeAttributes(context, url, logOnCode, dataContainerId, ip) })
-        }
+        val it = native { native.admit(attributes.native) }
         return GateDecision(it.allowed, it.level, it.reason, it.delayUs.duration, it.retryAfterUs?.duration, it.slot)
     }
 

@@ -43,7 +43,8 @@ public fun BlockingLimiter.admit(
 ): Admission {
     val one = if (call.key == null) this else withKey(call.key)
     val sentAt = System.nanoTime()
-    val admission = one.command { one.native.admit(id, onLimit ?: settings.onLimit, claimTimeout?.us, call.request) }
+    val action = whole("onLimit", onLimit ?: settings.onLimit)
+    val admission = one.command { one.native.admit(whole("id", id), action, claimTimeout?.us, call.request) }
     return one.admission(admission, sentAt, call.estimate != null)
 }
 
@@ -60,7 +61,8 @@ public fun BlockingLimiter.admitAll(
 ): List<Admission> {
     val one = if (key == null) this else withKey(key)
     val sentAt = System.nanoTime()
-    val admissions = one.command { one.native.admitAll(ids, onLimit ?: settings.onLimit, partial) }
+    val action = whole("onLimit", onLimit ?: settings.onLimit)
+    val admissions = one.command { one.native.admitAll(ids.map { whole("ids", it) }, action, partial) }
     // A job that is decided by itself has a cost, as in admit.
     return admissions.map { one.admission(it, sentAt, !partial) }
 }
@@ -152,7 +154,7 @@ public object Jobs {
 private fun BlockingLimiter.ticket(id: String, call: Call, claimTimeout: Duration?, claims: Boolean): Decision =
     decision(call) {
         val wait = it.jobWait(claims, checkedWait(call.waitTimeout)?.waitUs, claimTimeout?.us)
-        it.acquireWithId(call.request, id, wait)
+        it.acquireWithId(call.request, whole("id", id), wait)
     }
 
 private fun BlockingLimiter.admission(it: NativeAdmission, sentAt: Long, isEstimated: Boolean): Admission {

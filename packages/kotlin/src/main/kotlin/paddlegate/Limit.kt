@@ -38,7 +38,18 @@ public data class Limit(
     public fun labeled(label: String): Limit = copy(label = label)
 
     internal val native: NativeLimit
-        get() = NativeLimit(kind, label, amount, interval?.us, offset?.us, refund, per, timezone, starts)
+        get() =
+            NativeLimit(
+                whole("kind", kind),
+                whole("label", label),
+                amount,
+                interval?.us,
+                offset?.us,
+                whole("refund", refund),
+                whole("per", per),
+                whole("timezone", timezone),
+                whole("starts", starts),
+            )
 
     public companion object {
         /** So many units in each aligned interval. */

@@ -81,13 +81,13 @@ public class LimiterOptions internal constructor() {
             NativeOptions(
                 lockTimeout?.us,
                 ttl?.us,
-                group,
+                whole("group", group),
                 keyed,
                 statistics,
-                mode,
+                whole("mode", mode),
                 blockAfter,
                 aging?.us,
-                onUnavailable,
+                whole("onUnavailable", onUnavailable),
                 localSharePercent,
             )
 

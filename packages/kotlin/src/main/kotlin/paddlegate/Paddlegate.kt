@@ -21,7 +21,7 @@ import paddlegate.internal.version as nativeVersion
  * @param clock the clock of a test.
  */
 public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: TestClock? = null) : AutoCloseable {
-    internal val native: NativeStore = native { NativeStore(url, timeout?.us, clock?.native) }
+    internal val native: NativeStore = native { NativeStore(whole("url", url), timeout?.us, clock?.native) }
     internal val work: Work = Work()
     private val hubs = HashMap<String, Hub>()
 
@@ -36,7 +36,7 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
     public fun limiter(name: String, limits: List<Limit>, options: LimiterOptions.() -> Unit = {}): Limiter {
         val chosen = LimiterOptions().apply(options)
         check(work)
-        val made = native { native.limiter(name, limits.map(Limit::native), chosen.native) }
+        val made = native { native.limiter(whole("name", name), limits.map(Limit::native), chosen.native) }
         return BlockingLimiter(this, made, Settings(name, chosen.wait, chosen.onLimit ?: "wait")).suspending
     }
 
@@ -116,9 +116,17 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
         localSharePercent: Long? = null,
     ): Map<String, Limiter> {
         check(work)
-        return native { native.load(document, lockTimeout?.us, tenant, group, onUnavailable, localSharePercent) }
-            .map(::loaded)
-            .associateBy(Limiter::name)
+        val made = native {
+            native.load(
+                whole("document", document),
+                lockTimeout?.us,
+                whole("tenant", tenant),
+                whole("group", group),
+                whole("onUnavailable", onUnavailable),
+                localSharePercent,
+            )
+        }
+        return made.map(::loaded).associateBy(Limiter::name)
     }
 
     /**
@@ -134,13 +142,22 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
         localSharePercent: Long? = null,
     ): Limiter {
         check(work)
-        return loaded(native { native.conductorLimiter(definition, run, lockTimeout?.us, onUnavailable, localSharePercent) })
+        val made = native {
+            native.conductorLimiter(
+                whole("definition", definition),
+                whole("run", run),
+                lockTimeout?.us,
+                whole("onUnavailable", onUnavailable),
+                localSharePercent,
+            )
+        }
+        return loaded(made)
     }
 
     /** Creates the limits of an Invantive RateLimitControl, which is JSON. It contacts no server. */
     public fun invantiveGate(document: String): Gate {
         check(work)
-        return Gate(this, native { native.invantiveGate(document) })
+        return Gate(this, native { native.invantiveGate(whole("document", document)) })
     }
 
     /** Returns the limiters whose names begin with the prefix, sorted by name, whatever language made them. */
@@ -195,7 +212,14 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
             variables: String? = null,
             operation: String? = null,
             rules: String? = null,
-        ): Long = native { nativeGraphqlCost(query, variables, operation, rules) }
+        ): Long = native {
+            nativeGraphqlCost(
+                whole("query", query),
+                whole("variables", variables),
+                whole("operation", operation),
+                whole("rules", rules),
+            )
+        }
     }
 }
 
@@ -311,14 +335,14 @@ public class BlockingPaddlegate internal constructor(private val store: Paddlega
     @JvmOverloads
     public fun limiters(prefix: String = ""): List<LimiterInfo> {
         check(store.work)
-        return native { store.native.limiters(prefix) }.map(LimiterInfo::of)
+        return native { store.native.limiters(whole("prefix", prefix)) }.map(LimiterInfo::of)
     }
 
     /** See [Paddlegate.limiterPage]. */
     @JvmOverloads
     public fun limiterPage(prefix: String = "", cursor: String? = null): LimiterPage {
         check(store.work)
-        return LimiterPage.of(native { store.native.limiterPage(prefix, cursor) })
+        return LimiterPage.of(native { store.native.limiterPage(whole("prefix", prefix), whole("cursor", cursor)) })
     }
 
     private companion object {

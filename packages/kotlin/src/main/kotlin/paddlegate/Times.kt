@@ -24,9 +24,14 @@ internal val Duration.waitUs: Long
 internal val Long.duration: Duration
     get() = microseconds
 
-/** Microseconds since 1970. */
+/** Microseconds since 1970; of a time that is too far away for that, the farthest, which the library refuses. */
 internal val Instant.us: Long
-    get() = Math.addExact(Math.multiplyExact(epochSecond, 1_000_000), nano / 1000L)
+    get() =
+        try {
+            Math.addExact(Math.multiplyExact(epochSecond, 1_000_000), nano / 1000L)
+        } catch (_: ArithmeticException) {
+            if (epochSecond < 0) Long.MIN_VALUE else Long.MAX_VALUE
+        }
 
 internal val Long.instant: Instant
     get() = Instant.ofEpochSecond(Math.floorDiv(this, 1_000_000L), Math.floorMod(this, 1_000_000L) * 1000)

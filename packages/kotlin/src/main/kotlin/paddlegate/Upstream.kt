@@ -30,8 +30,16 @@ constructor(
 ) {
     internal val native: NativeResponse
         get() {
-            val pairs = headers.flatMap { (name, values) -> values.map { NativeHeader(name, it) } }
-            return NativeResponse(status?.toLong(), pairs, body, permit, provider, maxPause?.us, maxLearned)
+            val pairs = headers.flatMap { (name, values) -> values.map { NativeHeader(foreign(name), foreign(it)) } }
+            return NativeResponse(
+                status?.toLong(),
+                pairs,
+                foreign(body),
+                whole("permit", permit),
+                whole("provider", provider),
+                maxPause?.us,
+                maxLearned,
+            )
         }
 }
 
@@ -56,7 +64,17 @@ public data class Budget(
     val permit: String? = null,
 ) {
     internal val native: NativeBudget
-        get() = NativeBudget(label, permit, remaining, limit, interval?.us, restoreRate, resetIn?.us, resetAt?.us)
+        get() =
+            NativeBudget(
+                whole("label", label),
+                whole("permit", permit),
+                remaining,
+                limit,
+                interval?.us,
+                restoreRate,
+                resetIn?.us,
+                resetAt?.us,
+            )
 }
 
 /**

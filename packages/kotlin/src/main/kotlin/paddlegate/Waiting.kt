@@ -14,7 +14,7 @@ import paddlegate.internal.newId
 /** One call that waits in the queue of a limiter, by the rules of the library. */
 internal class Waiting(private val limiter: BlockingLimiter, private val call: Call) {
     private val work = limiter.store.work
-    private val id = call.id ?: native { newId() }
+    private val id = whole("id", call.id) ?: native { newId() }
     private val sleeper = Sleeper(limiter, id)
     private val wait = checkedWait(call.waitTimeout) ?: limiter.settings.wait
     private val rules = native { NativeWaiter(call.id == null, wait.waitUs, monotonic()) }

@@ -6,6 +6,7 @@ import kotlin.time.Duration.Companion.days
 import kotlin.time.Duration.Companion.hours
 import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
@@ -15,12 +16,25 @@ internal class WordsTest {
     private val store = Paddlegate("memory://")
     private val points = store.points(unique(), 1000, 20.seconds).blocking
     private val slots = store.concurrent(unique(), 1).blocking
+    private val keyed = store.window(unique(), 1, 1.minutes) { keyed = true }.blocking
+    private val gate =
+        store.invantiveGate(
+            """{"RateLimitControlList":[{"SlotName":"a"}],"RateLimitControlSlotList":[{"Name":"a","ActionsPerSecond":2}]}"""
+        )
 
     private fun made(options: LimiterOptions.() -> Unit) = { store.window("a", 1, 1.minutes, options) }
 
     private fun limit(limit: Limit) = { store.limiter("a", listOf(limit)) }
 
     private fun acquired(call: Call) = { points.acquire(call) }
+
+    /** Makes the calls of each argument. Returns those that do not fail by its name. */
+    private fun wrong(calls: Map<String, List<() -> Any?>>): List<String> = calls.flatMap { (argument, each) ->
+        each.mapIndexedNotNull { number, call ->
+            val error = runCatching { call() }.exceptionOrNull()
+            if ((error as? InvalidException)?.argument == argument) null else "argument=$argument call=$number error=$error"
+        }
+    }
 
     @Test
     fun `errors name what the caller wrote`() {
@@ -146,30 +160,137 @@ internal class WordsTest {
                     listOf(
                         { points.pauseUntil(Instant.parse("2120-01-01T00:00:00Z")) },
                         { points.pauseUntil(Instant.ofEpochSecond(-1)) },
+                        { points.pauseUntil(Instant.MAX) },
+                        { points.blockUntil(Instant.MIN) },
                     ),
                 "expiresIn" to listOf({ points.override(limit = 1, expiresIn = negative) }),
-                "expiresAt" to listOf({ points.override(limit = 1, expiresIn = 1.hours, expiresAt = Instant.now()) }),
+                "expiresAt" to
+                    listOf(
+                        { points.override(limit = 1, expiresIn = 1.hours, expiresAt = Instant.now()) },
+                        { points.override(limit = 1, expiresAt = Instant.MAX) },
+                    ),
                 "remaining" to listOf({ points.reportBudget(Budget(remaining = -1)) }),
                 "restoreRate" to listOf({ points.reportBudget(Budget(restoreRate = -1.0)) }),
                 "resetIn" to listOf({ points.reportBudget(Budget(resetIn = negative)) }),
+                "resetAt" to listOf({ points.reportBudget(Budget(resetAt = Instant.MAX)) }),
                 "provider" to listOf({ points.learnFromResponse(Response(provider = "acme")) }),
                 "status" to listOf({ points.learnFromResponse(Response(status = -1)) }),
                 "maxLearned" to listOf({ points.learnFromResponse(Response(maxLearned = -1)) }),
                 "maxPause" to listOf({ points.learnFromResponse(Response(maxPause = negative)) }),
                 "cursor" to listOf({ store.blocking.limiterPage("", "page 2") }),
-                "now" to listOf({ TestClock(Instant.ofEpochSecond(-1)) }),
+                "now" to
+                    listOf(
+                        { TestClock(Instant.ofEpochSecond(-1)) },
+                        { TestClock(Instant.MAX) },
+                        { TestClock(Instant.MIN) },
+                        { TestClock().now = Instant.MAX },
+                    ),
             )
-        val wrong = calls.flatMap { (argument, each) ->
-            each.mapIndexedNotNull { number, call ->
-                val error = runCatching { call() }.exceptionOrNull()
-                if ((error as? InvalidException)?.argument == argument) null else "argument=$argument call=$number error=$error"
-            }
-        }
-        assertEquals(emptyList<String>(), wrong)
+        assertEquals(emptyList<String>(), wrong(calls))
         assertTrue(
             runCatching { slots.allow() }.exceptionOrNull() is InvalidException,
             "a lease cannot be released without its permit",
         )
+    }
+
+    @Test
+    fun `half a character is refused by the name of its argument`() {
+        // The two halves of characters beyond the first 65,536, alone and in the wrong order.
+        for (half in listOf("a\uD800", "\uDC00a", "\uDC00\uD800", "\uD800\uD800\uDC00")) {
+            val calls: Map<String, List<() -> Any?>> =
+                mapOf(
+                    "name" to listOf({ store.window(half, 1, 1.minutes) }),
+                    "group" to listOf(made { group = half }, { store.load("{}", group = half) }),
+                    "mode" to listOf(made { mode = half }, { points.override(mode = half) }),
+                    "onUnavailable" to
+                        listOf(
+                            made { onUnavailable = half },
+                            { store.load("{}", onUnavailable = half) },
+                            { store.conductorLimiter("{}", "{}", onUnavailable = half) },
+                        ),
+                    "kind" to listOf(limit(Limit(half, 1, 1.hours))),
+                    "label" to
+                        listOf(
+                            limit(Limit.window(1, 1.hours).labeled(half)),
+                            { points.override(limit = 1, label = half) },
+                            { points.restore(half) },
+                            { points.reportBudget(Budget(label = half)) },
+                        ),
+                    "refund" to listOf(limit(Limit("leaky", 1, 1.hours, refund = half))),
+                    "per" to listOf({ store.quota("a", 1, half) }),
+                    "timezone" to listOf(limit(Limit("quota", 1, per = "day", timezone = half))),
+                    "starts" to listOf(limit(Limit("quota", 1, per = "day", starts = half))),
+                    "document" to
+                        listOf(
+                            { store.load(half) },
+                            { store.invantiveGate(half) },
+                            { points.applyOjsSignal(half) },
+                            { points.applyOjsOverride(half) },
+                        ),
+                    "tenant" to listOf({ store.load("{}", tenant = half) }),
+                    "definition" to listOf({ store.conductorLimiter(half, "{}") }),
+                    "run" to listOf({ store.conductorLimiter("{}", half) }),
+                    "key" to
+                        listOf(
+                            { keyed.withKey(half) },
+                            { keyed.allow(Call(key = half)) },
+                            { keyed.tryAcquire(Call(key = half)) },
+                            { keyed.acquire(Call(key = half)) },
+                            { keyed.peek(Call(key = half)) },
+                            { runBlocking { keyed.suspending.allow(key = half) } },
+                            { runBlocking { keyed.suspending.acquire(key = half) } },
+                        ),
+                    "id" to
+                        listOf(
+                            acquired(Call(id = half).cost(1)),
+                            { slots.tryAcquire(Call(id = half)) },
+                            { slots.admit(half) },
+                            { slots.enqueue(half) },
+                            { slots.claim(half) },
+                            { slots.cancel(half) },
+                        ),
+                    "ids" to listOf({ slots.admitAll(listOf("a", half)) }),
+                    "onLimit" to listOf({ slots.admit("a", onLimit = half) }, { slots.admitAll(listOf("a"), onLimit = half) }),
+                    "share" to
+                        listOf(
+                            acquired(Call(share = half).cost(1)),
+                            { points.tryAcquire(Call(share = half).cost(1)) },
+                            { slots.admit("a", Call(share = half)) },
+                        ),
+                    "units" to listOf({ Charge.byLabel(half to 1) }),
+                    "charges" to
+                        listOf(
+                            { Charge.byLimiter(mapOf(half to Charge.of(1))) },
+                            { Charge.byLimiter(mapOf(half to Charge.byLabel("tpm" to 1))) },
+                        ),
+                    "permit" to
+                        listOf(
+                            { points.correct(half, 1) },
+                            { points.extend(half, Charge.of(1)) },
+                            { slots.release(half) },
+                            { slots.renew(half) },
+                            { points.reportBudget(Budget(permit = half)) },
+                            { points.learnFromResponse(Response(permit = half)) },
+                        ),
+                    "provider" to listOf({ points.learnFromResponse(Response(provider = half)) }),
+                    "prefix" to listOf({ store.blocking.limiters(half) }, { store.blocking.limiterPage(half) }),
+                    "cursor" to listOf({ store.blocking.limiterPage("", half) }),
+                    "query" to listOf({ Paddlegate.graphqlCost(half) }),
+                    "variables" to listOf({ Paddlegate.graphqlCost("{ a }", variables = half) }),
+                    "operation" to listOf({ Paddlegate.graphqlCost("{ a }", operation = half) }),
+                    "rules" to listOf({ Paddlegate.graphqlCost("{ a }", rules = half) }),
+                    "context" to listOf({ gate.admitBlocking(RequestAttributes(context = half)) }),
+                    "url" to listOf({ Paddlegate("memory://$half") }, { gate.admitBlocking(RequestAttributes(url = half)) }),
+                    "logOnCode" to listOf({ gate.admitBlocking(RequestAttributes(logOnCode = half)) }),
+                    "dataContainerId" to listOf({ gate.admitBlocking(RequestAttributes(dataContainerId = half)) }),
+                    "ip" to listOf({ gate.admitBlocking(RequestAttributes(ip = half)) }),
+                )
+            assertEquals(emptyList<String>(), wrong(calls))
+        }
+        // Both halves are a character. What an upstream wrote fails no call.
+        assertTrue(keyed.allow(Call(key = "\uD83D\uDE00")))
+        val strange = Response(429, mapOf("a\uD800" to listOf("\uDC00"), "Retry-After" to listOf("3")), "\uD800")
+        assertEquals(3.seconds, points.learnFromResponse(strange).pause)
     }
 
     @Test
