@@ -8,7 +8,7 @@
     queue.enqueue(sync, "acme")
 
 A worker must run the scheduler of RQ (`rq worker --with-scheduler`), which knows whole seconds. The
-job keeps its place in the queue of the limiter. Needs RQ 2.
+job keeps its place in the queue of the limiter. Needs RQ 2.1.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ class Limited(BaseLimited):
         return str(task.id)
 
     def _put_back(self, task: Any, wait: NotYet) -> Retry:
-        # RQ counts what comes back; this is no retry.
-        task.number_of_retries = (task.number_of_retries or 0) - 1
+        _keep_retries(task)
         return Retry(MOST, math.ceil(wait.seconds()))
 
 
@@ -71,3 +70,16 @@ def job_class(limits: Mapping[str, Limited]) -> type[Job]:
         return job._limited
 
     return type("LimitedJob", (Job,), {"func": property(func)})
+
+
+def _keep_retries(job: Any) -> None:
+    """Have RQ save the count of retries that a job has, since coming back is none.
+
+    RQ 2.1 counts only a job that comes back at once, newer versions count each.
+    """
+    count, to_dict = job.number_of_retries or 0, job.to_dict
+
+    def kept(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        return {**to_dict(*args, **kwargs), "number_of_retries": count}
+
+    job.to_dict = kept
