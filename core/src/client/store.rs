@@ -83,7 +83,8 @@ impl Store {
     pub(crate) fn close(&self) {
         let Backend::Redis(redis) = &self.backend else { return };
         redis.begin_close();
-        let hubs: Vec<_> = locked(&self.process.get().hubs).drain().map(|(_, hub)| hub).collect();
+        let process = self.process.get();
+        let hubs: Vec<_> = locked(&process.hubs).values().cloned().collect();
         for hub in &hubs {
             hub.close();
         }
@@ -92,6 +93,8 @@ impl Store {
             hub.wait_until_left(deadline);
         }
         redis.close();
+        // Not before: a wait would find no hub there and make another one.
+        locked(&process.hubs).clear();
     }
 
     /// Returns the waiting calls of this process whose wake-ups this node sends.
