@@ -322,7 +322,7 @@ impl Limiter {
     }
 
     /// Returns an error once the store is being closed, for a call that may need the server.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, clippy::unused_self))]
     pub(crate) fn check_open(&self) -> Result<()> {
         #[cfg(feature = "redis")]
         if let Some(redis) = self.needed_server() {
@@ -332,7 +332,7 @@ impl Limiter {
     }
 
     /// Returns an error once the store is closed, for a call that gives something back.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, clippy::unused_self))]
     fn check_not_closed(&self) -> Result<()> {
         #[cfg(feature = "redis")]
         if let Some(redis) = self.needed_server() {
