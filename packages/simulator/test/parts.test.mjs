@@ -37,7 +37,7 @@ const read = (name) => JSON.parse(readFileSync(new URL(name, scenarios), "utf8")
 test("spans are read as the core reads them", () => {
   const spans = { "500ms": 5e5, "10s": 1e7, "5m": 3e8, "1h": 36e8, "1d": 864e8, minute: 6e7 };
   Object.assign(spans, { "PT0.1S": 1e5, P1DT12H: 1296e8, "PT1,5S": 15e5, P1W: 6048e8 });
-  // Fractions are exact, and what is left of a microsecond is rounded up.
+  // A fraction of a microsecond is rounded up. All other digits count as they are written.
   Object.assign(spans, {
     "2.007s": 2_007_000,
     "PT2.007S": 2_007_000,

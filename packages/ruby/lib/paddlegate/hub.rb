@@ -12,7 +12,11 @@ module Paddlegate
 
     # The maximum time in seconds for which {#close} waits for the thread to end.
     JOIN_TIMEOUT = 1
-    private_constant :IDLE_TIMEOUT, :JOIN_TIMEOUT
+
+    # The maximum time in seconds for which {#wait_until_left} waits. A server that replies takes a
+    # fraction of it.
+    LEAVE_TIMEOUT = 5
+    private_constant :IDLE_TIMEOUT, :JOIN_TIMEOUT, :LEAVE_TIMEOUT
 
     # The channel that tickets name to receive wake-ups here; empty without a connection.
     attr_reader :channel
@@ -65,9 +69,9 @@ module Paddlegate
       @closed
     end
 
-    # Returns when there are no waiters, after `timeout` seconds at most.
-    def wait_until_left(timeout)
-      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout
+    # Returns when there are no waiters, or after {LEAVE_TIMEOUT}.
+    def wait_until_left
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + LEAVE_TIMEOUT
       @lock.synchronize do
         until @waiters.empty?
           rest = deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC)

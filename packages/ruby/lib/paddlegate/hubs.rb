@@ -28,15 +28,15 @@ module Paddlegate
       end
     end
 
-    # Ends the waits of this process for a store that is about to be closed, and waits for up to
-    # `timeout` seconds until they have given back their tickets.
-    def close(timeout)
+    # Ends the waits of this process for a store that is about to be closed, and waits until they
+    # have given back their tickets.
+    def close
       hubs = @lock.synchronize do
         @closed = true
         @by_node.values.tap { @by_node = {} } if @pid == Process.pid
       end
       hubs&.each(&:close)
-      hubs&.each { |hub| hub.wait_until_left(timeout) }
+      hubs&.each(&:wait_until_left)
     end
   end
 end

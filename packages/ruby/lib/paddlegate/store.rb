@@ -6,9 +6,6 @@ module Paddlegate
   class Store
     include Factories
 
-    DEFAULT_TIMEOUT = 1
-    private_constant :DEFAULT_TIMEOUT
-
     # @api private
     attr_reader :handle, :hubs, :made
 
@@ -30,7 +27,6 @@ module Paddlegate
 
       # 0 stands for the default; 1 is the smallest timeout, and the library refuses it.
       timeout_us = timeout.nil? ? 0 : [Value.interval("timeout", timeout), 1].max
-      @timeout = timeout_us.zero? ? DEFAULT_TIMEOUT : timeout_us / 1e6
       @handle = Library.open_store(url, timeout_us, clock&.handle)
       @memory = Native.pg_store_is_memory(@handle) == 1
       @hubs = Hubs.new
@@ -45,7 +41,7 @@ module Paddlegate
 
       begin
         # By its connections.
-        @hubs.close(@timeout)
+        @hubs.close
       ensure
         @handle.free
       end
