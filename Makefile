@@ -11,9 +11,9 @@ ifndef PADDLEGATE_SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
 
-# What users get is built slowly: optimized across crates and in one unit. Tests and lint take the same profile, quick to
-# build and with the checks of a debug build. PADDLEGATE_PROFILE=release tests what users get.
-export PADDLEGATE_PROFILE ?= $(if $(filter test% lint generate check-generated soak,$(MAKECMDGOALS)),quick,release)
+# One profile for all that is built here: quick to build, and with the checks of a debug build. What is to be fast is optimized
+# across crates and in one unit, which takes long: PADDLEGATE_PROFILE=release, also to test what users get.
+export PADDLEGATE_PROFILE ?= $(if $(filter bench,$(MAKECMDGOALS)),release,quick)
 ifeq ($(PADDLEGATE_PROFILE),quick)
 export CARGO_PROFILE_RELEASE_LTO := off
 export CARGO_PROFILE_RELEASE_CODEGEN_UNITS := 16
@@ -22,8 +22,22 @@ export CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS := true
 export CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS := true
 endif
 
+# The Python extension finds its symbols in the Python that loads it. maturin says so too.
+export PYO3_BUILD_EXTENSION_MODULE := 1
+
+IS_QUICK := $(filter quick,$(PADDLEGATE_PROFILE))
+
+# Tests take a share of what is random, the same at each run. `make soak` and `make steady` take everything, each time anew.
+ifeq ($(filter soak steady,$(MAKECMDGOALS))$(PADDLEGATE_SOAK),)
+export PADDLEGATE_SEED ?= 1
+export PROPTEST_RNG_SEED ?= 1
+export PADDLEGATE_MUTANTS ?= 16
+endif
+
 STAMPS := target/stamps
-SETUP := $(STAMPS)/setup
+# The demo asks for less than everything, unless everything is there.
+IS_DEMO := $(if $(filter demo,$(MAKECMDGOALS)),$(if $(wildcard $(STAMPS)/setup),,demo))
+SETUP := $(STAMPS)/setup$(if $(IS_DEMO),-demo)
 # files DIRECTORIES: what is written by hand in them, to know when to build again
 files = $(shell find $(1) -type f -not -path '*/node_modules/*' -not -path '*/dist/*' \
 	-not -path '*/test*/*' -not -path '*/__pycache__/*' -not -path '*/.*' -not -name '*.node' 2>/dev/null)
@@ -36,14 +50,13 @@ TALLY := scripts/tally.sh
 MAVEN_REPOSITORY := $(or $(PADDLEGATE_TOOLS),$(CURDIR)/.tools)/m2
 STEP := scripts/step.sh
 
-# The Python extension finds its symbols in the Python that loads it, so a test program of it would
-# not link everywhere; the one for browsers does not run here. Their own packages test them.
-CARGO_TEST := cargo test --release --workspace --no-fail-fast --features paddlegate/schema,paddlegate/simulate,paddlegate/redis-rs \
-	--exclude paddlegate-python --exclude paddlegate-wasm --exclude paddlegate-server
+# All crates and their tests are built by one call with one set of features, so that nothing is compiled twice.
+CRATES := $(foreach crate,paddlegate $(addprefix paddlegate-,c node python uniffi cli ojs server),-p $(crate))
+FEATURES := --features paddlegate/schema,paddlegate/simulate,paddlegate/redis-rs,paddlegate-c/header
+CARGO_TEST := cargo test --release --no-fail-fast $(CRATES) $(FEATURES)
 # With other servers only what a server decides, but everything in `make soak`.
-SERVER_TESTS := $(foreach test,cluster faults keys leases script_times twins vectors,\
-	$(if $(wildcard core/tests/$(test).rs core/tests/$(test)/main.rs),--test $(test)))
-OTHER_SERVERS := $(CARGO_TEST) $(if $(PADDLEGATE_SOAK),,$(SERVER_TESTS))
+SERVER_TESTS := cluster:: faults:: keys:: leases:: twins:: vectors::
+OTHER_SERVERS := $(CARGO_TEST) --test it $(if $(PADDLEGATE_SOAK),--test model --test model_together --test script_times,-- $(SERVER_TESTS))
 
 # Suites that use all cores run one after the other, then those that mostly sleep run two at a time, the longest first.
 BUSY := scripts rust servers c simulator
@@ -57,58 +70,51 @@ help: ## List the targets
 
 .PHONY: setup
 setup: ## Install what is missing on this machine (says what and why)
-	@scripts/setup.sh
+	@scripts/setup.sh $(IS_DEMO)
 	@mkdir -p $(STAMPS) && touch $(SETUP)
 
 $(SETUP): scripts/setup.sh scripts/versions.bash $(wildcard scripts/requirements-*.txt) \
 		$(wildcard package-lock.json packages/*/package-lock.json)
-	@$(MAKE) --no-print-directory setup
+	@$(MAKE) --no-print-directory setup IS_DEMO=$(IS_DEMO) SETUP=$(SETUP)
 
 # --- Build ---------------------------------------------------------------------------------------
 
-# The native libraries and programs. For tests they are built in one call, so that the crates they share are built once.
-# The Python extension is among them because cargo unites their features with its own, and maturin builds it again.
-NATIVE := -p paddlegate -p paddlegate-c -p paddlegate-node -p paddlegate-cli -p paddlegate-python -p paddlegate-uniffi
-IS_QUICK := $(filter quick,$(PADDLEGATE_PROFILE))
+# The native libraries and programs, of one call each: for tests everything with the tests, for the demo what it runs, and
+# optimized what users get.
+NATIVE_SET := $(if $(IS_QUICK),$(if $(IS_DEMO),demo,tests),release)
+NATIVE_demo := $(foreach crate,c node python,-p paddlegate-$(crate))
+NATIVE_tests := --lib --bins --tests $(CRATES) $(FEATURES)
+NATIVE_release := $(foreach crate,c node cli uniffi,-p paddlegate-$(crate))
+NATIVE := $(STAMPS)/native-$(NATIVE_SET)
 
 .PHONY: build build-rust build-python build-node build-ruby build-go build-kotlin build-c build-wasm build-cli build-simulator
-build: build-c build-cli build-node build-python build-ruby build-go build-kotlin build-wasm build-simulator build-rust ## Build everything
-build-rust: $(SETUP) ## Build the Rust crate
-	$(STEP) build-rust $(if $(IS_QUICK),$(CARGO_TEST) --no-run,cargo build --release -p paddlegate)
+build: $(NATIVE) build-node build-python build-go build-kotlin build-wasm build-simulator ## Build everything
+build-rust build-c build-cli: $(NATIVE) ## Build the Rust crate, the C library, the command
 build-python: .venv/.paddlegate ## Build the Python wheel and install it into .venv
 build-node: $(STAMPS)/node ## Build the Node addon
-build-ruby: build-c ## Build what the Ruby package needs: the C library
-build-go: build-c ## Compile the Go package with the C library, and the Go programs of the tests
+build-ruby: $(NATIVE) ## Build what the Ruby package needs: the C library
+build-go: $(NATIVE) ## Compile the Go package with the C library, and the Go programs of the tests
 	$(STEP) build-go scripts/build-go.sh
 build-kotlin: $(STAMPS)/kotlin ## Build the jar for Kotlin and Java, and the Kotlin programs of the tests
-build-c: $(if $(IS_QUICK),$(STAMPS)/native,$(SETUP)) ## Build the C library and its header
-	$(if $(IS_QUICK),,$(STEP) build-c cargo build --release -p paddlegate-c)
 build-wasm: $(STAMPS)/wasm ## Build the WebAssembly package
-build-cli: $(if $(IS_QUICK),$(STAMPS)/native,$(SETUP)) ## Build the command paddlegate
-	$(if $(IS_QUICK),,$(STEP) build-cli cargo build --release -p paddlegate-cli)
 build-simulator: build-wasm ## Build the page of the simulator
 	$(STEP) build-simulator node packages/simulator/build.mjs
 
-# The stamps are older than this file when the profile has changed.
-PROFILE := $(STAMPS)/profile-$(PADDLEGATE_PROFILE)
-$(PROFILE):
-	@mkdir -p $(STAMPS) && rm -f $(STAMPS)/profile-* && touch $@
+$(NATIVE): $(RUST) $(call files,bindings packages/cli packages/ojs packages/server) | $(SETUP)
+	$(STEP) build-native cargo build --release $(NATIVE_$(NATIVE_SET))
+	@mkdir -p $(STAMPS) && rm -f $(STAMPS)/native-* && touch $@
 
-.venv/.paddlegate: $(PROFILE) $(RUST) $(call files,bindings/python packages/python) | $(SETUP)
-	$(STEP) build-python scripts/build-python.sh
+# maturin and npm pack what is built.
+.venv/.paddlegate: $(NATIVE) $(call files,packages/python) scripts/build-python.sh | $(SETUP)
+	$(STEP) build-python scripts/build-python.sh $(if $(IS_QUICK),$(NATIVE_$(NATIVE_SET)))
 	@touch $@
 
-$(STAMPS)/native: $(PROFILE) $(RUST) $(call files,bindings packages/cli packages/server) | $(SETUP)
-	$(STEP) build-native cargo build --release $(NATIVE)
+$(STAMPS)/node: $(NATIVE) $(call files,packages/node) | $(SETUP)
+	$(STEP) build-node env PADDLEGATE_BUILT=1 npm --prefix packages/node run build
 	@touch $@
 
-$(STAMPS)/node: $(PROFILE) $(if $(IS_QUICK),$(STAMPS)/native) $(RUST) $(call files,bindings/node packages/node) | $(SETUP)
-	$(STEP) build-node $(if $(IS_QUICK),env PADDLEGATE_BUILT=1) npm --prefix packages/node run build
-	@touch $@
-
-$(STAMPS)/kotlin: $(PROFILE) $(if $(IS_QUICK),$(STAMPS)/native) $(RUST) $(call files,bindings/uniffi packages/kotlin) \
+$(STAMPS)/kotlin: $(NATIVE) $(call files,packages/kotlin) \
 		$(wildcard tests/kotlin/* tests/kotlin/src/*) scripts/build-kotlin.sh | $(SETUP)
-	$(if $(IS_QUICK),,$(STEP) build-uniffi cargo build --release -p paddlegate-uniffi)
 	$(STEP) build-kotlin scripts/build-kotlin.sh
 	@touch $@
 
@@ -121,9 +127,7 @@ $(STAMPS)/wasm: $(RUST) $(call files,bindings/wasm packages/wasm) scripts/build-
 # .ci/run has begun already, and sums up itself.
 BEGIN = $(if $(PADDLEGATE_BEGUN),,@rm -rf target/tally target/steps*; mkdir -p target; date +%s%3N >target/began)
 
-# Where processes wake each other slowly, all mutants take a quarter of an hour.
 .PHONY: test
-test: export PADDLEGATE_MUTANTS ?= 4
 test: ## Run the tests of all languages and add them up
 	$(BEGIN)
 	@status=0; \
@@ -154,10 +158,10 @@ summary:
 test-scripts: ## Test the scripts that count the tests
 	$(TALLY) scripts scripts/tally-test.sh
 
-test-rust: $(SETUP) ## Test the Rust crates
-	$(TALLY) rust $(SERVERS) $(CARGO_TEST)
+test-rust: $(NATIVE) ## Test the Rust crates
+	$(TALLY) rust $(SERVERS) $(CARGO_TEST) $(if $(PADDLEGATE_SOAK),&& $(TALLY) rust $(SERVERS) $(CARGO_TEST) --test script_times,-- --test-threads=6)
 
-test-servers: $(SETUP) ## Test the Rust crate against Redis 6.2 and Valkey 9
+test-servers: $(NATIVE) ## Test the Rust crate against Redis 6.2 and Valkey 9
 	$(TALLY) servers scripts/with-other-servers.sh $(OTHER_SERVERS)
 
 test-python: build-python ## Test the Python package

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Installs what building and testing Paddlegate needs and this machine does not have.
+# `scripts/setup.sh demo` stops where there is what the demo needs.
 # It says what and why, asks for root (through sudo) only for system packages, and does nothing,
 # quickly, when all is there. Outside the work tree it installs Debian packages and, if there is no
 # cargo, Rust by rustup. On other systems than Debian it lists what to install by hand.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/versions.bash
+
+only=${1:-}
 
 say() { echo "setup: $*"; }
 fail() { echo "setup: $*" >&2; exit 1; }
@@ -30,7 +33,6 @@ find_missing() {
     missing=()
     need gcc "links Rust programs, compiles the C tests" cc --version
     need libc6-dev "the headers of the C library" cc -E -include stdlib.h -x c /dev/null
-    need pkg-config "finds the installed C library" pkg-config --version
     need redis-server "a private Redis for tests, demo and bench; not started as a service" \
         redis-server --version
     need python3 "the Python package, 3.10 or newer" \
@@ -39,9 +41,12 @@ find_missing() {
     need nodejs "the Node package, 18 or newer" \
         node -e 'process.exit(parseInt(process.versions.node) >= 18 ? 0 : 1)'
     need npm "installs the Node tools" npm --version
-    need chromium "runs the browser test of the WebAssembly package" chromium --version
     need ruby "the Ruby package, 3.0 or newer" ruby -e 'exit RUBY_VERSION.to_f >= 3.0'
     need ruby-ffi "lets Ruby call the C library" ruby -e 'require "ffi"'
+    [[ -z $only ]] || return 0
+
+    need pkg-config "finds the installed C library" pkg-config --version
+    need chromium "runs the browser test of the WebAssembly package" chromium --version
     need ruby-minitest "runs the Ruby tests" ruby -e 'require "minitest"'
     need ruby-sidekiq "runs the jobs that the Ruby package limits" ruby -e 'require "sidekiq"'
     need ruby-webrick "serves the pages of Sidekiq to a browser" ruby -e 'require "webrick"'
@@ -105,6 +110,24 @@ rust=$(rustc --version | cut -d ' ' -f 2)
 if [[ $(printf '%s\n' "$RUST_MINIMUM" "$rust" | sort -V | head -n 1) != "$RUST_MINIMUM" ]]; then
     fail "Rust $rust is too old, $RUST_MINIMUM or newer is needed: rustup update stable"
 fi
+
+# newer FILE STAMP: FILE has changed since STAMP was touched.
+newer() { [[ ! -e $2 || $1 -nt $2 ]]; }
+
+# python_tools NAME: installs scripts/requirements-NAME.txt into .venv
+python_tools() {
+    newer "scripts/requirements-$1.txt" ".venv/.stamp-$1" || return 0
+    say "installing Python tools into .venv: $1"
+    [[ -x .venv/bin/python ]] || python3 -m venv .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "scripts/requirements-$1.txt"
+    touch ".venv/.stamp-$1"
+}
+python_tools build
+if [[ -n $only ]]; then
+    say "all is there for the $only"
+    exit
+fi
+
 cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 
@@ -118,27 +141,24 @@ if [[ ! -d $(rustc --print sysroot)/lib/rustlib/wasm32-unknown-unknown ]] &&
     fi
 fi
 
-if ! "$TOOLS/bin/wasm-bindgen" --version 2>/dev/null | grep -qF "$WASM_BINDGEN"; then
-    say "building wasm-bindgen $WASM_BINDGEN, which makes the JavaScript side of WebAssembly"
+wasm_bindgen() {
     # Locked when the lock file's versions are to be had, and quick to build rather than to run.
-    install=(cargo install wasm-bindgen-cli --version "$WASM_BINDGEN" --root "$TOOLS"
+    local install=(cargo install --quiet wasm-bindgen-cli --version "$WASM_BINDGEN" --root "$TOOLS"
         --bin wasm-bindgen --no-default-features --debug)
     export CARGO_PROFILE_DEV_DEBUG=0
-    "${install[@]}" --locked || "${install[@]}"
+    "${install[@]}" --locked 2>/dev/null || "${install[@]}"
+}
+building=''
+if ! "$TOOLS/bin/wasm-bindgen" --version 2>/dev/null | grep -qF "$WASM_BINDGEN"; then
+    say "building wasm-bindgen $WASM_BINDGEN, which makes the JavaScript side of WebAssembly"
+    # Meanwhile the registries are waited for.
+    wasm_bindgen &
+    building=$!
 fi
 
 # --- Python and Node tools, inside the work tree -------------------------------------------------
 
-# newer FILE STAMP: FILE has changed since STAMP was touched.
-newer() { [[ ! -e $2 || $1 -nt $2 ]]; }
-
-if newer scripts/requirements-dev.txt .venv/.stamp; then
-    say "installing Python tools into .venv"
-    [[ -x .venv/bin/python ]] || python3 -m venv .venv
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check \
-        -r scripts/requirements-dev.txt
-    touch .venv/.stamp
-fi
+python_tools dev
 if newer scripts/requirements-arq.txt .venv/arq/.stamp; then
     say "installing arq into .venv/arq"
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
@@ -189,4 +209,5 @@ formatter "$KTFMT_JAR" "com.facebook:ktfmt:$KTFMT:jar:with-dependencies" Kotlin
 formatter "$GOOGLE_JAVA_FORMAT_JAR" \
     "com.google.googlejavaformat:google-java-format:$GOOGLE_JAVA_FORMAT:jar:all-deps" Java
 
+[[ -z $building ]] || wait "$building" || fail "wasm-bindgen could not be built"
 say "all is there"

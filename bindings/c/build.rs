@@ -1,15 +1,11 @@
-//! Names the shared library, and writes the header when the sources have changed.
+//! Names the shared library. With the feature `header` it also writes the header when the sources have changed.
 
-use std::path::Path;
-use std::{env, fs};
-
-const HEADER: &str = "include/paddlegate.h";
+use std::env;
 
 fn main() {
-    println!("cargo::rerun-if-changed=src");
-    println!("cargo::rerun-if-changed=cbindgen.toml");
-    println!("cargo::rerun-if-changed={HEADER}");
+    println!("cargo::rerun-if-changed=build.rs");
     name_library();
+    #[cfg(feature = "header")]
     write_header();
 }
 
@@ -26,7 +22,15 @@ fn name_library() {
     }
 }
 
+#[cfg(feature = "header")]
 fn write_header() {
+    use std::fs;
+    use std::path::Path;
+
+    const HEADER: &str = "include/paddlegate.h";
+    println!("cargo::rerun-if-changed=src");
+    println!("cargo::rerun-if-changed=cbindgen.toml");
+    println!("cargo::rerun-if-changed={HEADER}");
     let root = env::var("CARGO_MANIFEST_DIR").expect("cargo names the folder of the crate");
     let mut header = Vec::new();
     cbindgen::generate(&root).expect("the sources can be read as a C interface").write(&mut header);

@@ -1,11 +1,9 @@
 //! Tests the admission of jobs: run, wait, reschedule or drop, one at a time and in batches.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{clock, memory_with_clock, redis_with_clock, set_clock, unique};
 use paddlegate::{Action, AdminCommand, Limit, Limiter, Micros, OnLimit, Policy, Reason, Request};
-use support::{clock, memory_with_clock, redis_with_clock, set_clock, unique};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const NOW: u64 = 1_700_000_000_000_000;

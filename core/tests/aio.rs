@@ -1,16 +1,12 @@
 //! Tests the asynchronous transport: equal results, one connection for all tasks, and an end for every call.
 
-#[path = "faults/server.rs"]
-#[allow(dead_code)]
-mod server;
-mod support;
-
+use crate::server;
 use std::net::TcpListener;
 use std::time::Duration;
 
+use crate::server::Server;
+use crate::support::{redis, unique};
 use paddlegate::{Answer, ErrorKind, Operation, Paddlegate, Request, Settlement, Statistics};
-use server::Server;
-use support::{redis, unique};
 use tokio::runtime::{Builder, Runtime};
 
 const HOUR: Duration = Duration::from_secs(3_600);

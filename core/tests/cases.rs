@@ -1,16 +1,13 @@
 //! Tests numbered cases of job systems that no other test file covers.
-#![cfg(feature = "documents")]
-
-mod support;
 
 use std::thread;
 use std::time::Duration;
 
+use crate::support::{memory_with_clock, redis_with_clock, set_clock, unique};
 use paddlegate::{
     Action, AdminCommand, Deadline, Limit, Limiter, MAX_SPAN, Micros, OnLimit, Paddlegate, Policy, QueuePosition,
     Reason, Request, Settlement, Status, Wait,
 };
-use support::{memory_with_clock, redis_with_clock, set_clock, unique};
 
 const START: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;

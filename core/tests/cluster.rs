@@ -1,17 +1,14 @@
 //! Tests a Redis Cluster, started by this file, whose slots move and whose nodes fail.
 
-#[path = "faults/server.rs"]
-#[allow(dead_code)]
-mod server;
-
+use crate::server;
 use std::thread;
 use std::time::Duration;
 
+use crate::server::{Server, wait_until};
 use paddlegate::{
     ErrorKind, Limit, Limiter, MAX_SPAN, OnUnavailable, Operation, Paddlegate, Policy, Prepared, QueuePosition,
     Request, Settlement, SignalHandling, Status, Wait,
 };
-use server::{Server, wait_until};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

@@ -1,15 +1,13 @@
 //! Tests the numbers of each limit in a decision, on both stores.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::calls::{acquire, debit, enter, peek, run};
+use crate::support::{memory_with_clock, redis_with_clock, unique};
 use paddlegate::{
     AdminCommand, Deadline, Decision, DecisionLimit, Limit, LimitOverride, Micros, Mode, OnUnavailable, Operation,
     Paddlegate, Policy, Request, Status, Wait,
 };
-use support::calls::{acquire, debit, enter, peek, run};
-use support::{memory_with_clock, redis_with_clock, unique};
 
 const NOW: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;

@@ -1,10 +1,8 @@
 //! The routes and windows of Discord are those that the vectors of all languages say.
 
-mod formats_support;
-
 use std::collections::HashMap;
 
-use formats_support::config;
+use crate::support::sequence::config;
 use paddlegate::Micros;
 use paddlegate::upstream::{DiscordRoute, discord_window};
 use proptest::prelude::*;

@@ -1,16 +1,14 @@
 //! Tests several calls in one exchange with the server: each is decided by itself, whatever becomes of the others.
 #![allow(clippy::disallowed_methods)] // Servers that fail take real time.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::raw::Raw;
+use crate::support::{redis, test_url, unique};
 use paddlegate::{Decision, ErrorKind, Limiter, OnUnavailable, Paddlegate, Request, Result, SignalHandling};
-use support::raw::Raw;
-use support::{redis, test_url, unique};
 
 /// A busy machine may stop for a while.
 const LONG_TIMEOUT: Duration = Duration::from_secs(30);

@@ -2,15 +2,6 @@
 
 #[path = "faults/labels.rs"]
 mod labels;
-#[path = "faults/proxy.rs"]
-#[allow(dead_code)]
-mod proxy;
-#[path = "faults/sentinel.rs"]
-mod sentinel;
-#[path = "faults/server.rs"]
-#[allow(dead_code)]
-mod server;
-mod support;
 
 use std::fs;
 use std::net::TcpListener;
@@ -20,15 +11,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::proxy::{Fault, Proxy};
+use crate::sentinel::Sentinel;
+use crate::server::{Server, free_port, wait_until};
+use crate::support::raw::{Raw, Reply};
+use crate::support::unique;
 use paddlegate::{
     Decision, Error, ErrorKind, Kind, Limit, Limiter, MAX_SPAN, Paddlegate, Policy, QueuePosition, Reason, Request,
     Settlement, Status, Wait,
 };
-use proxy::{Fault, Proxy};
-use sentinel::Sentinel;
-use server::{Server, free_port, wait_until};
-use support::raw::{Raw, Reply};
-use support::unique;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

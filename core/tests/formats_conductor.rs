@@ -1,9 +1,7 @@
 //! Tests the parsing of Conductor task and workflow definitions, and the keys of workflows.
-#![cfg(feature = "documents")]
 
-mod formats_support;
-
-use formats_support::{config, corpus, nearly};
+use crate::formats_support::{corpus, nearly};
+use crate::support::sequence::config;
 use paddlegate::formats::conductor::{RESPONSE_TIMEOUT, TaskDefinition, Template, WorkflowDefinition};
 use paddlegate::{Kind, LOCK_TIMEOUT, Limit, Micros, OnLimit};
 use proptest::prelude::*;

@@ -1,16 +1,13 @@
 //! Tests the decisions of the limiters that Conductor task and workflow definitions define.
-#![cfg(feature = "documents")]
 
-mod support;
-
+use crate::support::calls::acquire;
+use crate::support::{calls, memory_with_clock};
 use paddlegate::formats::conductor::{TaskDefinition, WorkflowDefinition};
 use paddlegate::{
     Decision, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT, Limiter, MAX_SPAN, Micros, OnLimit, Paddlegate, Request, Settlement,
     Status, Wait,
 };
 use serde_json::{Value, json};
-use support::calls::acquire;
-use support::{calls, memory_with_clock};
 
 /// The start of a minute, in microseconds since 1970.
 const START: u64 = 1_700_000_040_000_000;

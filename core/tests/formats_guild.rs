@@ -1,10 +1,8 @@
 //! Tests the reservoirs of guild-queues: their formula, and that a queue returns the same times.
-#![cfg(feature = "documents")]
 
-mod formats_support;
-mod support;
-
-use formats_support::{config, corpus, nearly};
+use crate::formats_support::{corpus, nearly};
+use crate::support::sequence::config;
+use crate::support::{calls, memory_with_clock};
 use paddlegate::formats::guild::{Reservoir, ready_at};
 use paddlegate::{
     Decision, JOB_CLAIM_TIMEOUT, Kind, Limiter, MAX_SPAN, Micros, OnLimit, Paddlegate, Settlement, Statistics, Status,
@@ -12,7 +10,6 @@ use paddlegate::{
 };
 use proptest::prelude::*;
 use serde_json::json;
-use support::{calls, memory_with_clock};
 
 const MS: u64 = 1_000;
 const SEEDS: &str = "proptest-regressions/formats_guild.txt";

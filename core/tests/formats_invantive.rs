@@ -1,9 +1,7 @@
 //! Tests the parsing of Invantive rate limit controls, and the choice of a slot for a request.
-#![cfg(feature = "documents")]
 
-mod formats_support;
-
-use formats_support::{config, corpus, nearly};
+use crate::formats_support::{corpus, nearly};
+use crate::support::sequence::config;
 use paddlegate::formats::invantive::{Choice, Level, RateLimitControl, RequestAttributes};
 use paddlegate::{Kind, Micros, OnLimit, Paddlegate, TestClock};
 use proptest::prelude::*;

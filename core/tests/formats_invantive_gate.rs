@@ -1,15 +1,12 @@
 //! Tests which requests the gate of an Invantive rate limit control allows, delays or refuses.
-#![cfg(feature = "documents")]
 
-mod formats_support;
-mod support;
-
-use formats_support::{config, corpus};
+use crate::formats_support::corpus;
+use crate::support::sequence::config;
+use crate::support::{memory_with_clock, set_clock};
 use paddlegate::formats::invantive::{Choice, Gate, GateDecision, Level, RateLimitControl, RequestAttributes};
 use paddlegate::{Micros, Paddlegate};
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use support::{memory_with_clock, set_clock};
 
 /// 2026-06-01T00:00:00Z, the start of an hour.
 const START: u64 = 1_780_272_000_000_000;

@@ -1,9 +1,6 @@
 //! Tests that no two limiters that documents define have the same name, whatever keys users choose.
-#![cfg(feature = "documents")]
 
-mod formats_support;
-
-use formats_support::config;
+use crate::support::sequence::config;
 use paddlegate::formats::conductor::WorkflowDefinition;
 use paddlegate::{Document, LoadOptions, Paddlegate};
 use proptest::prelude::*;

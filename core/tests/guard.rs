@@ -1,17 +1,14 @@
 //! Tests decisions in the same script as functions of the caller.
-#![cfg(feature = "redis-rs")]
-
-mod support;
 
 use std::time::Duration;
 
+use crate::support::{redis as store, unique};
 use paddlegate::store::redis::{Guard, GuardInput, Guarded};
 use paddlegate::{
     Answer, Calendar, CalendarPeriod, Decision, Limit, Limiter, Operation, Paddlegate, Policy, Request, Settlement,
 };
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
-use support::{redis as store, unique};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

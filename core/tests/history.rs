@@ -1,13 +1,11 @@
 //! Tests the history: what a limiter has counted in each minute and hour, in memory and in Redis.
 
-mod support;
-
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::support::calls::{acquire, enter, longest_wait};
+use crate::support::raw::{Raw, Reply};
+use crate::support::{memory_with_clock, redis, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::{History, HistoryEntry, Limiter, Paddlegate, Request, Result};
-use support::calls::{acquire, enter, longest_wait};
-use support::raw::{Raw, Reply};
-use support::{memory_with_clock, redis, redis_with_clock, set_clock, test_url, unique};
 
 /// An hour begins here.
 const START: u64 = 1_700_002_800_000_000;

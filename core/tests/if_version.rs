@@ -1,15 +1,12 @@
 //! Tests changes on the condition of a version, and the log that processes share.
-#![cfg(all(feature = "redis-rs", feature = "aio"))]
-
-mod support;
 
 use std::time::Duration;
 
+use crate::support::{redis, unique};
 use paddlegate::{
     AdminCommand, Answer, Calendar, CalendarPeriod, Deadline, ErrorKind, Limit, Limiter, LimiterInfo, Micros,
     Operation, Paddlegate, Policy, Request,
 };
-use support::{redis, unique};
 
 fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)

@@ -1,16 +1,14 @@
 //! Tests `inspect`: it writes nothing, and sees what other policies of the name have.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::calls::{acquire, enter, run};
+use crate::support::raw::{Raw, Reply};
+use crate::support::{memory_with_clock, on_database, redis_with_clock, set_clock, unique};
 use paddlegate::{
     AdminCommand, BlockAfter, Deadline, Kind, Limit, Limiter, Micros, Mode, Operation, Paddlegate, Page, Policy,
     Request, Status, Wait,
 };
-use support::calls::{acquire, enter, run};
-use support::raw::{Raw, Reply};
-use support::{memory_with_clock, on_database, redis_with_clock, set_clock, unique};
 
 const NOW: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;

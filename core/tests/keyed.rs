@@ -1,10 +1,14 @@
 //! Tests limiters with a state for each key, and limiters without statistics, on all stores.
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::support::calls::{acquire, correct, enter, peek, release, run};
+use crate::support::raw::Reply;
+use crate::support::sequence::config;
+use crate::support::workload::{Form, Runner, Step, Workload, workload_with_policies};
+use crate::support::{clock, memory_with_clock, on_database, open, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::store::redis::Redis;
 use paddlegate::{
     AdminCommand, Answer, Durations, Kind, Label, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request,
@@ -12,11 +16,6 @@ use paddlegate::{
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use support::calls::{acquire, correct, enter, peek, release, run};
-use support::raw::Reply;
-use support::sequence::config;
-use support::workload::{Form, Runner, Step, Workload, workload_with_policies};
-use support::{clock, memory_with_clock, on_database, open, redis_with_clock, set_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/keyed.txt";
 const NOW: u64 = 1_700_000_000_000_000;

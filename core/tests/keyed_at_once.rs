@@ -1,15 +1,13 @@
 //! A call for a key that is decided at once decides and counts as a call of the limiter of that key does.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::sequence::config;
+use crate::support::{memory_with_clock, set_clock};
 use paddlegate::{
     AdminCommand, Deadline, Decision, Kind, Limit, LimitOverride, Limiter, Micros, Policy, Request, Statistics,
 };
 use proptest::prelude::*;
-use support::sequence::config;
-use support::{memory_with_clock, set_clock};
 
 const SEEDS: &str = "proptest-regressions/keyed_at_once.txt";
 const NOW: u64 = 1_700_000_000_000_000;

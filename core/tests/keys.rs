@@ -1,19 +1,17 @@
 //! Tests what the library stores in Redis: the form of its keys, their expiry, and which calls write.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::calls::{acquire, correct, enter, existing_only, longest_wait, peek, run};
+use crate::support::names::names;
+use crate::support::raw::{Raw, Reply};
+use crate::support::sequence::config;
+use crate::support::workload::{Costs, Runner, Workload, workload_with_admin};
+use crate::support::{on_database as database, redis, test_url, unique};
 use paddlegate::{
     Answer, Kind, Limit, Limiter, MAX_PERMITS, Micros, Operation, Paddlegate, Policy, Request, Settlement, Status, Wait,
 };
 use proptest::prelude::*;
-use support::calls::{acquire, correct, enter, existing_only, longest_wait, peek, run};
-use support::names::names;
-use support::raw::{Raw, Reply};
-use support::sequence::config;
-use support::workload::{Costs, Runner, Workload, workload_with_admin};
-use support::{on_database as database, redis, test_url, unique};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const HOUR_MICROS: Micros = Micros(3_600_000_000);

@@ -1,23 +1,21 @@
 //! Tests leases and tickets at given times on both stores: numbered cases, and guarantees under random calls.
 
-mod support;
-
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::support::calls::{
+    acquire, cancel, correct, enter, existing_only, longest_wait, peek, release, renew, run, statistics,
+};
+use crate::support::inbox::Inbox;
+use crate::support::raw::Raw;
+use crate::support::sequence::config;
+use crate::support::workload::{Channel, Costs, Runner, Step, StepResult, Workload, id, workload};
+use crate::support::{memory_with_clock, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::{
     AdminCommand, Answer, Deadline, Decision, Kind, Limit, LimitOverride, Limiter, Micros, Operation, Paddlegate,
     Policy, Prepared, QueuePosition, Reason, Request, Settlement, Status, Wait, Wakeup,
 };
 use proptest::prelude::*;
-use support::calls::{
-    acquire, cancel, correct, enter, existing_only, longest_wait, peek, release, renew, run, statistics,
-};
-use support::inbox::Inbox;
-use support::raw::Raw;
-use support::sequence::config;
-use support::workload::{Channel, Costs, Runner, Step, StepResult, Workload, id, workload};
-use support::{memory_with_clock, redis_with_clock, set_clock, test_url, unique};
 
 const NOW: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;

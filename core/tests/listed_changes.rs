@@ -1,14 +1,12 @@
 //! Tests that what an operator has set is in the list of limiters for as long as it is in force, whoever uses the limiter.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::calls::{acquire, run};
+use crate::support::{memory_with_clock, redis_with_clock, set_clock, unique};
 use paddlegate::{
     AdminCommand, Deadline, Limit, LimitOverride, Limiter, Micros, Mode, Operation, Paddlegate, Policy, Request,
 };
-use support::calls::{acquire, run};
-use support::{memory_with_clock, redis_with_clock, set_clock, unique};
 
 const NOW: u64 = 1_700_000_000_000_000;
 const MINUTE: u64 = 60_000_000;

@@ -1,9 +1,14 @@
 //! Tests modes and blocks: random callers on both stores, the oracle, and a naive count of refusals.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::calls::{acquire, correct, enter, peek, run, statistics};
+use crate::support::library::Library;
+use crate::support::oracle::{Oracle, subject};
+use crate::support::raw::Raw;
+use crate::support::sequence::{Operation, Sequence, compare, composite, config, keep_only};
+use crate::support::workload::{Runner, Workload, workload_with_modes};
+use crate::support::{memory_with_clock, on_database, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::Operation::Admin;
 use paddlegate::{
     AdminCommand, BlockAfter, Cost, Deadline, ErrorKind, Kind, LimitOverride, Micros, Mode, OnUnavailable, Paddlegate,
@@ -11,13 +16,6 @@ use paddlegate::{
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use support::calls::{acquire, correct, enter, peek, run, statistics};
-use support::library::Library;
-use support::oracle::{Oracle, subject};
-use support::raw::Raw;
-use support::sequence::{Operation, Sequence, compare, composite, config, keep_only};
-use support::workload::{Runner, Workload, workload_with_modes};
-use support::{memory_with_clock, on_database, redis_with_clock, set_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/modes.txt";
 const MINUTE: Duration = Duration::from_secs(60);

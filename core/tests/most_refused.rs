@@ -1,15 +1,14 @@
 //! Tests the most refused keys of keyed limiters on all stores. See `store/refused_keys.rs` and `store/redis/tally.lua`.
 
-mod support;
-
+use crate::support;
 use std::collections::HashMap;
 use std::time::Duration;
 
+use crate::support::calls::{acquire, enter};
+use crate::support::sequence::config;
+use crate::support::{clock, memory_with_clock, on_database, open, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::{Limiter, Micros, Paddlegate, Request, Result, Status, Wait};
 use proptest::prelude::*;
-use support::calls::{acquire, enter};
-use support::sequence::config;
-use support::{clock, memory_with_clock, on_database, open, redis_with_clock, set_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/most_refused.txt";
 /// The beginning of an hour.

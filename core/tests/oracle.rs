@@ -1,20 +1,18 @@
 //! Tests the library against a separate, naive oracle and against its guarantees.
 
-mod support;
-
+use crate::support::library::Library;
+use crate::support::memory_with_clock;
+use crate::support::oracle::{Oracle, subject};
+use crate::support::sequence::{
+    Event, Implementation, NOTHING, Operation, Run, Sequence, Spec, compare, composite, config, keep_only,
+    keeps_state_and_clock, sequence,
+};
+use crate::support::units::Units;
+use crate::support::vectors::{cases, replay};
 use num_rational::Ratio;
 use paddlegate::Kind;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use support::library::Library;
-use support::memory_with_clock;
-use support::oracle::{Oracle, subject};
-use support::sequence::{
-    Event, Implementation, NOTHING, Operation, Run, Sequence, Spec, compare, composite, config, keep_only,
-    keeps_state_and_clock, sequence,
-};
-use support::units::Units;
-use support::vectors::{cases, replay};
 
 const SEEDS: &str = "proptest-regressions/oracle.txt";
 

@@ -1,16 +1,14 @@
 //! Tests leases and tickets with random callers on both stores, and the guarantees to waiters.
 
-mod support;
-
-use paddlegate::{Kind, Paddlegate};
-use proptest::prelude::*;
-use proptest::test_runner::TestCaseResult;
-use support::sequence::{Spec, config};
-use support::workload::{
+use crate::support::sequence::{Spec, config};
+use crate::support::workload::{
     Asked, Costs, Runner, Step, Workload, workload, workload_with_admin, workload_with_aging, workload_with_companions,
     workload_with_policies,
 };
-use support::{redis_with_clock, test_url, unique};
+use crate::support::{redis_with_clock, test_url, unique};
+use paddlegate::{Kind, Paddlegate};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseResult;
 
 const SEEDS: &str = "proptest-regressions/queue.txt";
 

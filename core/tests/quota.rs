@@ -1,16 +1,14 @@
 //! Tests quotas where vectors and random sequences do not: other clocks than the caller's, the list of limiters, overrides of
 //! unknown limits, and the number of attempts.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::raw::Raw;
+use crate::support::{memory_with_clock, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::{
     AdminCommand, Calendar, Decision, ErrorKind, Kind, Limit, LimitOverride, Limiter, Micros, OnUnavailable, Operation,
     Paddlegate, Policy, Prepared, Request, Settlement,
 };
-use support::raw::Raw;
-use support::{memory_with_clock, redis_with_clock, set_clock, test_url, unique};
 
 const DAY: u64 = 86_400_000_000;
 /// 2025-01-15T12:00:00Z.

@@ -1,9 +1,17 @@
 //! Tests that a recorded limiter decides as any other, that each decision is recorded, and that a replay decides the same again.
 
-mod support;
-
+use crate::support;
 use std::time::Duration;
 
+use crate::support::calls::{acquire, cancel, correct, debit, enter, release, run};
+use crate::support::library::Library;
+use crate::support::raw::{Raw, Reply};
+use crate::support::sequence::{
+    COUNTING_KINDS, Implementation, Operation, Outcome, Run, Sequence, Spec, compare, composite, config, keep_only,
+    keeps_state_and_clock, sequence, takes,
+};
+use crate::support::units::Units;
+use crate::support::{memory_with_clock, on_database, open, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::simulate::replay;
 use paddlegate::{
     AdminCommand, Deadline, Kind, Limit, Limiter, Micros, Operation as Call, Paddlegate, Policy, RecordedDecision,
@@ -11,15 +19,6 @@ use paddlegate::{
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use support::calls::{acquire, cancel, correct, debit, enter, release, run};
-use support::library::Library;
-use support::raw::{Raw, Reply};
-use support::sequence::{
-    COUNTING_KINDS, Implementation, Operation, Outcome, Run, Sequence, Spec, compare, composite, config, keep_only,
-    keeps_state_and_clock, sequence, takes,
-};
-use support::units::Units;
-use support::{memory_with_clock, on_database, open, redis_with_clock, set_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/recording.txt";
 const NOW: u64 = 1_700_000_000_000_000;

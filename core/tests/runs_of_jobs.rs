@@ -1,13 +1,11 @@
 //! Tests two runs of one job, which a job system starts when it takes the first for dead: each has a lease of its own.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{clock, memory_with_clock, redis_with_clock, set_clock, unique};
 use paddlegate::{
     Decision, Limit, Limiter, Micros, OnLimit, Paddlegate, Policy, Reason, Request, Settlement, Status, Waiter,
 };
-use support::{clock, memory_with_clock, redis_with_clock, set_clock, unique};
 
 const START: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;

@@ -1,13 +1,11 @@
 //! Tests of what a process counts itself and sends by the way: the plain calls of a burst. See `store/redis/tally.rs`.
 
-mod support;
-
 use std::thread;
 use std::time::Duration;
 
+use crate::support::{clock, open, redis, set_clock, unique};
 use paddlegate::store::redis::send_counts;
 use paddlegate::{Limit, Limiter, Micros, Paddlegate, Request, Settlement};
-use support::{clock, open, redis, set_clock, unique};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

@@ -1,15 +1,13 @@
 //! Tests what statistics count by limit and by time: refusals by label, and the histogram of waits.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::calls::{acquire, enter, statistics};
+use crate::support::raw::Raw;
+use crate::support::{memory_with_clock, redis, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::{
     Action, AdminCommand, Deadline, Durations, Label, Limit, Micros, Mode, OnLimit, Paddlegate, Policy, Request, Result,
 };
-use support::calls::{acquire, enter, statistics};
-use support::raw::Raw;
-use support::{memory_with_clock, redis, redis_with_clock, set_clock, test_url, unique};
 
 const START: u64 = 1_700_000_000_000_000;
 const MINUTE: Duration = Duration::from_secs(60);

@@ -1,18 +1,16 @@
 //! Tests what statistics count of grants: those near a limit, estimated units, and for how long leases were held. An oracle counts
 //! them from the answers of random calls.
 
-mod support;
-
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
 
+use crate::support::calls::{acquire, correct, debit, enter, release, statistics};
+use crate::support::{clock, memory_with_clock, open, open_whole, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::{
     Action, AdminCommand, Answer, Decision, Durations, Extension, Kind, Limit, LimitOverride, Limiter, Micros, Mode,
     OnLimit, Operation, Paddlegate, Policy, Request, Result, Settlement, SignalHandling, Statistics,
 };
-use support::calls::{acquire, correct, debit, enter, release, statistics};
-use support::{clock, memory_with_clock, open, open_whole, redis_with_clock, set_clock, test_url, unique};
 
 const START: u64 = 1_700_000_000_000_000;
 const SECOND: Duration = Duration::from_secs(1);

@@ -1,16 +1,13 @@
 //! Tests operations of several steps, which a host drives one step at a time.
-#![cfg(feature = "documents")]
-
-mod support;
 
 use std::time::Duration;
 
+use crate::support::{memory_with_clock, redis, redis_with_clock, set_clock, unique};
 use paddlegate::formats::invantive::RequestAttributes;
 use paddlegate::{
     Action, AdminCommand, Error, ErrorKind, Limit, Limiter, Micros, MultiStep, OnLimit, Operation, Paddlegate, Policy,
     Prepared, SignalHandling,
 };
-use support::{memory_with_clock, redis, redis_with_clock, set_clock, unique};
 
 const MINUTE: Duration = Duration::from_secs(60);
 const START: Micros = Micros(3_600_000_000);

@@ -1,20 +1,19 @@
 //! Tests the same scenarios on the memory store and on Redis.
 
-mod support;
-
+use crate::support;
 use std::env;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::calls::{acquire, correct};
+use crate::support::names::names;
+use crate::support::{calls, clock, memory_with_clock, redis, redis_with_clock, unique};
 use paddlegate::{
     AdminCommand, BudgetUpdate, Deadline, ErrorKind, Label, Limit, LimitOverride, Limiter, MAX_PERMITS, MAX_SPAN,
     MAX_TIME, Micros, Operation, Paddlegate, Page, Policy, Reason, Request, Settlement, TestClock, UpstreamReport,
 };
-use support::calls::{acquire, correct};
-use support::names::names;
-use support::{calls, clock, memory_with_clock, redis, redis_with_clock, unique};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(86_400);

@@ -4,13 +4,7 @@
 //! within 50 ms after their time-out.
 #![allow(clippy::disallowed_methods)] // What is measured is real time.
 
-#[path = "faults/proxy.rs"]
-#[allow(dead_code)]
-mod proxy;
-#[path = "faults/server.rs"]
-#[allow(dead_code)]
-mod server;
-
+use crate::server;
 use std::any::Any;
 use std::io::{ErrorKind as Io, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,9 +12,9 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::proxy::Proxy;
+use crate::server::Server;
 use paddlegate::{Decision, Error, ErrorKind, Limiter, Paddlegate, Request};
-use proxy::Proxy;
-use server::Server;
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::runtime::Builder;
 
@@ -74,7 +68,7 @@ const STATES: [(&str, Start); 12] = [
 
 #[test]
 fn every_call_ends_in_every_state_of_the_server() {
-    let soak = std::env::var_os("PADDLEGATE_SOAK").is_some_and(|soak| soak == "1");
+    let soak = crate::support::is_soak();
     let rows = STATES.map(|(name, start)| {
         [("threads", with_threads as With), ("tokio", with_tokio)].map(|(way, with)| {
             thread::spawn(move || {

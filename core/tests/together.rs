@@ -1,9 +1,11 @@
 //! Tests several limiters that decide together: in memory and on Redis, and both alike for random calls.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::raw::{Raw, words};
+use crate::support::sequence::config;
+use crate::support::together::{Amount, Call, Subject, amount, call_with_modes, directly, limits, with_cost};
+use crate::support::{clock, memory_with_clock, redis, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::{
     Action, AdminCommand, Answer, Cost, Deadline, Decision, Error, ErrorKind, Limit, Limiter, LimiterUnits, Micros,
     OnLimit, OnUnavailable, Operation, Paddlegate, Page, Policy, QueuePosition, Reason, Request, Settlement,
@@ -11,10 +13,6 @@ use paddlegate::{
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use support::raw::{Raw, words};
-use support::sequence::config;
-use support::together::{Amount, Call, Subject, amount, call_with_modes, directly, limits, with_cost};
-use support::{clock, memory_with_clock, redis, redis_with_clock, set_clock, test_url, unique};
 
 const START: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;

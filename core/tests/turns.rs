@@ -2,21 +2,16 @@
 // The hosts sleep in real time.
 #![allow(clippy::disallowed_methods)]
 
-#[path = "faults/server.rs"]
-#[allow(dead_code)]
-mod server;
-mod support;
-
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use crate::server::Server;
+use crate::support::{memory_with_clock, open, redis, redis_with_clock, set_clock, unique};
 use paddlegate::{
     Action, ErrorKind, Limiter, Micros, OnLimit, Paddlegate, ReadyCalls, Request, TurnsHost, Wakeup, WakeupListener,
 };
-use server::Server;
-use support::{memory_with_clock, open, redis, redis_with_clock, set_clock, unique};
 
 const START: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;

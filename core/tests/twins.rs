@@ -1,18 +1,16 @@
 //! Tests that the Rust core in memory and the script on Redis give equal integers for the same random sequences.
 
-mod support;
-
+use crate::support::library::Library;
+use crate::support::raw::{Raw, words};
+use crate::support::sequence::{
+    Implementation, NOTHING, Operation, Outcome, Run, Sequence, Spec, compare, composite, config, keep_only, sequence,
+};
+use crate::support::units::Units;
+use crate::support::{clock, memory_with_clock, open, open_whole, redis_with_clock, test_url, unique};
 use paddlegate::Operation::Reset;
 use paddlegate::{Kind, Limiter, Paddlegate, Prepared};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use support::library::Library;
-use support::raw::{Raw, words};
-use support::sequence::{
-    Implementation, NOTHING, Operation, Outcome, Run, Sequence, Spec, compare, composite, config, keep_only, sequence,
-};
-use support::units::Units;
-use support::{clock, memory_with_clock, open, open_whole, redis_with_clock, test_url, unique};
 
 const SEEDS: &str = "proptest-regressions/twins.txt";
 

@@ -2,8 +2,7 @@
 
 #![allow(clippy::disallowed_methods)] // A store that comes back does so in real time.
 
-mod support;
-
+use crate::support;
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -11,11 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::{test_url, unique};
 use paddlegate::{
     AdminCommand, Cost, Deadline, ErrorKind, Kind, Limit, Limiter, Micros, OnUnavailable, Paddlegate, Policy, Reason,
     Request, Settlement, Status, UpstreamReport,
 };
-use support::{test_url, unique};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

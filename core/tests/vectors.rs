@@ -1,13 +1,11 @@
 //! Tests the Rust API with the shared vectors (`tests/vectors`).
 
-mod support;
-
+use crate::support::limiter::{Named, policy, with_request};
+use crate::support::units::Units;
+use crate::support::vectors::{Permits, Step, cases, expected, perform, replay};
+use crate::support::{memory_with_clock, redis, redis_with_clock, unique};
 use paddlegate::{BlockAfter, Limiter, Micros, Mode, Operation, Paddlegate, Request, SignalHandling, TestClock};
 use serde_json::Value;
-use support::limiter::{Named, policy, with_request};
-use support::units::Units;
-use support::vectors::{Permits, Step, cases, expected, perform, replay};
-use support::{memory_with_clock, redis, redis_with_clock, unique};
 
 macro_rules! files {
     ($($name:ident),*) => {

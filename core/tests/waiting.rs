@@ -2,25 +2,17 @@
 // The threads wait in real time, so the tests read the clock and sleep.
 #![allow(clippy::disallowed_methods)]
 
-#[path = "faults/proxy.rs"]
-#[allow(dead_code)]
-mod proxy;
-#[path = "faults/server.rs"]
-#[allow(dead_code)]
-mod server;
-mod support;
-
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::proxy::{Fault, Proxy};
+use crate::server::Server;
+use crate::support::raw::{Raw, Reply};
+use crate::support::{redis, unique};
 use paddlegate::{Limiter, Paddlegate, Request};
-use proxy::{Fault, Proxy};
-use server::Server;
-use support::raw::{Raw, Reply};
-use support::{redis, unique};
 
 const LONG_TIMEOUT: Duration = Duration::from_secs(30);
 const LEASE_TIMEOUT: Duration = Duration::from_secs(30);

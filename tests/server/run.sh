@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Tests the server: in Rust with both stores, and the command from outside, in Python.
+# Tests the server from outside: the command in Python, and its pages in Chromium. Its tests in Rust are in `make test-rust`.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 
 status=0
-cargo test --release -p paddlegate-server --no-fail-fast || status=1
 .venv/bin/python -m pytest --timeout 170 tests/server || status=1
 node --test tests/server/*.test.mjs || status=1
 exit $status

@@ -5,8 +5,8 @@ use paddlegate::{
     Request, Settlement, Status, UpstreamReport, Wait,
 };
 
-use super::server::Server;
 use super::{HOUR, LONG_TIMEOUT, YEAR, acquire_one, existing_only, failed, longest_wait};
+use crate::server::Server;
 
 const NAME: &str = "shared";
 /// A number above all that the script writes.

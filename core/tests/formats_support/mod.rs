@@ -2,23 +2,12 @@
 #![allow(dead_code, unreachable_pub)]
 
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
 use serde_json::{Value, json};
 
 /// Returns a document of the corpus.
 pub fn corpus(name: &str) -> String {
     let path = format!("{}/tests/corpus/documents/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
-
-/// Returns a configuration with `cases` random cases, times `PADDLEGATE_CASES`.
-pub fn config(cases: u32, seeds: &'static str) -> ProptestConfig {
-    let factor = std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
-    ProptestConfig {
-        cases: cases * factor,
-        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(seeds))),
-        ..ProptestConfig::default()
-    }
 }
 
 /// Generates an object with some of the members, mostly with plausible values, and rarely an unknown member.

@@ -68,11 +68,6 @@ fn no_script_takes_ten_milliseconds_or_grows_with_what_it_does_not_touch() {
     }
 }
 
-/// Returns whether the bounds hold as they are.
-fn is_soak() -> bool {
-    std::env::var_os("PADDLEGATE_SOAK").is_some_and(|soak| soak == "1")
-}
-
 /// The requirement on the time of a verb.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {

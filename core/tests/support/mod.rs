@@ -28,6 +28,11 @@ pub fn test_url() -> String {
     })
 }
 
+/// Returns whether the run takes its time: all cases, and judgements of time.
+pub fn is_soak() -> bool {
+    std::env::var_os("PADDLEGATE_SOAK").is_some_and(|soak| soak == "1")
+}
+
 pub fn redis() -> Paddlegate {
     open(&test_url(), None)
 }

@@ -475,11 +475,12 @@ pub fn keeps_state_and_clock(operation: &Operation) -> bool {
     }
 }
 
-/// How many cases a property tries, times `PADDLEGATE_CASES`, and where it keeps the seeds of those that failed.
+/// How many cases a property tries, times `PADDLEGATE_CASES` or else a third of them, and where it keeps the seeds of
+/// those that failed.
 pub fn config(cases: u32, seeds: &'static str) -> ProptestConfig {
-    let factor = std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let factor: Option<u32> = std::env::var("PADDLEGATE_CASES").ok().and_then(|text| text.parse().ok());
     ProptestConfig {
-        cases: cases * factor,
+        cases: factor.map_or(cases.div_ceil(3), |factor| cases * factor),
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(seeds))),
         max_shrink_iters: 20_000,
         ..ProptestConfig::default()

@@ -1,10 +1,8 @@
 //! Each shape of arrivals and the options, against the same scenarios run with the library.
 
-mod support;
-
+use crate::support::{POLICY, Temporary, simulate, simulate_with_input};
 use paddlegate::simulate::{Scenario, Simulation};
 use serde_json::{Value, json};
-use support::{POLICY, Temporary, simulate, simulate_with_input};
 
 /// What the terminal has to print.
 fn expected(scenario: &Value) -> String {

@@ -1,11 +1,9 @@
 //! The doctor on servers that are well, wrongly set, restricted, clustered, or not there.
 
-mod support;
-
+use crate::support::redis_server::Server;
+use crate::support::{Said, cluster_url, operate, operate_on, url};
 use paddlegate::Paddlegate;
 use serde_json::{Value, json};
-use support::redis_server::Server;
-use support::{Said, cluster_url, operate, operate_on, url};
 
 /// Returns the results of a check.
 fn results(found: &Value, check: &str) -> Vec<String> {

@@ -1,9 +1,7 @@
 //! Documents of each format, as a policy and within a scenario.
 
-mod support;
-
+use crate::support::{POLICY, Temporary, simulate};
 use serde_json::{Value, json};
-use support::{POLICY, Temporary, simulate};
 
 /// Each document, and how many of 100 at once go ahead by each of its limiters.
 fn documents() -> Vec<(Value, Vec<(&'static str, u64)>)> {

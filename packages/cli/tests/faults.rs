@@ -1,9 +1,7 @@
 //! Bad input: a message that says where and what to do, and its exit code.
 
-mod support;
-
+use crate::support::{POLICY, Temporary, simulate, simulate_with_input};
 use serde_json::{Value, json};
-use support::{POLICY, Temporary, simulate, simulate_with_input};
 
 #[test]
 fn bad_options_are_told_by_their_names() {

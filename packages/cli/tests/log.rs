@@ -1,14 +1,13 @@
 //! Changes from the terminal in the log that the servers share: who made them, what they were, and why.
 
-mod support;
-
+use crate::support;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::support::redis_server::Server;
+use crate::support::{PATIENCE, cluster_url, name, operate, operate_on, store};
 use paddlegate::{AdminCommand, Mode, Paddlegate, Request};
 use serde_json::{Value, json};
-use support::redis_server::Server;
-use support::{PATIENCE, cluster_url, name, operate, operate_on, store};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -1,15 +1,14 @@
 //! The operator's verbs on limiters that another program uses, in one Redis and in a cluster.
 
-mod support;
-
+use crate::support;
 use std::time::Duration;
 
+use crate::support::{PATIENCE, Temporary, cluster_url, name, operate, operate_on, store};
 use paddlegate::{
     AdminCommand, Deadline, Kind, Limit, LimitOverride, Limiter, Micros, Mode, Paddlegate, Policy, Reason, Request,
     Wait,
 };
 use serde_json::{Value, json};
-use support::{PATIENCE, Temporary, cluster_url, name, operate, operate_on, store};
 use unicode_width::UnicodeWidthStr;
 
 const MINUTE: Duration = Duration::from_secs(60);

@@ -1,11 +1,9 @@
 //! The readable report, CSV, and who reads them.
 
-mod support;
-
 use std::process::Stdio;
 
+use crate::support::{POLICY, Temporary, command, simulate};
 use serde_json::json;
-use support::{POLICY, Temporary, command, simulate};
 
 #[test]
 fn the_report_is_a_table_and_a_sentence_for_each_policy() {

@@ -2,16 +2,15 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests wait for a program")]
 
-mod support;
-
+use crate::support;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::{Said, Temporary, cluster_url, name, operate, operate_on, operator, simulate, store, url};
 use paddlegate::{Limit, Paddlegate, Policy, Request};
 use serde_json::{Value, json};
-use support::{Said, Temporary, cluster_url, name, operate, operate_on, operator, simulate, store, url};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

@@ -2,18 +2,17 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests wait for a program")]
 
-mod support;
-
+use crate::support;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::redis_server::Server;
+use crate::support::{Temporary, cluster_url, name, operate, operate_on, operator, simulate, store, url};
 use paddlegate::{Limit, Limiter, Paddlegate, Policy, Request};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use support::redis_server::Server;
-use support::{Temporary, cluster_url, name, operate, operate_on, operator, simulate, store, url};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 

@@ -2,19 +2,18 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests wait for a program")]
 
-mod support;
-
+use crate::support;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::{cluster_url, name, operate, operate_on, operator, store, url};
 use paddlegate::{AdminCommand, Deadline, Micros, Paddlegate, Request};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::{Value, json};
-use support::{cluster_url, name, operate, operate_on, operator, store, url};
 use unicode_width::UnicodeWidthStr;
 
 const HOUR: Duration = Duration::from_secs(3_600);

@@ -1,12 +1,11 @@
 //! Random calls over HTTP against the same calls on the core: the answers agree, member by member.
 
-mod support;
-
+use crate::support;
+use crate::support::{Client, Store, unique};
 use paddlegate::{Answer, Cost, Decision, Limiter, Operation, Paddlegate, Request, SignalHandling, Wait};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
-use support::{Client, Store, unique};
 
 /// One call; the number chooses among the permits and ids that there are.
 #[derive(Clone, Debug)]

@@ -2,15 +2,14 @@
 
 #![allow(clippy::float_cmp, reason = "whole numbers")]
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::support::{Client, Running, Store, advance, until};
 use paddlegate::{Micros, Paddlegate, Request};
 use paddlegate_server::Options;
 use serde_json::json;
-use support::{Client, Running, Store, advance, until};
 
 /// Reads the samples by name and labels, and checks the form of each line.
 fn samples(client: &mut Client) -> BTreeMap<String, f64> {

@@ -1,8 +1,6 @@
 //! A scrape while the connection to Redis breaks: what was on its way is read again. A program of its own, because it has a database
 //! of its own.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -10,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::{Running, Store, unique, until};
 use paddlegate::{Paddlegate, Request};
-use support::{Running, Store, unique, until};
 
 /// A way to the server that breaks the next connection on which there is a call of scripts, once for each time that it is told to.
 struct Breaking {

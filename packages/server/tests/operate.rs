@@ -1,9 +1,8 @@
 //! What an operator sees and changes, on both stores, and what a new limits file does.
 
-mod support;
-
+use crate::support;
+use crate::support::{Running, Store, file};
 use serde_json::json;
-use support::{Running, Store, file};
 
 #[test]
 fn the_list_has_the_limiters_of_all_programs() {

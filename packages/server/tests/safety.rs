@@ -1,17 +1,15 @@
 //! One test for each way in.
 
-mod support;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::support::{Client, LIMITS, Running, Store, file, until};
 use paddlegate_server::{Failure, Options};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::json;
-use support::{Client, LIMITS, Running, Store, file, until};
 
 const EVERYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
 

@@ -1,11 +1,9 @@
 //! What a server reads of limiters once a minute: how much was left, and how many calls waited.
 
-mod support;
-
+use crate::support::{Client, Running, Store, advance, until};
 use paddlegate::Micros;
 use paddlegate_server::Options;
 use serde_json::{Value, json};
-use support::{Client, Running, Store, advance, until};
 
 /// The beginning of an hour.
 const START: u64 = 1_800_000_000_000_000;

@@ -1,13 +1,12 @@
 //! The list of limiters in an order, page by page.
 
-mod support;
-
+use crate::support;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use crate::support::{Client, LIMITS, Running, Store, encoded, file, until};
 use paddlegate_server::Options;
 use serde_json::{Value, json};
-use support::{Client, LIMITS, Running, Store, encoded, file, until};
 
 /// Returns the limiters of all pages.
 fn all(client: &mut Client, query: &str) -> Vec<Value> {

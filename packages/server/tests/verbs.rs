@@ -1,9 +1,8 @@
 //! The verbs over HTTP, on both stores.
 
-mod support;
-
+use crate::support;
+use crate::support::{Store, unique};
 use serde_json::{Value, json};
-use support::{Store, unique};
 
 #[test]
 fn a_call_is_granted_until_the_limit_and_then_refused() {

@@ -1,12 +1,10 @@
 //! Requests that are held until a limit allows them, and what becomes of them when a side goes away.
 
-mod support;
-
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
+use crate::support::{Client, Store, until};
 use serde_json::json;
-use support::{Client, Store, until};
 
 fn tickets(client: &mut Client, store: &Store) -> u64 {
     client.get(&store.path("workers", "")).expect(200)["ticket_count"].as_u64().unwrap()
