@@ -866,7 +866,7 @@ fn tls_accepts_a_trusted_certificate_and_refuses_another() {
         // A process reads the trusted certificates only once, so each case runs in its own process.
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["--exact", "a_call_over_tls", "--nocapture"])
+            .args(["--exact", "faults::a_call_over_tls", "--nocapture"])
             .env("TLS_TEST_URL", format!("rediss://{host}:{port}{options}"));
         if let Some(path) = trust {
             command.env("SSL_CERT_FILE", path);

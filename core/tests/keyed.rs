@@ -446,7 +446,7 @@ mod in_redis {
 
     #[test]
     fn a_damaged_statistic_of_another_program_is_an_error_of_the_statistics_alone() {
-        let (store, mut raw) = on_database(11);
+        let (store, mut raw) = on_database(10);
         let per_user = store.leaky("api", 100, MINUTE).and_then(|limiter| limiter.keyed()).expect("a limiter");
         let alice = per_user.with_key("alice").expect("a key");
         acquire(&alice, Request::cost(1), NOW);
@@ -464,7 +464,7 @@ mod the_list_of_limiters {
 
     #[test]
     fn is_read_by_prefix_and_in_pages() {
-        let (on_redis, mut raw) = on_database(8);
+        let (on_redis, mut raw) = on_database(4);
         for store in [memory_with_clock(), on_redis] {
             listed(&store).unwrap_or_else(|error| panic!("{error}"));
         }

@@ -190,7 +190,7 @@ fn a_store_in_redis_takes_a_test_clock_only_if_the_environment_permits_it() {
         return;
     }
     assert!(opened.is_ok());
-    let name = "a_store_in_redis_takes_a_test_clock_only_if_the_environment_permits_it";
+    let name = "stores::a_store_in_redis_takes_a_test_clock_only_if_the_environment_permits_it";
     let mut without = Command::new(env::current_exe().expect("a path"));
     let output = without.args(["--exact", name]).env_remove(PERMIT).output().expect("a child process");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -103,7 +103,7 @@ fn every_call_ends_in_every_state_of_the_server() {
 #[test]
 fn every_call_ends_while_signals_come_every_five_milliseconds() {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "every_call_ends_in_every_state_of_the_server", "--nocapture"])
+        .args(["--exact", "timeouts::every_call_ends_in_every_state_of_the_server", "--nocapture"])
         .spawn()
         .expect("this program");
     let script = "while kill -STOP $0 && kill -CONT $0; do sleep 0.005; done";

@@ -37,9 +37,8 @@ fn the_checks_detect_every_mutant_of_the_script() {
     let mut checks = Checks::new();
     assert!(files_match_the_library(), "the library was compiled from other files");
     checks.assert_pass(&server);
-    let (shares, picked) = share();
-    let mutants: Vec<_> = all().filter(|(_, (what, ..))| is_chosen(what)).skip(picked).step_by(shares).collect();
-    println!("{} of {} mutants: share {picked} of {shares}", mutants.len(), all().count());
+    let mutants: Vec<_> = share(all().filter(|(_, (what, ..))| is_chosen(what))).collect();
+    println!("{} of {} mutants", mutants.len(), all().count());
     let mut survivors = Vec::new();
     for (file, mutant) in mutants {
         if !checks.detect(&server, &mutated_script(file, mutant)) {
@@ -78,14 +77,16 @@ fn is_chosen(what: &str) -> bool {
     env::var("PADDLEGATE_MUTANT").map_or(true, |text| text.split('|').any(|text| what.contains(text)))
 }
 
-/// Returns the number of shares of the mutants, and the index of the share that this run tries.
-fn share() -> (usize, usize) {
+/// Returns the mutants that this run tries, of all.
+fn share<M>(mutants: impl Iterator<Item = M>) -> impl Iterator<Item = M> {
     let number = |name| match env::var(name) {
         Ok(text) if text != "all" => Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number"))),
         _ => None,
     };
     let shares = number("PADDLEGATE_MUTANTS").unwrap_or(1).max(1);
-    (shares, number("PADDLEGATE_SEED").unwrap_or(0) % shares)
+    let picked = number("PADDLEGATE_SEED").unwrap_or(0) % shares;
+    println!("mutants: share {picked} of {shares}");
+    mutants.skip(picked).step_by(shares)
 }
 
 /// Returns the script with the replacement of one mutant.

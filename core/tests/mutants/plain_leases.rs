@@ -10,6 +10,7 @@ use crate::list::leases::LEASE_FILES;
 use crate::scenario::damaged_states;
 use crate::script::Script;
 use crate::server::Server;
+use crate::share;
 use crate::support::raw::Reply;
 use crate::support::sequence::{NOTHING, Spec};
 
@@ -80,7 +81,7 @@ fn the_checks_detect_every_mutant_of_the_scripts_of_leases() {
     assert_eq!(failure(&server, &expected, texts), None);
     let mut survivors = Vec::new();
     for (file, lua) in LEASE_FILES.iter().enumerate() {
-        for (what, from, to) in lua.mutants {
+        for (what, from, to) in share(lua.mutants.iter()) {
             assert_eq!(lua.text.matches(from).count(), 1, "{}: {what}", lua.file);
             let mutated = texts[file].replacen(from, to, 1);
             let mut with_mutant = texts;

@@ -8,7 +8,6 @@ use paddlegate::{Limit, Paddlegate};
 use proptest::collection::vec;
 
 use crate::check::value;
-use crate::is_chosen;
 use crate::list::together::{DRY_RUN, HELD_UP, TOGETHER};
 use crate::list::{FILES, Mutant};
 use crate::server::Server;
@@ -16,6 +15,7 @@ use crate::support::raw::Raw;
 use crate::support::script_client::ScriptClient;
 use crate::support::together::{Amount, Call, Subject, call, call_with_modes, directly, limits};
 use crate::support::{clock, memory_with_clock, open_whole, set_clock};
+use crate::{is_chosen, share};
 
 const START: u64 = 1_700_000_000_000_000;
 
@@ -35,7 +35,7 @@ fn random_calls_detect_every_mutant_of_several_limiters() {
     let mut cases: Vec<Case> = cases();
     cases.extend((0..SEEDS).map(Case::Random));
     let mut survivors = Vec::new();
-    for (file, mutant) in all().filter(|(_, (what, ..))| is_chosen(what)) {
+    for (file, mutant) in share(all().filter(|(_, (what, ..))| is_chosen(what))) {
         let text = mutated(file, mutant);
         let found = cases.iter().position(|case| {
             let run = || difference(&server, &text, case);

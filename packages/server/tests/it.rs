@@ -5,7 +5,6 @@ mod support;
 mod differential;
 mod metrics;
 mod metrics_late;
-mod metrics_scale;
 mod operate;
 mod safety;
 mod samples;

@@ -1,14 +1,16 @@
 //! The metrics of many limiters: what a scrape asks of Redis, and how much of it the server holds at once. A program of its own,
 //! because it counts the commands of the whole Redis.
 
+mod support;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::support::{Running, Store, unique, until};
 use paddlegate::{Limit, Paddlegate, Policy, Request};
 use serde_json::json;
+use support::{Running, Store, unique, until};
 
 const LIMITERS: usize = 3_000;
 
