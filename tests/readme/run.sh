@@ -201,6 +201,9 @@ check README-says-wasm says 'npm install packages/wasm'
 
 # --- Programs ------------------------------------------------------------------------------------
 
+# A row about a page that is gone would be forgotten.
+hidden_pages() { (cd "$root" && sed '/^#/d; s/ .*//' "$here/hidden.txt" | sort -u | xargs ls); }
+check hidden-pages hidden_pages
 check links python3 "$here/links.py"
 check links-missing-file links_refused 'names no file' '[a](nothing.md)'
 check links-missing-anchor links_refused 'names no heading' '[a](#nothing)'
