@@ -209,6 +209,10 @@ check licences-rust licensed_crate
 # A row about a page that is gone would be forgotten.
 hidden_pages() { (cd "$root" && sed '/^#/d; s/ .*//' "$here/hidden.txt" | sort -u | xargs ls); }
 check hidden-pages hidden_pages
+# They open the pages for readers and those for programs alike.
+facts() { awk '/^Facts / { found = 1 } found && /^[- ]/ { print; listed = 1 } listed && /^$/ { exit }' "$1"; }
+facts_alike() { facts "$root/llms.txt" | grep . && diff <(facts "$root/llms.txt") <(facts "$root/docs/src/introduction.md"); }
+check facts-alike facts_alike
 check links python3 "$here/links.py"
 check links-missing-file links_refused 'names no file' '[a](nothing.md)'
 check links-missing-anchor links_refused 'names no heading' '[a](#nothing)'
