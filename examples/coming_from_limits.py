@@ -8,17 +8,14 @@ from paddlegate import Paddlegate, Window
 
 pg = Paddlegate()  # PADDLEGATE_URL, or this process
 
-
-def guard(user):
-    return pg.limiter(f"login:{user}", per_minute=Window(5, "minute"), per_hour=Window(20, "hour"))
-
+guard = pg.limiter("login", keyed=True, per_minute=Window(5, "minute"), per_hour=Window(20, "hour"))
 
 for attempt in range(6):  # limiter.hit(parse("5/minute"), "login", user)
-    decision = guard("ada").try_acquire()
+    decision = guard.try_acquire(key="ada")
     if not decision:
         print(attempt, "attempts")  # -> 5 attempts
         print(decision.label)  # -> per_minute
-print(guard("ada").peek().remaining)  # 0
-print(guard("bob").allow())  # -> True
-guard("ada").reset()  # limiter.clear(...)
-print(guard("ada").allow())  # -> True
+print(guard.peek(key="ada").remaining)  # 0
+print(guard.allow(key="bob"))  # -> True
+guard.reset(key="ada")  # limiter.clear(...)
+print(guard.allow(key="ada"))  # -> True

@@ -13,13 +13,11 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 from paddlegate import Paddlegate
 
 pg = Paddlegate()  # PADDLEGATE_URL, or this process
+per_address = pg.leaky("http", 2, 4, keyed=True, on_unavailable="fail_open")
 
 
 def app(environ, start_response):
-    limiter = pg.leaky(
-        f"http:{environ['REMOTE_ADDR']}", 2, 4, ttl="hour", on_unavailable="fail_open"
-    )
-    decision = limiter.try_acquire()
+    decision = per_address.try_acquire(key=environ["REMOTE_ADDR"])
     if not decision:
         retry_after = str(math.ceil(decision.retry_after or 60))
         start_response("429 Too Many Requests", [("Retry-After", retry_after)])

@@ -20,7 +20,7 @@ fn cost_one() -> Request<'static> {
 }
 
 #[test]
-fn ojs_t10_concurrency_rate_and_throttle_are_decided_together() {
+fn concurrency_rate_and_throttle_are_decided_together() {
     let limits = [Limit::concurrency(1, MINUTE).unwrap(), Limit::window(10, MINUTE).unwrap()];
     on_both(&limits, |limiter| {
         let first = limiter.admit("a", cost_one(), OnLimit::Wait).unwrap();
@@ -35,7 +35,7 @@ fn ojs_t10_concurrency_rate_and_throttle_are_decided_together() {
 }
 
 #[test]
-fn ojs_t17_a_rescheduled_job_is_due_when_the_limit_allows_it() {
+fn a_rescheduled_job_is_due_when_the_limit_allows_it() {
     on_both(&[Limit::window(1, Duration::from_millis(700)).unwrap()], |limiter| {
         set_clock(NOW);
         assert_eq!(limiter.admit("a", cost_one(), OnLimit::Reschedule).unwrap().action, Action::Run);
@@ -50,7 +50,7 @@ fn ojs_t17_a_rescheduled_job_is_due_when_the_limit_allows_it() {
 }
 
 #[test]
-fn ojs_t19_a_batch_runs_as_a_whole_or_in_part() {
+fn a_batch_runs_as_a_whole_or_in_part() {
     on_both(&[Limit::window(3, MINUTE).unwrap()], |limiter| {
         let jobs = ["a", "b", "c", "d", "e"];
         let all = limiter.admit_all(&jobs, OnLimit::Wait, false).unwrap();
@@ -81,7 +81,7 @@ fn ojs_t19_a_batch_runs_as_a_whole_or_in_part() {
 }
 
 #[test]
-fn ojs_t20_a_retried_job_counts_as_a_new_job() {
+fn a_retried_job_counts_as_a_new_job() {
     on_both(&[Limit::window(2, MINUTE).unwrap()], |limiter| {
         for attempt in ["job/1", "job/2"] {
             assert_eq!(limiter.admit(attempt, cost_one(), OnLimit::Drop).unwrap().action, Action::Run);
@@ -91,7 +91,7 @@ fn ojs_t20_a_retried_job_counts_as_a_new_job() {
 }
 
 #[test]
-fn cn_t11_a_running_job_that_is_admitted_again_takes_nothing() {
+fn a_running_job_that_is_admitted_again_takes_nothing() {
     on_both(&[Limit::concurrency(1, MINUTE).unwrap()], |limiter| {
         for _ in 0..3 {
             assert_eq!(limiter.admit("task", cost_one(), OnLimit::Wait).unwrap().action, Action::Run);

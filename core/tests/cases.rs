@@ -100,7 +100,7 @@ fn ojs_policies_of_one_key_share_its_starts() {
 }
 
 #[test]
-fn ojs_t03_an_override_works_for_all_policies_of_its_key() {
+fn an_override_works_for_all_policies_of_its_key() {
     on_both(|store| {
         let key = unique("key");
         let free = ojs(store, &key, "");
@@ -135,7 +135,7 @@ fn ojs_t03_an_override_works_for_all_policies_of_its_key() {
 }
 
 #[test]
-fn ojs_t13_a_signal_pauses_all_policies_of_its_key() {
+fn a_signal_pauses_all_policies_of_its_key() {
     on_both(|store| {
         let key = unique("key");
         let free = ojs(store, &key, "");
@@ -157,7 +157,7 @@ fn ojs_t13_a_signal_pauses_all_policies_of_its_key() {
 }
 
 #[test]
-fn cn_t23_a_limit_that_is_turned_on_applies_to_waiting_tasks() {
+fn a_limit_that_is_turned_on_applies_to_waiting_tasks() {
     on_both(|store| {
         let name = unique("task");
         let definition = |limit: u64| {
@@ -193,7 +193,7 @@ fn cn_t23_a_limit_that_is_turned_on_applies_to_waiting_tasks() {
 }
 
 #[test]
-fn dq_t11_of_two_workers_that_resume_at_once_one_gets_each_job() {
+fn of_two_workers_that_resume_at_once_one_gets_each_job() {
     on_both(|store| {
         let limiter = store.window(&unique("resume"), 50, Duration::from_secs(1)).unwrap();
         let jobs: Vec<String> = (0..50).map(|job| format!("job{job}")).collect();
@@ -220,7 +220,7 @@ fn dq_t11_of_two_workers_that_resume_at_once_one_gets_each_job() {
 }
 
 #[test]
-fn dq_t12_the_reservation_of_a_job_that_never_comes_back_expires() {
+fn the_reservation_of_a_job_that_never_comes_back_expires() {
     on_both(|store| {
         let policy = Policy::new([Limit::bucket(1, Duration::from_secs(10)).unwrap()]).unwrap();
         let limiter = store.limiter(&unique("crash"), policy).unwrap();

@@ -108,7 +108,7 @@ fn a_workflow_with_one_key_is_a_definition() {
 }
 
 #[test]
-fn cn_t02_no_limit() {
+fn no_limit() {
     let unlimited =
         [json!([0, 0, 0]), json!([-1, -1, -1]), json!([5, 0, 0]), json!([5, -3, null]), json!([null, 5, 0])];
     for numbers in unlimited {
@@ -120,7 +120,7 @@ fn cn_t02_no_limit() {
 }
 
 #[test]
-fn cn_t18_an_empty_key_is_not_limited() {
+fn an_empty_key_is_not_limited() {
     let by_input = workflow(&json!({ "rateLimitKey": "${workflow.input.x}", "concurrentExecLimit": 3 }));
     for input in [json!({}), json!({ "x": null }), json!({ "x": "" }), json!(null), json!("x")] {
         assert_eq!(by_input.key(&json!({ "input": input })).unwrap(), None, "{input}");
@@ -148,7 +148,7 @@ fn a_run_may_be_in_snake_case_as_clients_and_the_server_write_it() {
 }
 
 #[test]
-fn cn_t24_templates() {
+fn templates() {
     let run = json!({
         "input": { "x": "X", "n": 5, "yes": true, "a": { "b": { "c": "deep" } }, "ids": [{ "id": "first" }] },
         "correlationId": "C",

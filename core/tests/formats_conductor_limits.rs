@@ -49,7 +49,7 @@ fn workflow(limit: &Value) -> WorkflowDefinition {
 }
 
 #[test]
-fn cn_t01_twelve_per_five_seconds() {
+fn twelve_per_five_seconds() {
     let limiter = limiter_of(&memory_with_clock(), &task(&json!([12, 5, 0])));
     let times: Vec<u64> = (0..600).map(|tenth| tenth * SECOND / 10).collect();
     let passed = polls(&limiter, &times);
@@ -58,7 +58,7 @@ fn cn_t01_twelve_per_five_seconds() {
 }
 
 #[test]
-fn cn_t03_to_t06_rates() {
+fn rates() {
     let pg = memory_with_clock;
     let few = limiter_of(&pg(), &task(&json!([20, 60, 0])));
     assert_eq!(polls(&few, &[0, 1, 2, 3, 4]), [true; 5]);
@@ -72,7 +72,7 @@ fn cn_t03_to_t06_rates() {
 }
 
 #[test]
-fn cn_t07_definitions_are_independent() {
+fn definitions_are_independent() {
     let (pg, a) = (memory_with_clock(), task(&json!([1, 60, 0])));
     let b = TaskDefinition { name: "other".to_owned(), ..a.clone() };
     assert_eq!(
@@ -100,13 +100,13 @@ fn definitions_of_one_name_share_its_tasks_whatever_they_limit() {
 }
 
 #[test]
-fn cn_t09_one_per_ten_seconds() {
+fn one_per_ten_seconds() {
     let limiter = limiter_of(&memory_with_clock(), &task(&json!([1, 10, 0])));
     assert_eq!(polls(&limiter, &[0, SECOND, 14 * SECOND]), [true, false, true]);
 }
 
 #[test]
-fn cn_t10_a_completion_frees_the_slot_at_once() {
+fn a_completion_frees_the_slot_at_once() {
     let limiter = limiter_of(&memory_with_clock(), &task(&json!([0, 0, 1])));
     let (first, second) = (enter(&limiter, "a", 0), enter(&limiter, "b", 0));
     assert_eq!((first.status, second.status), (Status::Granted, Status::Queued));
@@ -115,7 +115,7 @@ fn cn_t10_a_completion_frees_the_slot_at_once() {
 }
 
 #[test]
-fn cn_t11_a_holder_that_calls_again_keeps_its_permit() {
+fn a_holder_that_calls_again_keeps_its_permit() {
     let limiter = limiter_of(&memory_with_clock(), &task(&json!([0, 0, 1])));
     let (first, again) = (enter(&limiter, "a", 0), enter(&limiter, "a", SECOND));
     assert_eq!((first.status, again.status), (Status::Granted, Status::Granted));
@@ -126,7 +126,7 @@ fn cn_t11_a_holder_that_calls_again_keeps_its_permit() {
 }
 
 #[test]
-fn cn_t12_exactly_one_more_on_completion() {
+fn exactly_one_more_on_completion() {
     let limiter = limiter_of(&memory_with_clock(), &task(&json!([0, 0, 1])));
     let enter_all = |time| -> Vec<Decision> {
         (0..15)
@@ -141,7 +141,7 @@ fn cn_t12_exactly_one_more_on_completion() {
 }
 
 #[test]
-fn cn_t13_a_release_counts_once() {
+fn a_release_counts_once() {
     let limiter = limiter_of(&memory_with_clock(), &task(&json!([0, 0, 1])));
     let permit = enter(&limiter, "a", 0).permit.unwrap();
     assert_eq!(release(&limiter, &permit, 1), Settlement::Released);
@@ -151,7 +151,7 @@ fn cn_t13_a_release_counts_once() {
 }
 
 #[test]
-fn cn_t16_and_t20_held_workflows_start_in_their_order() {
+fn held_workflows_start_in_their_order() {
     let held = workflow(&json!({ "rateLimitKey": "max", "concurrentExecLimit": 3 }));
     assert_eq!(held.on_limit, OnLimit::Wait);
     let key = held.key(&json!({})).unwrap().unwrap();
@@ -175,7 +175,7 @@ fn cn_t16_and_t20_held_workflows_start_in_their_order() {
 }
 
 #[test]
-fn cn_t17_each_key_has_its_own_limit() {
+fn each_key_has_its_own_limit() {
     let by_id = workflow(&json!({ "rateLimitKey": "${workflow.correlationId}", "concurrentExecLimit": 3 }));
     let pg = memory_with_clock();
     for id in ["a", "b"] {
@@ -186,7 +186,7 @@ fn cn_t17_each_key_has_its_own_limit() {
 }
 
 #[test]
-fn cn_t22_a_rejected_start_is_not_queued() {
+fn a_rejected_start_is_not_queued() {
     let reject = workflow(&json!({ "rateLimitKey": "max", "concurrentExecLimit": 1, "policy": "REJECT" }));
     assert_eq!(reject.on_limit, OnLimit::Raise);
     let limiter = memory_with_clock().limiter("max", reject.policy(LOCK_TIMEOUT).unwrap()).unwrap();

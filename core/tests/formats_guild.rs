@@ -57,7 +57,7 @@ fn the_documents_of_the_corpus_are_read() {
 }
 
 #[test]
-fn dq_t01_thirty_five_jobs_at_once() {
+fn thirty_five_jobs_at_once() {
     let limiter = limiter_of(&memory_with_clock(), &reservoir(10, 10_000));
     let times = times(&limiter, 0..35, 12_345);
     let expected: Vec<u64> = [(10, 12_345), (10, 20_000), (10, 30_000), (5, 40_000)]
@@ -71,7 +71,7 @@ fn dq_t01_thirty_five_jobs_at_once() {
 }
 
 #[test]
-fn dq_t02_a_boundary_belongs_to_the_new_window() {
+fn a_boundary_belongs_to_the_new_window() {
     assert_eq!(ready_at(Micros(20_000 * MS), Micros(10_000 * MS), 10, 0), Micros(30_000 * MS));
     let limiter = limiter_of(&memory_with_clock(), &reservoir(10, 10_000));
     assert_eq!(times(&limiter, 0..10, 19_999), [19_999; 10]);
@@ -80,7 +80,7 @@ fn dq_t02_a_boundary_belongs_to_the_new_window() {
 }
 
 #[test]
-fn dq_t03_groups_are_limited_by_themselves() {
+fn groups_are_limited_by_themselves() {
     let (pg, queue) = (memory_with_clock(), reservoir(3, 3_000));
     for group in ["1", "2"] {
         let limiter = limiter_of(&pg, &queue.in_group(group));
@@ -90,7 +90,7 @@ fn dq_t03_groups_are_limited_by_themselves() {
 }
 
 #[test]
-fn dq_t05_each_job_runs_when_its_delay_is_over() {
+fn each_job_runs_when_its_delay_is_over() {
     let limiter = limiter_of(&memory_with_clock(), &reservoir(3, 3_000));
     let mut delayed: Vec<(u64, u64)> = (0..11).zip(times(&limiter, 0..11, 1_000)).skip(3).collect();
     delayed.sort_by_key(|(job, at)| (*at, *job));
@@ -102,7 +102,7 @@ fn dq_t05_each_job_runs_when_its_delay_is_over() {
 }
 
 #[test]
-fn dq_t07_the_slot_of_a_deleted_job_is_used() {
+fn the_slot_of_a_deleted_job_is_used() {
     let limiter = limiter_of(&memory_with_clock(), &reservoir(1, 1_000));
     assert_eq!(times(&limiter, 0..4, 500), [500, 1_000, 2_000, 3_000]);
     assert_eq!(calls::cancel(&limiter, "job-1", 600 * MS), Settlement::Cancelled);
@@ -111,7 +111,7 @@ fn dq_t07_the_slot_of_a_deleted_job_is_used() {
 }
 
 #[test]
-fn dq_t09_what_can_never_run_is_refused() {
+fn what_can_never_run_is_refused() {
     for (document, path) in [
         (json!({ "name": "a", "reservoir": 0, "timeWindow": 1 }), "$.reservoir:"),
         (json!({ "name": "a", "reservoir": -1, "timeWindow": 1 }), "$.reservoir:"),
@@ -138,7 +138,7 @@ fn dq_t09_what_can_never_run_is_refused() {
 }
 
 #[test]
-fn dq_t10_the_clock_of_a_client_has_no_effect() {
+fn the_clock_of_a_client_has_no_effect() {
     for skew_ms in [-5_000_i64, 0, 5_000] {
         let limiter = limiter_of(&memory_with_clock(), &reservoir(1, 10_000));
         enter(&limiter, 0, 12_345);
@@ -154,7 +154,7 @@ fn dq_t10_the_clock_of_a_client_has_no_effect() {
 }
 
 #[test]
-fn dq_t13_queues_that_name_one_limiter_share_it() {
+fn queues_that_name_one_limiter_share_it() {
     let pg = memory_with_clock();
     let (one, other) = (limiter_of(&pg, &reservoir(2, 1_000)), limiter_of(&pg, &reservoir(2, 1_000)));
     assert_eq!(times(&one, 0..1, 100), [100]);

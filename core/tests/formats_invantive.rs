@@ -38,7 +38,7 @@ fn fault(document: &Value) -> String {
 }
 
 #[test]
-fn iv_t08_and_t09_validity() {
+fn validity() {
     let valid = |from: Value, to: Value| {
         let elements = json!([{ "ValidFromUtc": from, "ValidToUtc": to, "SlotName": "a" }, { "SlotName": "b" }]);
         control(&elements, &json!([{ "Name": "a" }, { "Name": "b" }]))
@@ -88,7 +88,7 @@ fn iv_t08_and_t09_validity() {
 }
 
 #[test]
-fn iv_t10_networks() {
+fn networks() {
     let from = |network: &str, ip: &str| {
         matches(
             &json!({ "IpAddressClientCidr": network }),
@@ -123,7 +123,7 @@ fn iv_t10_networks() {
 }
 
 #[test]
-fn iv_t11_wildcards() {
+fn wildcards() {
     for (pattern, yes, no) in [
         ("abc*", vec!["abc", "abcd", "abc*"], vec!["ab", "Abc", "xabc"]),
         ("abc", vec!["abc"], vec!["abcd", "ABC", "", "abc*"]),
@@ -149,7 +149,7 @@ fn iv_t11_wildcards() {
 }
 
 #[test]
-fn iv_t12_all_criteria_must_match() {
+fn all_criteria_must_match() {
     let both = json!({ "LogOnCode": "u", "DataContainerId": "7" });
     let request = |log_on_code, data_container_id| RequestAttributes {
         log_on_code,
@@ -165,7 +165,7 @@ fn iv_t12_all_criteria_must_match() {
 }
 
 #[test]
-fn iv_t14_faults_name_their_path() {
+fn faults_name_their_path() {
     let slot = |slot: Value| json!({ "RateLimitControlSlotList": [{ "Name": "a" }, slot] });
     let element = |element: Value| json!({ "RateLimitControlList": [element] });
     for (document, path) in [
@@ -205,7 +205,7 @@ fn iv_t14_faults_name_their_path() {
 }
 
 #[test]
-fn iv_t16_a_level_fails_by_default() {
+fn a_level_fails_by_default() {
     let control = control(&json!([]), &json!([{ "Name": "s", "ActionsPerSecond": 1 }]));
     let slot = &control.slots()[0];
     assert_eq!(slot.hard().unwrap().limits()[0].amount(), 1);
@@ -216,7 +216,7 @@ fn iv_t16_a_level_fails_by_default() {
 }
 
 #[test]
-fn iv_t17_names_of_slots() {
+fn names_of_slots() {
     let unknown =
         fault(&json!({ "RateLimitControlList": [{}, { "SlotName": "a" }], "RateLimitControlSlotList": [{}] }));
     assert!(unknown.starts_with("at $.RateLimitControlList[1].SlotName:") && unknown.contains("\"a\""), "{unknown}");

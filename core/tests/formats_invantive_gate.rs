@@ -45,7 +45,7 @@ fn slot_of(control: &RateLimitControl, request: &RequestAttributes<'_>, at: u64)
 const OK: (bool, u64, Option<Level>) = (true, 0, None);
 
 #[test]
-fn iv_t01_to_t03_config_a() {
+fn config_a() {
     let a = || RateLimitControl::parse(&corpus("good-invantive-a.json")).unwrap().gate(&memory_with_clock()).unwrap();
     let fail = |level| (false, 0, Some(level));
     assert_eq!(admitted(&a(), &[10_000, 10_000, 10_000]), [OK, OK, fail(Level::Second)], "T01");
@@ -61,14 +61,14 @@ fn iv_t01_to_t03_config_a() {
 }
 
 #[test]
-fn iv_t04_a_soft_level_delays() {
+fn a_soft_level_delays() {
     let slot = json!({ "ActionsPerSecond": 2, "DelayMsOnOverflowSecond": 250, "FailOnOverflowSecond": false });
     let late = (true, 250, Some(Level::Second));
     assert_eq!(admitted(&gate(&slot), &[0, 0, 0, 999, 1_000]), [OK, OK, late, late, OK]);
 }
 
 #[test]
-fn iv_t05_the_longest_delay_rules() {
+fn the_longest_delay_rules() {
     let slot = json!({
         "ActionsPerSecond": 1, "DelayMsOnOverflowSecond": 900, "FailOnOverflowSecond": false,
         "ActionsPerMinute": 1, "DelayMsOnOverflowMinute": 300, "FailOnOverflowMinute": false,
@@ -82,7 +82,7 @@ fn iv_t05_the_longest_delay_rules() {
 }
 
 #[test]
-fn iv_t05_the_longest_delay_of_several_levels_that_fail_rules() {
+fn the_longest_delay_of_several_levels_that_fail_rules() {
     for (second, minute) in [(900, 300), (300, 900), (0, 900), (900, 0)] {
         let slot = json!({
             "ActionsPerSecond": 1, "DelayMsOnOverflowSecond": second,
@@ -94,13 +94,13 @@ fn iv_t05_the_longest_delay_of_several_levels_that_fail_rules() {
 }
 
 #[test]
-fn iv_t06_a_failing_answer_is_delayed_too() {
+fn a_failing_answer_is_delayed_too() {
     let slot = json!({ "ActionsPerSecond": 2, "DelayMsOnOverflowSecond": 250, "FailOnOverflowSecond": true });
     assert_eq!(admitted(&gate(&slot), &[0, 0, 0]), [OK, OK, (false, 250, Some(Level::Second))]);
 }
 
 #[test]
-fn iv_t07_the_first_element_that_applies() {
+fn the_first_element_that_applies() {
     let control = control(
         &json!([{ "Url": "https://x/a*", "SlotName": "s1" }, { "Url": "https://x/*", "SlotName": "s2" }, { "SlotName": "s3" }]),
         &json!([
@@ -120,7 +120,7 @@ fn iv_t07_the_first_element_that_applies() {
 }
 
 #[test]
-fn iv_t08_the_store_is_asked_for_the_time() {
+fn the_store_is_asked_for_the_time() {
     let slots = json!([{ "Name": "past", "ActionsPerHour": 0 }, { "Name": "now", "ActionsPerHour": 1_000 }]);
     let elements = json!([{ "ValidToUtc": "2001-01-01T00:00:00Z", "SlotName": "past" }, { "SlotName": "now" }]);
     let pg = Paddlegate::memory();
@@ -133,7 +133,7 @@ fn iv_t08_the_store_is_asked_for_the_time() {
 }
 
 #[test]
-fn iv_t13_elements_share_a_slot() {
+fn elements_share_a_slot() {
     let elements = json!([{ "Context": "a", "SlotName": "s" }, { "Context": "b", "SlotName": "s" }]);
     let control = control(&elements, &json!([{ "Name": "s", "ActionsPerMinute": 3 }]));
     // Two processes would have one gate each.
@@ -150,7 +150,7 @@ fn iv_t13_elements_share_a_slot() {
 }
 
 #[test]
-fn iv_t15_no_limiting() {
+fn no_limiting() {
     for document in [json!({}), json!({ "RateLimitControlList": null, "RateLimitControlSlotList": null })] {
         let control = RateLimitControl::parse(&document.to_string()).unwrap();
         assert_eq!(control.choose(&RequestAttributes::default(), Micros(0)).unwrap(), Choice::Unmatched);
@@ -165,7 +165,7 @@ fn iv_t15_no_limiting() {
 }
 
 #[test]
-fn iv_t18_no_element_matches() {
+fn no_element_matches() {
     let control = RateLimitControl::parse(&corpus("good-invantive-elements.json")).unwrap();
     let monitor =
         RequestAttributes { url: Some("https://x/a"), ip: Some("10.200.0.1"), ..RequestAttributes::default() };

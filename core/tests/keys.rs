@@ -102,7 +102,7 @@ mod redis_keys {
     #[test]
     fn expire_after_any_operation() {
         let (store, mut raw) = database(10);
-        for (limiter, request) in every_kind(&store, "SK-T13") {
+        for (limiter, request) in every_kind(&store, "expiry") {
             let mut permits = Vec::new();
             for round in 0..4 {
                 let at = NOW + round * 1_500_000;
@@ -144,7 +144,7 @@ mod redis_keys {
     #[test]
     fn of_leases_and_tickets_expire_after_any_operation() {
         let (store, mut raw) = database(8);
-        for (limiter, _) in every_kind(&store, "SK-T13") {
+        for (limiter, _) in every_kind(&store, "expiry") {
             let mut after = |what: &str| expire(&mut raw, &limiter, what);
             let mut holders = Vec::new();
             for i in 0..20 {
@@ -215,7 +215,7 @@ mod redis_keys {
                 raw.execute(&[&b"PERSIST"[..], &key]);
             }
         };
-        for (limiter, _) in every_kind(&store, "SK-T12") {
+        for (limiter, _) in every_kind(&store, "kinds") {
             acquire(&limiter, Request::estimate(1), NOW);
             persist(&mut raw);
             let later = NOW + 3_600_000_000;

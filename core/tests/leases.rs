@@ -39,29 +39,29 @@ macro_rules! on_both_stores {
 }
 
 on_both_stores![
-    sk_t01_a_third_caller_of_two_leases_is_refused_with_a_retry_after,
-    sk_t05_a_new_process_grants_no_more_leases,
-    sk_t06_a_release_wakes_and_grants_one_of_fifty_waiters,
-    sk_t06_waiters_are_granted_in_the_order_of_their_tickets,
-    sk_t07_nested_limiters_count_their_own_leases,
-    sk_t08_a_late_release_does_not_free_the_slot_of_another_lease,
-    sk_t09_each_lease_has_its_own_timeout,
-    sk_t11_a_full_limiter_returns_a_refusal,
-    sk_t13_leases_and_tickets_of_an_unused_limiter_expire,
-    sk_t33_a_reset_removes_leases_tickets_permits_and_statistics,
-    sk_t34_limiters_of_one_name_share_their_leases,
-    sk_t38_a_clock_that_jumps_grants_no_more,
-    cn_t10_the_second_of_two_tasks_is_granted_after_the_first,
-    cn_t11_a_holder_that_calls_again_takes_no_second_lease,
-    cn_t12_fifteen_tasks_pass_one_at_a_time,
-    cn_t13_a_release_of_an_unknown_permit_frees_no_lease,
-    cn_t14_a_lease_expires_unless_its_holder_renews_it,
-    cn_t16_held_workflows_start_in_order,
-    cn_t17_keys_do_not_share_a_limit,
-    cn_t18_a_call_without_a_key_has_no_limit,
-    cn_t19_at_most_three_of_ten_workflows_run_at_once,
-    cn_t20_a_cancelled_ticket_does_not_change_the_order,
-    cn_t21_a_raised_limit_grants_waiters_and_a_lowered_limit_ends_no_lease,
+    a_third_caller_of_two_leases_is_refused_with_a_retry_after,
+    a_new_process_grants_no_more_leases,
+    a_release_wakes_and_grants_one_of_fifty_waiters,
+    waiters_are_granted_in_the_order_of_their_tickets,
+    nested_limiters_count_their_own_leases,
+    a_late_release_does_not_free_the_slot_of_another_lease,
+    each_lease_has_its_own_timeout,
+    a_full_limiter_returns_a_refusal,
+    leases_and_tickets_of_an_unused_limiter_expire,
+    a_reset_removes_leases_tickets_permits_and_statistics,
+    limiters_of_one_name_share_their_leases,
+    a_clock_that_jumps_grants_no_more,
+    the_second_of_two_tasks_is_granted_after_the_first,
+    a_holder_that_calls_again_takes_no_second_lease,
+    fifteen_tasks_pass_one_at_a_time,
+    a_release_of_an_unknown_permit_frees_no_lease,
+    a_lease_expires_unless_its_holder_renews_it,
+    held_workflows_start_in_order,
+    keys_do_not_share_a_limit,
+    a_call_without_a_key_has_no_limit,
+    at_most_three_of_ten_workflows_run_at_once,
+    a_cancelled_ticket_does_not_change_the_order,
+    a_raised_limit_grants_waiters_and_a_lowered_limit_ends_no_lease,
     another_limiters_permit_releases_and_renews_nothing,
     a_release_after_expiry_frees_no_other_lease,
     late_releases_of_a_lease_count_once_and_those_of_unknown_leases_never,
@@ -151,8 +151,8 @@ fn woken(wakeups: &[Wakeup]) -> Vec<&str> {
     now.into_iter().map(|wakeup| wakeup.id.as_str()).collect()
 }
 
-fn sk_t01_a_third_caller_of_two_leases_is_refused_with_a_retry_after(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("SK-T01"), 2, 30);
+fn a_third_caller_of_two_leases_is_refused_with_a_retry_after(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 2, 30);
     let first = take(&limiter, "first", NOW);
     assert_eq!((first.remaining, first.lease), (Some(1), Some(Micros(30 * SECOND))));
     granted(&limiter, "second", NOW + SECOND);
@@ -173,8 +173,8 @@ fn sk_t01_a_third_caller_of_two_leases_is_refused_with_a_retry_after(test_store:
     assert_eq!(take(&limiter, "third", NOW + 30 * SECOND).status, Status::Granted, "at the expiry");
 }
 
-fn sk_t05_a_new_process_grants_no_more_leases(test_store: &TestStore) {
-    let name = unique("SK-T05");
+fn a_new_process_grants_no_more_leases(test_store: &TestStore) {
+    let name = unique("lease");
     let limiter = test_store.concurrent(&name, 2, 30);
     let permit = granted(&limiter, "first", NOW);
     granted(&limiter, "second", NOW);
@@ -187,8 +187,8 @@ fn sk_t05_a_new_process_grants_no_more_leases(test_store: &TestStore) {
     assert_eq!(take(&limiter, "fourth", NOW).status, Status::Refused);
 }
 
-fn sk_t06_a_release_wakes_and_grants_one_of_fifty_waiters(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("SK-T06"), 1, 30);
+fn a_release_wakes_and_grants_one_of_fifty_waiters(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 1, 30);
     let mut inbox = test_store.inbox(&limiter);
     let channel = inbox.channel();
     let wait = Wait { channel: &channel, ..longest_wait() };
@@ -218,8 +218,8 @@ fn sk_t06_a_release_wakes_and_grants_one_of_fifty_waiters(test_store: &TestStore
     assert_eq!((counted.leases, counted.tickets), (1, 0));
 }
 
-fn sk_t06_waiters_are_granted_in_the_order_of_their_tickets(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("SK-T06"), 3, 30);
+fn waiters_are_granted_in_the_order_of_their_tickets(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 3, 30);
     let mut inbox = test_store.inbox(&limiter);
     let channel = inbox.channel();
     let wait = Wait { channel: &channel, ..longest_wait() };
@@ -243,8 +243,8 @@ fn sk_t06_waiters_are_granted_in_the_order_of_their_tickets(test_store: &TestSto
     assert_eq!(status(&limiter, "waiter 3", NOW + SECOND), Status::Queued);
 }
 
-fn sk_t07_nested_limiters_count_their_own_leases(test_store: &TestStore) {
-    let (a, b) = (test_store.concurrent(&unique("SK-T07 a"), 1, 1), test_store.concurrent(&unique("SK-T07 b"), 1, 30));
+fn nested_limiters_count_their_own_leases(test_store: &TestStore) {
+    let (a, b) = (test_store.concurrent(&unique("lease a"), 1, 1), test_store.concurrent(&unique("lease b"), 1, 30));
     let (outer, inner) = (granted(&a, "job", NOW), granted(&b, "job", NOW + SECOND / 2));
     assert_eq!(release(&b, &inner, NOW + 2 * SECOND), Settlement::Released);
     assert_eq!(release(&a, &outer, NOW + 3 * SECOND), Settlement::Late);
@@ -253,8 +253,8 @@ fn sk_t07_nested_limiters_count_their_own_leases(test_store: &TestStore) {
     assert_eq!((inner.granted, inner.held_time, inner.overages), (1, Micros(SECOND * 3 / 2), 0));
 }
 
-fn sk_t08_a_late_release_does_not_free_the_slot_of_another_lease(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("SK-T08"), 1, 1);
+fn a_late_release_does_not_free_the_slot_of_another_lease(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 1, 1);
     let late = take(&limiter, "holder", NOW);
     assert_eq!(take(&limiter, "other", NOW + SECOND - 1).status, Status::Refused);
     let other = take(&limiter, "other", NOW + 1_100_000);
@@ -273,8 +273,8 @@ fn sk_t08_a_late_release_does_not_free_the_slot_of_another_lease(test_store: &Te
     assert_eq!(statistics(&limiter, NOW + 2_050_000).held_time, Micros(2 * SECOND + 950_000));
 }
 
-fn sk_t09_each_lease_has_its_own_timeout(test_store: &TestStore) {
-    let name = unique("SK-T09");
+fn each_lease_has_its_own_timeout(test_store: &TestStore) {
+    let name = unique("lease");
     let (short, long) = (test_store.concurrent(&name, 2, 1), test_store.concurrent(&name, 2, 10));
     let (quick, slow) = (granted(&short, "quick", NOW), granted(&long, "slow", NOW));
     let full = take(&long, "third", NOW + SECOND - 1);
@@ -286,8 +286,8 @@ fn sk_t09_each_lease_has_its_own_timeout(test_store: &TestStore) {
     assert_eq!(take(&short, "fourth", NOW + 9 * SECOND).lease, Some(Micros(SECOND)));
 }
 
-fn sk_t11_a_full_limiter_returns_a_refusal(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("SK-T11"), 1, 30);
+fn a_full_limiter_returns_a_refusal(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 1, 30);
     granted(&limiter, "holder", NOW);
     for number in 0..5 {
         let refused = enter(&limiter, &format!("other {number}"), 1, Some(Wait::up_to(Micros(0))), NOW);
@@ -298,8 +298,8 @@ fn sk_t11_a_full_limiter_returns_a_refusal(test_store: &TestStore) {
 }
 
 /// `keys.rs` tests that every key expires.
-fn sk_t13_leases_and_tickets_of_an_unused_limiter_expire(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("SK-T13"), 2, 30);
+fn leases_and_tickets_of_an_unused_limiter_expire(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 2, 30);
     granted(&limiter, "a", NOW);
     granted(&limiter, "b", NOW);
     queued(&limiter, "c", longest_wait(), NOW);
@@ -313,8 +313,8 @@ fn sk_t13_leases_and_tickets_of_an_unused_limiter_expire(test_store: &TestStore)
     assert_eq!((counted.leases, counted.tickets, counted.reclaimed, counted.lapsed), (2, 0, 2, 1));
 }
 
-fn sk_t33_a_reset_removes_leases_tickets_permits_and_statistics(test_store: &TestStore) {
-    let name = unique("SK-T33");
+fn a_reset_removes_leases_tickets_permits_and_statistics(test_store: &TestStore) {
+    let name = unique("lease");
     let policy = Policy::new([
         Limit::concurrency(1, Duration::from_secs(30)).expect("a limit"),
         Limit::window(5, Duration::from_secs(60)).expect("a limit"),
@@ -340,8 +340,8 @@ fn sk_t33_a_reset_removes_leases_tickets_permits_and_statistics(test_store: &Tes
     }
 }
 
-fn sk_t34_limiters_of_one_name_share_their_leases(test_store: &TestStore) {
-    let name = unique("SK-T34");
+fn limiters_of_one_name_share_their_leases(test_store: &TestStore) {
+    let name = unique("lease");
     let (first_limiter, second_limiter) =
         (test_store.concurrent(&name, 2, 30), test_store.another_process().concurrent(&name, 2, 30));
     granted(&first_limiter, "a", NOW);
@@ -359,9 +359,9 @@ fn sk_t34_limiters_of_one_name_share_their_leases(test_store: &TestStore) {
 }
 
 /// The store's clock is the only clock. When it jumps back, the limiter's time continues from its last value.
-fn sk_t38_a_clock_that_jumps_grants_no_more(test_store: &TestStore) {
+fn a_clock_that_jumps_grants_no_more(test_store: &TestStore) {
     let hour = 3_600 * SECOND;
-    let limiter = test_store.concurrent(&unique("SK-T38"), 1, 30);
+    let limiter = test_store.concurrent(&unique("lease"), 1, 30);
     let first = take(&limiter, "first", NOW);
     assert_eq!(
         take(&limiter, "second", NOW - hour).status,
@@ -388,8 +388,8 @@ fn sk_t38_a_clock_that_jumps_grants_no_more(test_store: &TestStore) {
     assert_eq!(call(own), call(own));
 }
 
-fn cn_t10_the_second_of_two_tasks_is_granted_after_the_first(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("CN-T10"), 1, 60);
+fn the_second_of_two_tasks_is_granted_after_the_first(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 1, 60);
     let mut inbox = test_store.inbox(&limiter);
     let channel = inbox.channel();
     let wait = Wait { channel: &channel, ..longest_wait() };
@@ -400,8 +400,8 @@ fn cn_t10_the_second_of_two_tasks_is_granted_after_the_first(test_store: &TestSt
     claimed(&limiter, "two", NOW + SECOND);
 }
 
-fn cn_t11_a_holder_that_calls_again_takes_no_second_lease(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("CN-T11"), 1, 30);
+fn a_holder_that_calls_again_takes_no_second_lease(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 1, 30);
     let first = take(&limiter, "task", NOW);
     for (wait, at) in [(None, 1), (Some(longest_wait()), 2), (Some(existing_only()), 3)] {
         let again = enter(&limiter, "task", 1, wait, NOW + at * SECOND);
@@ -417,15 +417,15 @@ fn cn_t11_a_holder_that_calls_again_takes_no_second_lease(test_store: &TestStore
         "the later permit releases the lease"
     );
     assert_eq!(release(&limiter, &first.permit.expect("a permit"), NOW + 5 * SECOND), Settlement::Unknown);
-    let waiter = test_store.concurrent(&unique("CN-T11"), 1, 30);
+    let waiter = test_store.concurrent(&unique("lease"), 1, 30);
     granted(&waiter, "holder", NOW);
     let places = [queued(&waiter, "waiter", longest_wait(), NOW), queued(&waiter, "waiter", longest_wait(), NOW + 1)];
     assert_eq!(places[0], places[1], "a waiter that calls again keeps its position");
     assert_eq!(statistics(&waiter, NOW).tickets, 1);
 }
 
-fn cn_t12_fifteen_tasks_pass_one_at_a_time(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("CN-T12"), 1, 60);
+fn fifteen_tasks_pass_one_at_a_time(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 1, 60);
     let all = |at: u64| -> Vec<String> {
         let tasks = (0..15).map(|task| take(&limiter, &format!("task {task}"), at));
         tasks.filter_map(|decision| decision.permit).collect()
@@ -437,8 +437,8 @@ fn cn_t12_fifteen_tasks_pass_one_at_a_time(test_store: &TestStore) {
     assert_eq!(statistics(&limiter, NOW + SECOND).refused, 28);
 }
 
-fn cn_t13_a_release_of_an_unknown_permit_frees_no_lease(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("CN-T13"), 2, 30);
+fn a_release_of_an_unknown_permit_frees_no_lease(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 2, 30);
     let permit = granted(&limiter, "a", NOW);
     granted(&limiter, "b", NOW);
     assert_eq!(release(&limiter, &permit, NOW + 1), Settlement::Released);
@@ -455,8 +455,8 @@ fn cn_t13_a_release_of_an_unknown_permit_frees_no_lease(test_store: &TestStore) 
     assert_eq!(statistics(&limiter, NOW + 5).overages, 0);
 }
 
-fn cn_t14_a_lease_expires_unless_its_holder_renews_it(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("CN-T14"), 1, 10);
+fn a_lease_expires_unless_its_holder_renews_it(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 1, 10);
     let permit = granted(&limiter, "alive", NOW);
     for beat in 1..=5 {
         assert_eq!(renew(&limiter, &permit, NOW + beat * 9 * SECOND), Some(Micros(10 * SECOND)));
@@ -470,8 +470,8 @@ fn cn_t14_a_lease_expires_unless_its_holder_renews_it(test_store: &TestStore) {
     assert_eq!(statistics(&limiter, end).reclaimed, 1);
 }
 
-fn cn_t16_held_workflows_start_in_order(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("CN-T16"), 3, 600);
+fn held_workflows_start_in_order(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 3, 600);
     let mut inbox = test_store.inbox(&limiter);
     let channel = inbox.channel();
     let wait = Wait { channel: &channel, ..longest_wait() };
@@ -492,16 +492,16 @@ fn cn_t16_held_workflows_start_in_order(test_store: &TestStore) {
     claimed(&limiter, "workflow 5", NOW + 2 * SECOND);
 }
 
-fn cn_t17_keys_do_not_share_a_limit(test_store: &TestStore) {
-    let limiters = ["a", "b"].map(|key| test_store.concurrent(&unique(&format!("CN-T17 {key}")), 3, 60));
+fn keys_do_not_share_a_limit(test_store: &TestStore) {
+    let limiters = ["a", "b"].map(|key| test_store.concurrent(&unique(&format!("lease {key}")), 3, 60));
     for limiter in &limiters {
         let running = (0..6).filter(|number| take(limiter, &format!("workflow {number}"), NOW).allowed()).count();
         assert_eq!(running, 3);
     }
 }
 
-fn cn_t18_a_call_without_a_key_has_no_limit(test_store: &TestStore) {
-    let limiter = test_store.store.unlimited(&unique("CN-T18")).expect("a limiter");
+fn a_call_without_a_key_has_no_limit(test_store: &TestStore) {
+    let limiter = test_store.store.unlimited(&unique("lease")).expect("a limiter");
     for number in 0..100 {
         let decision = enter(&limiter, &format!("workflow {number}"), 1, Some(longest_wait()), NOW);
         assert_eq!((decision.status, decision.limit, decision.lease), (Status::Granted, None, None));
@@ -509,8 +509,8 @@ fn cn_t18_a_call_without_a_key_has_no_limit(test_store: &TestStore) {
     }
 }
 
-fn cn_t19_at_most_three_of_ten_workflows_run_at_once(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("CN-T19"), 3, 60);
+fn at_most_three_of_ten_workflows_run_at_once(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 3, 60);
     let mut running: HashMap<u64, (u64, String)> = HashMap::new();
     let mut done = Vec::new();
     for tick in 0..=50 {
@@ -536,8 +536,8 @@ fn cn_t19_at_most_three_of_ten_workflows_run_at_once(test_store: &TestStore) {
     assert_eq!(started, [3, 4, 5]);
 }
 
-fn cn_t20_a_cancelled_ticket_does_not_change_the_order(test_store: &TestStore) {
-    let limiter = test_store.concurrent(&unique("CN-T20"), 1, 600);
+fn a_cancelled_ticket_does_not_change_the_order(test_store: &TestStore) {
+    let limiter = test_store.concurrent(&unique("lease"), 1, 600);
     let mut holder = granted(&limiter, "holder", NOW);
     let waiters = ["a", "b", "c", "d", "e"];
     let numbers = waiters.map(|id| queued(&limiter, id, longest_wait(), NOW).0);
@@ -555,8 +555,8 @@ fn cn_t20_a_cancelled_ticket_does_not_change_the_order(test_store: &TestStore) {
     }
 }
 
-fn cn_t21_a_raised_limit_grants_waiters_and_a_lowered_limit_ends_no_lease(test_store: &TestStore) {
-    let name = unique("CN-T21");
+fn a_raised_limit_grants_waiters_and_a_lowered_limit_ends_no_lease(test_store: &TestStore) {
+    let name = unique("lease");
     let limit = |limit| test_store.concurrent(&name, limit, 600);
     let running = [1, 2, 3].map(|number| granted(&limit(3), &format!("workflow {number}"), NOW));
     for waiter in ["workflow 4", "workflow 5"] {

@@ -96,7 +96,7 @@ fn a_refused_gate_check_peeks_only_levels_that_could_delay_longer() {
 }
 
 #[test]
-fn ojs_t19_a_batch_releases_its_grants_also_after_an_error() {
+fn a_batch_releases_its_grants_also_after_an_error() {
     for store in stores() {
         let limiter = limiter(&store, &[Limit::concurrency(3, MINUTE).unwrap(), Limit::window(9, MINUTE).unwrap()]);
         let none = |limiter: &Limiter| {
@@ -127,7 +127,7 @@ fn ojs_t19_a_batch_releases_its_grants_also_after_an_error() {
 }
 
 #[test]
-fn ojs_t03_an_override_reads_the_state_first_and_the_clock_for_its_end() {
+fn an_override_reads_the_state_first_and_the_clock_for_its_end() {
     for store in stores() {
         let limiter = limiter(&store, &[Limit::bucket(5, MINUTE).unwrap()]);
         let run_override = |document: &str| run_procedure(limiter.override_procedure(document).unwrap(), None);
@@ -157,7 +157,7 @@ fn ojs_t03_an_override_reads_the_state_first_and_the_clock_for_its_end() {
 }
 
 #[test]
-fn ojs_t03_a_past_end_is_refused_also_by_limiters_that_decide_without_the_store() {
+fn a_past_end_is_refused_also_by_limiters_that_decide_without_the_store() {
     set_clock(START.0);
     for store in [memory_with_clock(), redis_with_clock()] {
         for limits in [[Limit::unlimited()], [Limit::paused()]] {
@@ -184,7 +184,7 @@ fn ojs_t03_a_past_end_is_refused_also_by_limiters_that_decide_without_the_store(
 }
 
 #[test]
-fn ojs_t13_a_signal_sets_a_pause_for_each_of_its_times() {
+fn a_signal_sets_a_pause_for_each_of_its_times() {
     set_clock(START.0);
     for store in [memory_with_clock(), redis_with_clock()] {
         let limiter = limiter(&store, &[Limit::window(5, MINUTE).unwrap()]);
@@ -204,7 +204,7 @@ fn ojs_t13_a_signal_sets_a_pause_for_each_of_its_times() {
 }
 
 #[test]
-fn cn_t16_to_t18_the_limiter_of_a_run() {
+fn the_limiter_of_a_run() {
     let store = Paddlegate::memory();
     let definition = r#"{"name": "order", "rateLimitConfig":
         {"rateLimitKey": "${workflow.input.shop}", "concurrentExecLimit": 3, "policy": "REJECT"}}"#;

@@ -457,7 +457,7 @@ fn creating_a_limiter_calls_no_server() {
     let limiter = store.leaky("nowhere", 1, DAY).expect("a limiter");
     assert_eq!(limiter.name(), "nowhere");
     for without_state in [store.unlimited("nowhere"), store.paused("nowhere")] {
-        without_state.expect("a limiter").acquire(Request::default()).expect("SK-T28: no server is called");
+        without_state.expect("a limiter").acquire(Request::default()).expect("no server is called");
     }
     assert!(limiter.acquire(Request::default()).is_err());
 }

@@ -63,7 +63,7 @@ fn queue_up(limiter: &Limiter, count: u64) -> (Grants, Vec<thread::JoinHandle<()
 }
 
 #[test]
-fn sk_t06_one_release_grants_only_the_first_of_fifty_waiters() {
+fn one_release_grants_only_the_first_of_fifty_waiters() {
     for (store, pg) in stores() {
         let limiter = pg.concurrent(&unique("fifty"), 1, LEASE_TIMEOUT).unwrap();
         let mut held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
@@ -84,7 +84,7 @@ fn sk_t06_one_release_grants_only_the_first_of_fifty_waiters() {
 }
 
 #[test]
-fn sk_t03_a_wait_is_refused_when_its_maximum_is_over() {
+fn a_wait_is_refused_when_its_maximum_is_over() {
     for (store, pg) in stores() {
         let limiter = pg.concurrent(&unique("short"), 1, LEASE_TIMEOUT).unwrap();
         limiter.acquire(Request::default()).unwrap();

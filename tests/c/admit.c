@@ -17,7 +17,7 @@ static pg_admission admit(pg_limiter *limiter, const char *id, const char *on_li
     return admission;
 }
 
-static void cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing(void)
+static void a_job_that_runs_is_asked_about_again_and_takes_nothing(void)
 {
     pg_limiter *first, *second;
     pg_admission run, wait;
@@ -43,7 +43,7 @@ static void cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing(void)
     forget(first, second);
 }
 
-static void ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it(void)
+static void a_rescheduled_job_comes_when_the_limit_allows_it(void)
 {
     pg_limiter *first, *second;
 
@@ -57,7 +57,7 @@ static void ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it(void)
     forget(first, second);
 }
 
-static void ojs_t10_what_is_dropped_or_refused_takes_nothing(void)
+static void what_is_dropped_or_refused_takes_nothing(void)
 {
     const pg_limit limits[] = {
         {.kind = PG_KIND_CONCURRENCY, .amount = 1, .interval_us = 60000000},
@@ -83,7 +83,7 @@ static void ojs_t10_what_is_dropped_or_refused_takes_nothing(void)
     OK(pg_limiter_close(limiter, &error));
 }
 
-static void ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one(void)
+static void a_job_that_is_tried_again_counts_as_a_new_one(void)
 {
     pg_limiter *first, *second;
 
@@ -171,10 +171,10 @@ static void statistics_have_refusals_by_label_and_waits(void)
 int main(void)
 {
     ON_EACH_STORE(statistics_have_refusals_by_label_and_waits);
-    ON_EACH_STORE(cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing);
-    ON_EACH_STORE(ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it);
-    ON_EACH_STORE(ojs_t10_what_is_dropped_or_refused_takes_nothing);
-    ON_EACH_STORE(ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one);
+    ON_EACH_STORE(a_job_that_runs_is_asked_about_again_and_takes_nothing);
+    ON_EACH_STORE(a_rescheduled_job_comes_when_the_limit_allows_it);
+    ON_EACH_STORE(what_is_dropped_or_refused_takes_nothing);
+    ON_EACH_STORE(a_job_that_is_tried_again_counts_as_a_new_one);
     ON_EACH_STORE(an_estimate_is_corrected);
     ON_EACH_STORE(nobody_knows_when_a_pause_of_the_policy_ends);
     return check_report();

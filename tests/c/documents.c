@@ -34,7 +34,7 @@ static pg_gate_decision pass(pg_invantive_gate *gate, int64_t now_us)
     return gate_decision;
 }
 
-static void iv_t01_the_third_of_a_second_fails(void)
+static void the_third_of_a_second_fails(void)
 {
     pg_invantive_gate *first, *second;
     pg_gate_decision gate_decision;
@@ -59,7 +59,7 @@ static void iv_t01_the_third_of_a_second_fails(void)
     close_gates(first, second);
 }
 
-static void iv_t04_a_level_that_does_not_fail_delays(void)
+static void a_level_that_does_not_fail_delays(void)
 {
     static const int64_t delays[] = {0, 0, 250000, 250000};
     pg_invantive_gate *first, *second;
@@ -78,7 +78,7 @@ static void iv_t04_a_level_that_does_not_fail_delays(void)
     close_gates(first, second);
 }
 
-static void iv_t06_a_failure_is_delayed_too(void)
+static void a_failure_is_delayed_too(void)
 {
     pg_invantive_gate *first, *second;
     pg_gate_decision gate_decision;
@@ -93,7 +93,7 @@ static void iv_t06_a_failure_is_delayed_too(void)
     close_gates(first, second);
 }
 
-static void iv_t08_the_clock_of_the_store_decides(void)
+static void the_clock_of_the_store_decides(void)
 {
     pg_invantive_gate *first, *second;
     pg_gate_decision gate_decision;
@@ -106,7 +106,7 @@ static void iv_t08_the_clock_of_the_store_decides(void)
     close_gates(first, second);
 }
 
-static void iv_t12_all_facts_must_match(void)
+static void all_facts_must_match(void)
 {
     const pg_request_attributes known = {"k\xc3\xa4se/1", "https://example.com/a", "me", "box", "10.1.2.3"};
     pg_invantive_gate *first, *second;
@@ -146,7 +146,7 @@ static pg_loaded_limiter open_run(const char *letter)
     return loaded;
 }
 
-static void cn_t17_each_key_has_its_own_limit(void)
+static void each_key_has_its_own_limit(void)
 {
     static const char *const ids[] = {"1", "2", "3", "4", "5", "6"};
     pg_admission admissions[6];
@@ -175,7 +175,7 @@ static void cn_t17_each_key_has_its_own_limit(void)
     }
 }
 
-static void cn_t18_a_run_without_a_key_is_not_limited(void)
+static void a_run_without_a_key_is_not_limited(void)
 {
     static const char *const runs[] = {"{}", "{\"correlationId\": null}", "{\"correlationId\": \"\"}"};
 
@@ -193,7 +193,7 @@ static void cn_t18_a_run_without_a_key_is_not_limited(void)
     }
 }
 
-static void ojs_t19_of_five_jobs_none_runs_or_three(void)
+static void of_five_jobs_none_runs_or_three(void)
 {
     static const char *const ids[] = {"a", "b", "c", "d", "e"};
     pg_limiter *first, *second;
@@ -240,7 +240,7 @@ static void all_jobs_run(void)
     forget(first, second);
 }
 
-static void ojs_t13_a_signal_pauses_and_a_shorter_one_changes_nothing(void)
+static void a_signal_pauses_and_a_shorter_one_changes_nothing(void)
 {
     pg_limiter *first, *second;
     pg_decision d;
@@ -263,7 +263,7 @@ static void ojs_t13_a_signal_pauses_and_a_shorter_one_changes_nothing(void)
     forget(first, second);
 }
 
-static void ojs_t03_an_override_changes_what_it_names(void)
+static void an_override_changes_what_it_names(void)
 {
     const pg_limit limits[] = {
         {.kind = PG_KIND_CONCURRENCY, .amount = 2, .interval_us = 60000000},
@@ -313,17 +313,17 @@ static void structs_have_a_fixed_layout(void)
 
 int main(void)
 {
-    ON_EACH_STORE(iv_t01_the_third_of_a_second_fails);
-    ON_EACH_STORE(iv_t04_a_level_that_does_not_fail_delays);
-    ON_EACH_STORE(iv_t06_a_failure_is_delayed_too);
-    ON_EACH_STORE(iv_t08_the_clock_of_the_store_decides);
-    ON_EACH_STORE(iv_t12_all_facts_must_match);
-    ON_EACH_STORE(cn_t17_each_key_has_its_own_limit);
-    ON_EACH_STORE(cn_t18_a_run_without_a_key_is_not_limited);
-    ON_EACH_STORE(ojs_t19_of_five_jobs_none_runs_or_three);
+    ON_EACH_STORE(the_third_of_a_second_fails);
+    ON_EACH_STORE(a_level_that_does_not_fail_delays);
+    ON_EACH_STORE(a_failure_is_delayed_too);
+    ON_EACH_STORE(the_clock_of_the_store_decides);
+    ON_EACH_STORE(all_facts_must_match);
+    ON_EACH_STORE(each_key_has_its_own_limit);
+    ON_EACH_STORE(a_run_without_a_key_is_not_limited);
+    ON_EACH_STORE(of_five_jobs_none_runs_or_three);
     ON_EACH_STORE(all_jobs_run);
-    ON_EACH_STORE(ojs_t13_a_signal_pauses_and_a_shorter_one_changes_nothing);
-    ON_EACH_STORE(ojs_t03_an_override_changes_what_it_names);
+    ON_EACH_STORE(a_signal_pauses_and_a_shorter_one_changes_nothing);
+    ON_EACH_STORE(an_override_changes_what_it_names);
     RUN(structs_have_a_fixed_layout);
     return check_report();
 }

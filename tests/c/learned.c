@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-static void pt_t03_what_is_left_upstream_is_left_here(void)
+static void what_is_left_upstream_is_left_here(void)
 {
     pg_limiter *first, *second;
     pg_learned learned;
@@ -21,7 +21,7 @@ static void pt_t03_what_is_left_upstream_is_left_here(void)
     forget(first, second);
 }
 
-static void pt_t05_size_and_rate_are_learned_by_all(void)
+static void size_and_rate_are_learned_by_all(void)
 {
     pg_limiter *first, *second;
     pg_runtime_state c;
@@ -47,7 +47,7 @@ static void pt_t05_size_and_rate_are_learned_by_all(void)
     forget(first, second);
 }
 
-static void pt_t06_a_spent_hour_is_spent_until_it_is_reset(void)
+static void a_spent_hour_is_spent_until_it_is_reset(void)
 {
     pg_limiter *first, *second;
     pg_decision d;
@@ -252,9 +252,9 @@ static void structs_have_a_fixed_layout(void)
 
 int main(void)
 {
-    ON_EACH_STORE(pt_t03_what_is_left_upstream_is_left_here);
-    ON_EACH_STORE(pt_t05_size_and_rate_are_learned_by_all);
-    ON_EACH_STORE(pt_t06_a_spent_hour_is_spent_until_it_is_reset);
+    ON_EACH_STORE(what_is_left_upstream_is_left_here);
+    ON_EACH_STORE(size_and_rate_are_learned_by_all);
+    ON_EACH_STORE(a_spent_hour_is_spent_until_it_is_reset);
     ON_EACH_STORE(an_answer_settles_its_permit);
     ON_EACH_STORE(a_refusal_of_upstream_pauses_all);
     ON_EACH_STORE(what_is_not_learned_is_told);

@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
-static void ojs_t13_a_pause_refuses_until_it_ends(void)
+static void a_pause_refuses_until_it_ends(void)
 {
     const pg_limit window = {.kind = PG_KIND_WINDOW, .amount = 10, .interval_us = 60000000};
     pg_limiter *first, *second, *other;
@@ -198,7 +198,7 @@ static void check_entered(struct waiter *waiter, struct timespec since)
     CHECK((waiter->entered.tv_sec - since.tv_sec) * 1000 + (waiter->entered.tv_nsec - since.tv_nsec) / 1000000 < 3000);
 }
 
-static void cn_t21_a_raised_limit_calls_those_who_wait(void)
+static void a_raised_limit_calls_those_who_wait(void)
 {
     struct waiter waiters[2] = {0};
     struct timespec since;
@@ -245,11 +245,11 @@ static void a_resume_calls_those_who_wait(void)
 
 int main(void)
 {
-    ON_EACH_STORE(ojs_t13_a_pause_refuses_until_it_ends);
+    ON_EACH_STORE(a_pause_refuses_until_it_ends);
     ON_EACH_STORE(numbers_are_overridden_and_restored);
     ON_EACH_STORE(labels_name_the_limits);
     ON_EACH_STORE(a_name_has_one_state);
-    ON_EACH_STORE(cn_t21_a_raised_limit_calls_those_who_wait);
+    ON_EACH_STORE(a_raised_limit_calls_those_who_wait);
     ON_EACH_STORE(a_resume_calls_those_who_wait);
     return check_report();
 }

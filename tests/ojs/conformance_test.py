@@ -1,4 +1,4 @@
-"""The six official cases, with the assertions that they promise and do not make (OJS-T22)."""
+"""The six official cases, with the assertions that they promise and do not make."""
 
 import uuid
 

@@ -38,7 +38,7 @@ def test_drop_discards_and_says_so(ojs):
     assert ojs.key("one")["waiting_count"] == 0
 
 
-def test_ojs_t17_reschedule_comes_when_the_limit_allows_it(ojs):
+def test_reschedule_comes_when_the_limit_allows_it(ojs):
     policy = {"key": "later", "rate": RATE, "on_limit": "reschedule"}
     first, second, third = (ojs.enqueue(policy) for _ in range(3))
     assert ojs.fetched(3) == [first["id"]]
@@ -72,7 +72,7 @@ def test_ojs_t17_reschedule_comes_when_the_limit_allows_it(ojs):
     ids=["seed", "spec", "both, the later holds", "no time"],
 )
 @pytest.mark.parametrize("limits", [{"concurrency": 5}, {"rate": RATE | {"limit": 9}}, {}], ids=str)
-def test_ojs_t13_a_signal_pauses_the_key_and_no_other(ojs, limits, error):
+def test_a_signal_pauses_the_key_and_no_other(ojs, limits, error):
     signalled, shorter, waiting = (ojs.enqueue({"key": "api", **limits}) for _ in range(3))
     other = ojs.enqueue({"key": "other", **limits})
     assert ojs.fetched(2) == [signalled["id"], shorter["id"]]

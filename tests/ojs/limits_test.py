@@ -12,13 +12,13 @@ def fill(ojs, policy, count):
     return [ojs.enqueue(policy)["id"] for _ in range(count)]
 
 
-def test_ojs_t01_a_key_alone_limits_nothing(ojs):
+def test_a_key_alone_limits_nothing(ojs):
     jobs = fill(ojs, {"key": "free"}, 3)
     assert ojs.fetched(5) == jobs
     assert ojs.key("free") == {"key": "free", "waiting_count": 0}
 
 
-def test_ojs_t02_a_slot_is_free_after_ack_and_after_nack(ojs):
+def test_a_slot_is_free_after_ack_and_after_nack(ojs):
     jobs = fill(ojs, {"key": "two", "concurrency": 2}, 4)
     first, second = ojs.fetch(4)
     ojs.ack(first)
@@ -27,7 +27,7 @@ def test_ojs_t02_a_slot_is_free_after_ack_and_after_nack(ojs):
     assert ojs.key("two")["concurrency"] == {"limit": 2, "active": 1, "available": 1}
 
 
-def test_ojs_t03_concurrency_zero_is_a_pause(ojs):
+def test_concurrency_zero_is_a_pause(ojs):
     jobs = fill(ojs, {"key": "zero", "concurrency": 0}, 2)
     assert ojs.fetch(2) == []
     assert ojs.key("zero")["concurrency"] == {"limit": 0, "active": 0, "available": 0}
@@ -40,7 +40,7 @@ def test_ojs_t03_concurrency_zero_is_a_pause(ojs):
     assert ojs.job({"id": jobs[1]})["state"] == "available"
 
 
-def test_ojs_t05_a_sliding_rate_is_half_open(ojs):
+def test_a_sliding_rate_is_half_open(ojs):
     fill(ojs, {"key": "rate", "rate": {"limit": 3, "period": "PT1S"}}, 5)
     for _ in range(3):
         assert len(ojs.fetch()) == 1
@@ -61,7 +61,7 @@ def test_ojs_t05_a_sliding_rate_is_half_open(ojs):
         ({"interval": "PT0.1S"}, {"limit": 1, "period": "PT0.1S"}),
         ({"limit": 10, "period": "PT1S"}, {"limit": 10, "period": "PT1S"}),
     ],
-    ids=["ojs_t07", "ojs_t08"],
+    ids=["interval", "period"],
 )
 def test_throttle(ojs, throttle, shown):
     fill(ojs, {"key": "even", "throttle": throttle}, 3)
@@ -75,7 +75,7 @@ def test_throttle(ojs, throttle, shown):
     assert len(ojs.fetch(3)) == 1
 
 
-def test_ojs_t10_what_concurrency_refuses_the_rate_does_not_count(ojs):
+def test_what_concurrency_refuses_the_rate_does_not_count(ojs):
     fill(ojs, {"key": "both", "concurrency": 1, "rate": RATE}, 6)
     assert len(ojs.fetch(6)) == 1
     for _ in range(5):
@@ -124,7 +124,7 @@ def test_a_strategy_is_shown_beside_one_that_refuses_for_longer(ojs):
     assert ojs.key("slow")["rate"]["current_count"] == 0
 
 
-def test_ojs_t15_a_look_changes_nothing(ojs):
+def test_a_look_changes_nothing(ojs):
     policy = {"key": "look", "concurrency": 3, "rate": RATE, "throttle": {"interval": "PT1S"}}
     fill(ojs, policy, 3)
     ojs.fetch(3)
@@ -135,7 +135,7 @@ def test_ojs_t15_a_look_changes_nothing(ojs):
     assert ojs.get("/rate-limits")["items"] == [before]
 
 
-def test_ojs_t16_a_late_ack_frees_nobody_elses_slot(ojs):
+def test_a_late_ack_frees_nobody_elses_slot(ojs):
     jobs = fill(ojs, {"key": "lease", "concurrency": 1}, 2)
     [first] = ojs.fetch(2, worker="late")
     ojs.clock.advance(29.999999)
@@ -164,7 +164,7 @@ def test_a_job_whose_time_is_up_is_available_again_and_its_slot_free(ojs):
 
 
 @pytest.mark.parametrize("most", [2000, 200_000])
-def test_ojs_t18_a_high_rate_is_not_unlimited(ojs, most):
+def test_a_high_rate_is_not_unlimited(ojs, most):
     jobs = fill(ojs, {"max_per_second": most}, 3)
     assert ojs.key("queue/default")["rate"]["limit"] == most
     assert ojs.fetched(2) == jobs[:2]
@@ -177,13 +177,13 @@ def test_ojs_t18_a_high_rate_is_not_unlimited(ojs, most):
     assert ojs.fetched() == jobs[2:]
 
 
-def test_ojs_t19_a_batch_takes_what_is_left(ojs):
+def test_a_batch_takes_what_is_left(ojs):
     jobs = fill(ojs, {"key": "batch", "rate": {"limit": 3, "period": "PT1M"}}, 5)
     assert ojs.fetched(5) == jobs[:3]
     assert ojs.key("batch")["rate"]["current_count"] == 3
 
 
-def test_ojs_t20_a_retry_counts_like_a_new_job(ojs):
+def test_a_retry_counts_like_a_new_job(ojs):
     fill(ojs, {"key": "retry", "rate": {"limit": 2, "period": "PT1M"}}, 1)
     for count in 1, 2:
         [job] = ojs.fetch()
@@ -194,7 +194,7 @@ def test_ojs_t20_a_retry_counts_like_a_new_job(ojs):
     assert ojs.job(job)["state"] == "available"
 
 
-def test_ojs_t21_the_latest_definition_of_a_key_rules(ojs):
+def test_the_latest_definition_of_a_key_rules(ojs):
     jobs = fill(ojs, {"key": "twice", "rate": RATE}, 4)
     assert ojs.fetched(3) == jobs[:3]
     assert ojs.events("rate_limit.redefined") == []
@@ -206,7 +206,7 @@ def test_ojs_t21_the_latest_definition_of_a_key_rules(ojs):
     assert ojs.job({"id": changed})["state"] == "available"
 
 
-def test_ojs_t04_many_servers_at_once_start_no_more_than_the_limit(serve, real):
+def test_many_servers_at_once_start_no_more_than_the_limit(serve, real):
     servers = [real, *(serve() for _ in range(3))]
     for server in servers:
         fill(server, {"key": "rush", "concurrency": 3}, 5)
@@ -273,7 +273,7 @@ def test_programs_in_other_languages_share_the_limits(serve):
     ],
     ids=repr,
 )
-def test_ojs_t12_policies_are_checked(ojs, policy):
+def test_policies_are_checked(ojs, policy):
     job = {"type": "t", "args": [], "options": {"rate_limit": policy}}
     error = ojs.post("/jobs", job, 400).body["error"]
     assert error["code"] == "invalid_request"

@@ -2,13 +2,11 @@
 
 A block that imports the package begins a program, FOLDER/LANGUAGE/N.EXTENSION, and so does a block
 of JSON, which is a document with limits; blocks without an import belong to the program before
-them. What a reader need not see stands in comments, as `<!-- python`, the code, and `-->` on lines
-of their own, or as `<!-- python FILE -->` with the code in a file; it belongs to the program
-before it, or at the beginning of a page to the first one.
+them. What a reader need not see is in fixtures/, and hidden.txt says after which block it goes; it
+belongs to the program before it, or at the beginning of a page to the first one.
 
 Programs in Go and Kotlin have a function main. A block of statements after it continues it: the
-statements are put at its end, and imports before them where imports are. Code in a file stays a
-file of its own.
+statements are put at its end, and imports before them where imports are.
 
 In all programs `redis://localhost:6379/0` becomes the URL in PADDLEGATE_TEST_URL, and the time-out
 of calls becomes ten seconds, so that a machine that stalls fails nothing. A number in
@@ -24,6 +22,7 @@ when a program would use the server at localhost.
 import os
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from textwrap import indent
 
@@ -102,13 +101,14 @@ DECLARES = {
         re.MULTILINE,
     ),
 }
+# Files of these stay files of their own.
+BESIDE = {".go", ".kt"}
 GO = "package main\n"
 IMPORTS = re.compile(r"((?:import [^\n]*\n)*)\n?(.*)", re.DOTALL)
 # What is only to be looked at.
 SHOWN = {"", "html", "text", "xml"}
 SHELL = {"", "sh"}
 HEADING = re.compile(r"^(#+) (.*)")
-HIDDEN = re.compile(r"^<!-- (python|js|ruby|c|rust|go|kotlin|java)(?: (\S+) -->)?$")
 # In Go a package stands alone on its line of the import.
 IMPORT = re.compile(
     r"^\s*(?:(?:from|import|require|use|#include)\b.*paddlegate|\"paddlegate\"$)", re.MULTILINE
@@ -127,11 +127,12 @@ def programs_of(page):
     """Give the programs of a page: language, number, text, and files beside it."""
     text = Path(page).read_text()
     programs = {}
+    hidden = hidden_of(page)
     commands = re.findall(r"`(make [^`]*)`", text)
-    for title, blocks in sections(text):
+    for title, blocks in sections(text, hidden):
         if title and not blocks:
             raise PageError(f"{page}: no block for {title}")
-        for marker, block, is_hidden, file in blocks:
+        for marker, block, file in blocks:
             if marker in SHELL:
                 commands += block.splitlines()
             if marker in SHOWN:
@@ -142,15 +143,17 @@ def programs_of(page):
             if language not in PROGRAMS:
                 raise PageError(f"{page}: blocks in {marker} are not tested")
             begun = programs.setdefault(language, [])
-            follows = is_hidden or (begun and not begun[-1]["seen"])
+            follows = file or (begun and not begun[-1]["seen"])
             begins = not follows and BEGINS.get(language, IMPORT).search(block)
             if not begun or language == "json" or begins:
                 begun.append({"text": "", "seen": False, "beside": []})
-            if file and language in MAIN:
+            if file and file.suffix in BESIDE:
                 begun[-1]["beside"].append(file)
             else:
                 begun[-1]["text"] = joined(begun[-1]["text"], block, language)
-            begun[-1]["seen"] |= not is_hidden
+            begun[-1]["seen"] |= not file
+    if hidden:
+        raise PageError(f"{page}: has no such blocks: {[*hidden]}")
     for command in commands:
         if (target := TARGET.match(command)) and target[1] not in targets():
             raise PageError(f"{page}: there is no make {target[1]}")
@@ -173,28 +176,45 @@ def joined(program, block, language):
     return head + imports + program[len(GO) :] if of_go else imports + program
 
 
-def sections(text):
+def hidden_of(page):
+    """Give the files that go after a block of a page, by its language and its number."""
+    hidden = {}
+    for line in (ROOT / "tests/readme/hidden.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            name, language, number, file = line.split()
+            if (ROOT / name).resolve() == Path(page).resolve():
+                file = ROOT / "tests/readme/fixtures" / file
+                hidden.setdefault((language, int(number)), []).append(file)
+    return hidden
+
+
+def sections(text, hidden):
     """Give the blocks between headings, with the heading if that must have a block.
 
-    A block has its language, its text, whether it is hidden, and the file that it is in.
+    A block has its language, its text, and the file that it is in if a reader does not see it. They
+    are taken out of `hidden`.
     """
-    title, blocks, marker, end, lines, languages = None, [], None, None, [], False
+
+    def files(language, number):
+        found = hidden.pop((language, number), [])
+        return [(language, file.read_text(), file) for file in found]
+
+    title, blocks, marker, lines, languages = None, [], None, [], False
+    numbers = Counter()
+    for language, number in [*hidden]:
+        if number == 0:
+            blocks += files(language, number)
     for line in text.splitlines():
         if marker is not None:
-            if line == end:
+            if line == "```":
                 block = "".join(f"{line}\n" for line in lines)
-                blocks.append((marker, block, end == "-->", None))
+                numbers[marker] += 1
+                blocks += [(marker, block, None), *files(marker, numbers[marker])]
                 marker = None
             else:
                 lines.append(line)
         elif line.startswith("```"):
-            marker, end, lines = line[3:], "```", []
-        elif hidden := HIDDEN.match(line):
-            if hidden[2]:
-                file = ROOT / hidden[2]
-                blocks.append((hidden[1], file.read_text(), True, file))
-            else:
-                marker, end, lines = hidden[1], "-->", []
+            marker, lines = line[3:], []
         elif heading := HEADING.match(line):
             yield title, blocks
             level, blocks = len(heading[1]), []

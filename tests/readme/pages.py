@@ -169,7 +169,7 @@ def c(file):
 
 def go(programs):
     """Compile all as programs of the module that run.sh has made."""
-    module = folder / "module"
+    module = folder / "reader"
     for name, language, text, beside in programs:
         path = module / "pages" / module_of(name) / "main"
         write(path, language, text, None)
@@ -205,7 +205,7 @@ def module_of(name):
 
 
 def go_program(module):
-    program = folder / "module/bin" / module
+    program = folder / "reader/bin" / module
     if not program.exists():
         raise TestError("it did not compile: see above")
     return [program]
@@ -221,11 +221,11 @@ def kotlin_program(module):
 def rust(file):
     # A name for each, because cargo takes one that was built at the same moment for this one.
     name = re.sub(r"\W", "_", file.stem)
-    program = folder / "crate/src/bin" / f"{name}.rs"
+    program = folder / "reader/src/bin" / f"{name}.rs"
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(file.read_text())
     run = ["cargo", "run", "--release", "--quiet", "--offline", "--bin", name, "--manifest-path"]
-    return ["env", f"CARGO_TARGET_DIR={ROOT}/target", *run, folder / "crate/Cargo.toml"]
+    return ["env", f"CARGO_TARGET_DIR={ROOT}/target", *run, folder / "reader/Cargo.toml"]
 
 
 def command(words, environment, place):

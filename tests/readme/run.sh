@@ -68,51 +68,61 @@ check extractor-server refuses 'write redis://localhost' '```ruby\n"redis://loca
 
 # --- Packages ------------------------------------------------------------------------------------
 
-wheel() {
-    python3 -m venv venv &&
-        venv/bin/pip install --quiet --disable-pip-version-check --no-index \
-            "$root"/target/wheels/paddlegate-*.whl &&
-        # What it integrates with comes from the work tree, and behind it in the path.
-        printf '%s\n' "$root"/.venv/lib/python3.*/site-packages "$root/.venv/arq" >venv/hosts.pth &&
-        mv venv/hosts.pth venv/lib/python3.*/site-packages/
+# What a reader has before: a project of each language.
+reader() {
+    python3 -m venv venv && mkdir reader && (
+        cd reader && echo '{ "private": true }' >package.json && go mod init newcomer &&
+            cargo init --quiet --vcs none --name newcomer && cp "$root/Cargo.lock" .
+    )
+}
+# A copy of the checkout for the lines that build in it, as other tests use what is built there.
+checkout() {
+    local tools
+    tools=$(cd "$root" && source scripts/versions.bash && echo "$TOOLS")
+    mkdir -p bin checkout/target && (cd "$root" && cp -r --parents Cargo.toml packages/{ruby,kotlin} bindings/c target/kotlin "$dir/checkout") &&
+        ln -s "$root/target/release" checkout/target/ && cp -as "$tools/m2" m2 && rm -rf m2/paddlegate &&
+        printf '#!/bin/sh\nexec %s -o -B -q -Dmaven.repo.local=%s "$@"\n' "$(command -v mvn)" "$dir/m2" >bin/mvn && chmod +x bin/mvn &&
+        echo 'gem: --no-document' >gemrc
+}
+# install_lines PAGE...: the lines of blocks of a shell that install a package, without their comments
+install_lines() {
+    awk '/^```/ { sh = $0 == "```sh"; next } sh' "$@" | sed 's/ *#.*//' |
+        grep -E '^(pip|npm|go mod|mvn|cargo add|bindings/c/install.sh|\(cd packages/ruby)'
+}
+# run_line LINE: as a reader runs it, without a network
+run_line() {
+    local line=${1//PROJECT/$dir/reader} place=$root
+    [[ $line != *mvn* && $line != *rake* ]] || place=$dir/checkout
+    env -C "$place" PATH="$dir/bin:$dir/venv/bin:$PATH" PIP_NO_INDEX=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
+        CARGO_NET_OFFLINE=true GOPROXY=off GEM_HOME="$dir/gems" GEMRC="$dir/gemrc" \
+        npm_config_offline=true npm_config_audit=false bash -euc "${line//PREFIX/$dir/prefix}"
+}
+installed() {
+    # What the packages integrate with comes from the work tree, and behind it in the path.
+    printf '%s\n' "$root"/.venv/lib/python3.*/site-packages "$root/.venv/arq" >venv/hosts.pth &&
+        mv venv/hosts.pth venv/lib/python3.*/site-packages/ &&
+        go -C reader list paddlegate && env -C reader node -e 'require("paddlegate"); require("paddlegate-wasm")'
+}
+# Nobody holds the names of the packages in a registry yet, and of a/b npm makes a repository of a stranger.
+of_strangers() {
+    local others='npx|(yarn|pnpm) add|gem install|pip install|uv add|uvx|go get|cargo install' options='+(-[^ ]+ +)*'
+    ! grep -rnE --include='*.md' --exclude-dir={node_modules,target,.venv,.tools} "$root" \
+        -e "npm (i|install|add|pack|exec) $options(@?paddlegate|[a-z]+/[a-z])" -e "($others) $options@?paddlegate"
 }
 tarballs() {
     mkdir tarballs project && echo '{ "private": true }' >project/package.json &&
-        npm pack --silent --pack-destination tarballs \
-            "$root"/packages/node "$root"/packages/node/npm/*/ "$root"/packages/wasm &&
+        node "$root/packages/node/scripts/pack.mjs" tarballs && npm pack --silent --pack-destination tarballs "$root/packages/wasm" &&
         (cd project && npm install --offline --no-audit --no-fund ../tarballs/*.tgz) &&
         # What it integrates with comes from the work tree.
         ln -s "$root/node_modules/bullmq" project/node_modules/ &&
         mkdir project/node_modules/@discordjs &&
         ln -s "$root/node_modules/@discordjs/rest" project/node_modules/@discordjs/
 }
-gem_built() {
-    (cd "$root/packages/ruby" && rake gem) &&
-        GEM_HOME=$dir/gems gem install --local --no-document "$root"/target/gem/paddlegate-*.gem
-}
-folder() {
-    mkdir linked && echo '{ "private": true }' >linked/package.json && (
-        cd linked && npm install --offline --no-audit --no-fund "$root/packages/node" &&
-            node -e 'require("paddlegate")'
-    )
-}
-crate() {
-    cargo init --quiet --vcs none --name newcomer crate &&
-        echo "paddlegate = { path = \"$root/core\" }" >>crate/Cargo.toml &&
-        cp "$root/Cargo.lock" crate/
-}
-module() {
-    mkdir module && (
-        cd module && go mod init newcomer &&
-            go mod edit -require=paddlegate@v0.0.0 -replace=paddlegate="$root/packages/go" && go list paddlegate
-    )
-}
 # A project of Maven with the dependency of the page, from the repository into which the jar was installed, and the interface with
 # which it integrates.
 project_jvm() {
-    local tools dependency servlets
+    local dependency servlets
     servlets=$(grep -A 2 -F '<groupId>jakarta.servlet<' "$root/packages/kotlin/pom.xml")
-    tools=$(cd "$root" && source scripts/versions.bash && echo "$TOOLS")
     dependency=$(sed -n '/^```xml$/,/^```$/p' "$root/docs/src/start/kotlin.md" | grep -v '^```')
     mkdir -p jvm/src && cat >jvm/pom.xml <<END && (
 <project>
@@ -138,26 +148,31 @@ project_jvm() {
   </build>
 </project>
 END
-        printf '#!/bin/sh\nexec mvn -o -B -q -Dmaven.repo.local=%s "$@"\n' "$tools/m2" >jvm/maven && chmod +x jvm/maven &&
-            cd jvm && ./maven org.apache.maven.plugins:maven-dependency-plugin:3.9.0:build-classpath -Dmdep.outputFile=classpath &&
+        cp bin/mvn jvm/maven && cd jvm && ./maven org.apache.maven.plugins:maven-dependency-plugin:3.9.0:build-classpath -Dmdep.outputFile=classpath &&
             grep -F /paddlegate-0.1.0.jar classpath
     )
 }
 # In a program whose library is the installed one.
 module_installed() {
-    printf 'package main\n\nimport "paddlegate"\n\nfunc main() { println(paddlegate.Version()) }\n' >module/main.go &&
+    printf 'package main\n\nimport "paddlegate"\n\nfunc main() { println(paddlegate.Version()) }\n' >reader/main.go &&
         # Go's cache does not know where pkg-config has found the library, which may have been elsewhere before.
         CGO_LDFLAGS="-O2 -g -L$dir/prefix/lib" PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig \
-            go run -C module -tags paddlegate_installed -ldflags "-r $dir/prefix/lib" .
+            go run -C reader -tags paddlegate_installed -ldflags "-r $dir/prefix/lib" .
 }
-check install-python wheel
+check before reader
+check checkout checkout
+mapfile -t starts < <(ls "$root"/README.md "$root"/docs/src/start/*.md)
+for page in "${starts[@]}"; do
+    check "installs-$(basename "$page" .md)" install_lines "$page"
+done
+mapfile -t lines < <(install_lines "${starts[@]}" "$root"/packages/*/README.md | sort -u)
+for line in "${lines[@]}"; do
+    check "install $line" run_line "$line"
+done
+check installed installed
+check installs-nothing-of-strangers of_strangers
 check install-node tarballs
 check install-node-require node -e 'require("./project/node_modules/paddlegate")'
-check install-node-folder folder
-check install-ruby gem_built
-check install-c "$root/bindings/c/install.sh" "$dir/prefix"
-check install-rust crate
-check install-go module
 check install-jvm project_jvm
 check install-go-installed module_installed
 
@@ -189,18 +204,15 @@ licensed_crate() {
 }
 check licences-rust licensed_crate
 
-# What was done above is what the page tells to do.
-says() { grep -F -- "$1" "$root/README.md" || fail "README.md does not say: $1"; }
-check README-says-wheel says 'pip install target/wheels/paddlegate-*.whl'
-check README-says-npm says 'npm install packages/node'
-check README-says-gem says 'rake gem'
-check README-says-c says 'bindings/c/install.sh PREFIX'
-check README-says-go says 'replace=paddlegate='
-check README-says-mvn says 'mvn -f packages/kotlin/pom.xml install'
-check README-says-wasm says 'npm install packages/wasm'
-
 # --- Programs ------------------------------------------------------------------------------------
 
+# A row about a page that is gone would be forgotten.
+hidden_pages() { (cd "$root" && sed '/^#/d; s/ .*//' "$here/hidden.txt" | sort -u | xargs ls); }
+check hidden-pages hidden_pages
+# They open the pages for readers and those for programs alike.
+facts() { awk '/^Facts / { found = 1 } found && /^[- ]/ { print; listed = 1 } listed && /^$/ { exit }' "$1"; }
+facts_alike() { facts "$root/llms.txt" | grep . && diff <(facts "$root/llms.txt") <(facts "$root/docs/src/introduction.md"); }
+check facts-alike facts_alike
 check links python3 "$here/links.py"
 check links-missing-file links_refused 'names no file' '[a](nothing.md)'
 check links-missing-anchor links_refused 'names no heading' '[a](#nothing)'

@@ -79,7 +79,7 @@ def go():
     place = folder / "worker-go"
     place.mkdir()
     (place / "main.go").write_text((HERE / "workers/worker.go").read_text())
-    (place / "go.mod").write_text((folder / "module/go.mod").read_text())
+    (place / "go.mod").write_text((folder / "reader/go.mod").read_text())
     subprocess.run(["go", "build", "-o", "worker", "."], cwd=place, check=True)
     return place / "worker"
 

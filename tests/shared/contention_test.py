@@ -7,7 +7,7 @@ LANGUAGES = ("python", "node", "ruby", "go", "kotlin")
 
 
 @pytest.mark.timeout(300)
-def test_sk_t04_twenty_callers_a_thousand_rounds_and_five_places(urls, name, soak):
+def test_twenty_callers_a_thousand_rounds_and_five_places(urls, name, soak):
     """An error of any of them ends its process, which `finish` finds."""
     build()
     rounds = 1000 if soak else 150

@@ -68,7 +68,7 @@ def test_many_waiters_on_one_slot_in_the_order_they_came(server, name, soak):
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("limit", "seconds"), [("leaky/20/1", 4), ("window/25/1", 3)])
-def test_sk_t39_a_hundred_waiters_for_a_rate_all_pass_in_the_time_it_allows(
+def test_a_hundred_waiters_for_a_rate_all_pass_in_the_time_it_allows(
     server, name, limit, seconds, soak
 ):
     languages = ("python", "asyncio", "node", "ruby", "go")

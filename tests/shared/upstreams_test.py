@@ -44,7 +44,7 @@ def run(url, name, upstream, limit, seconds, seed):
 
 
 @pytest.mark.timeout(120)
-def test_pt_t08_shopify_never_throttles_twenty_workers_whose_estimates_are_upper_bounds(
+def test_shopify_never_throttles_twenty_workers_whose_estimates_are_upper_bounds(
     urls, name, seed, soak
 ):
     seconds = 12 if soak else 5

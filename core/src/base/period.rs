@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ojs_t11_durations() {
+    fn durations() {
         for (text, micros) in [
             ("PT1S", 1_000_000),
             ("PT0.1S", 100_000),

@@ -65,14 +65,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sk_t30_the_first_time_lies_301_to_600_seconds_ahead() {
+    fn the_first_time_lies_301_to_600_seconds_ahead() {
         let overrated = Reschedule::default().next(0).unwrap();
         assert_eq!(overrated, 1);
         assert_eq!((backoff(overrated, 0), backoff(overrated, 299)), (Micros(301_000_000), Micros(600_000_000)));
     }
 
     #[test]
-    fn sk_t31_a_job_gives_up_at_the_cap() {
+    fn a_job_gives_up_at_the_cap() {
         assert_eq!(Reschedule::default().next(19), Some(20));
         for (cap, raises_at) in [(20, 20), (2, 2), (0, 0)] {
             let reschedule = Reschedule { cap };

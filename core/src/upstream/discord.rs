@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn dq_t08_a_refusal_pauses_for_its_decimals() {
+    fn a_refusal_pauses_for_its_decimals() {
         let headers = [
             ("Retry-After", "65"),
             ("X-RateLimit-Limit", "10"),

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn pt_t06_spent_waits_for_the_reset() {
+    fn spent_waits_for_the_reset() {
         let headers =
             [("x-ratelimit-limit", "5000"), ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", RESET), DATE];
         let body = r#"{"message":"API rate limit exceeded for user ID 1."}"#;

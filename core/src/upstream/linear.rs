@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn pt_t07_when_both_are_spent_the_later_reset_rules() {
+    fn when_both_are_spent_the_later_reset_rules() {
         let headers = [
             DATE,
             ("X-RateLimit-Requests-Remaining", "0"),

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn pt_t01_actual_cost_and_what_is_left() {
+    fn actual_cost_and_what_is_left() {
         let feedback = body(Provider::Shopify, ANSWER);
         let expected =
             Feedback { actual: Some(12), budgets: vec![budget(988, 1000, Some(20_000_000))], ..Feedback::default() };
@@ -82,13 +82,13 @@ mod tests {
     }
 
     #[test]
-    fn pt_t02_decimals_of_what_is_left_are_rounded_down() {
+    fn decimals_of_what_is_left_are_rounded_down() {
         let text = ANSWER.replace("988", "497.99");
         assert_eq!(body(Provider::Shopify, &text).budgets, [budget(497, 1000, Some(20_000_000))]);
     }
 
     #[test]
-    fn pt_t05_size_and_rate_come_from_the_answer() {
+    fn size_and_rate_come_from_the_answer() {
         let text = ANSWER.replace("1000.0", "2000.0").replace("50.0", "100.0");
         assert_eq!(body(Provider::Shopify, &text).budgets, [budget(988, 2000, Some(20_000_000))]);
         let stopped = ANSWER.replace("50.0", "0");

@@ -1,27 +1,42 @@
 "use strict";
 
-const { version, optionalDependencies } = require("../package.json");
+const { existsSync } = require("node:fs");
+const { join } = require("node:path");
+const { version } = require("../package.json");
 
 module.exports = load();
 
 // Nothing can wait for a promise then.
 process.on("exit", () => module.exports.sendCounts());
 
-/** Loads the addon from the package of this platform. A build in the work tree is linked to the same path. */
+/** Loads the addon: that of the checkout in which this package is, or else the package of this platform. */
 function load() {
-  let reason = "none of these is for this platform";
-  if (process.platform === "linux" && process.arch === "x64") {
-    // Bundlers and tracers find an addon only by a literal name, and tolerate a missing one only inside `try`.
-    try {
+  const { platform, arch } = process;
+  let reason = "there is no package for this platform";
+  // Bundlers and tracers find an addon only by a literal name, and tolerate a missing one only inside `try`.
+  try {
+    const addon = built(`${platform}-${arch}${{ linux: "-gnu", win32: "-msvc" }[platform] ?? ""}`);
+    if (addon) return checked(addon);
+    if (platform === "linux" && arch === "x64") {
       return checked(require("@paddlegate/linux-x64-gnu"));
-    } catch (error) {
-      reason = error.message.split("\n")[0];
     }
+  } catch (error) {
+    reason = error.message.split("\n")[0];
   }
   throw new Error(
-    `the addon of paddlegate ${version} could not be loaded; install it with its optional dependencies: ` +
-      `platform=${process.platform}-${process.arch} packages=${Object.keys(optionalDependencies)} reason=${reason}`,
+    `the addon of paddlegate ${version} could not be loaded; in a checkout run make build-node, elsewhere install it with ` +
+      `its optional dependencies: platform=${platform}-${arch} reason=${reason}`,
   );
+}
+
+/** Loads what was built beside this package; undefined where nothing was, as in a bundle, which may have no `__dirname`. */
+function built(name) {
+  if (typeof __dirname === "undefined") return undefined;
+  const file = join(__dirname, `../npm/${name}/paddlegate.node`);
+  if (!existsSync(file)) return undefined;
+  const addon = { exports: {} };
+  process.dlopen(addon, file);
+  return addon.exports;
 }
 
 function checked(addon) {

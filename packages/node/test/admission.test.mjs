@@ -13,7 +13,7 @@ const stores = {
 const start = 1_700_000_000_000_000;
 
 for (const [store, pg] of Object.entries(stores)) {
-  test(`${store}: OJS-T10 concurrency and rate are decided together`, async () => {
+  test(`${store}: concurrency and rate are decided together`, async () => {
     const limiter = pg.limiter(unique(), { concurrency: 1, window: [10, 60] });
     const first = await limiter.admit("a");
     assert.ok(Object.isFrozen(first));
@@ -28,7 +28,7 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal((await limiter.stats()).units, 1);
   });
 
-  test(`${store}: OJS-T17 a rescheduled job comes when the limit allows it`, async () => {
+  test(`${store}: a rescheduled job comes when the limit allows it`, async () => {
     const clock = new TestClock();
     const limiter = withClock(store, clock).window(unique(), 1, 0.7);
     const admit = async (job, us, onLimit = "reschedule") => {
@@ -43,13 +43,13 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.deepEqual(await admit("b", 700_000), ["run", null]);
   });
 
-  test(`${store}: OJS-T20 a job that is tried again counts as a new one`, async () => {
+  test(`${store}: a job that is tried again counts as a new one`, async () => {
     const limiter = pg.window(unique(), 2, 60);
     for (const job of ["job/1", "job/2"]) assert.equal((await limiter.admit(job)).action, "run");
     assert.equal((await limiter.admit("job/3", { onLimit: "raise" })).action, "refuse");
   });
 
-  test(`${store}: CN-T11 a job that runs is asked about again and takes nothing`, async () => {
+  test(`${store}: a job that runs is asked about again and takes nothing`, async () => {
     const limiter = pg.concurrent(unique(), 1);
     const permits = [];
     for (let i = 0; i < 3; i += 1) permits.push((await limiter.admit("task")).permit.id);

@@ -40,14 +40,11 @@ const addons = (folder) => readdirSync(folder).filter((name) => name.endsWith(".
 
 /** An application as npm would install it. */
 const app = emptyFolder();
-const { files, optionalDependencies } = JSON.parse(readFileSync(join(root, "package.json")));
+const { files } = JSON.parse(readFileSync(join(root, "package.json")));
 for (const path of ["package.json", ...files.filter((path) => !path.includes("*"))]) {
   cpSync(join(root, path), join(app, "node_modules/paddlegate", path), { recursive: true });
 }
-for (const name of Object.keys(optionalDependencies)) {
-  const platform = join(root, "npm", name.replace("@paddlegate/", ""));
-  cpSync(platform, join(app, "node_modules", name), { recursive: true });
-}
+cpSync(join(root, "npm"), join(app, "node_modules/@paddlegate"), { recursive: true });
 writeFileSync(join(app, "app.mjs"), `import { Paddlegate } from "paddlegate";${use}`);
 writeFileSync(join(app, "app.cjs"), `const { Paddlegate } = require("paddlegate");${use}`);
 

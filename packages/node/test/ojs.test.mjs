@@ -15,7 +15,7 @@ const start = 3_600_000_000;
 const until = "1970-01-01T01:00:20Z";
 
 for (const [store, pg] of Object.entries(stores)) {
-  test(`${store}: OJS-T13 a signal pauses`, async () => {
+  test(`${store}: a signal pauses`, async () => {
     const clocked = withClock(store, new TestClock(start));
     for (const [failure, ms] of [
       [{ error: { type: "rate_limited", retry_after: 30 } }, 30_000],
@@ -42,7 +42,7 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal((await limiter.runtimeState()).version, 0);
   });
 
-  test(`${store}: OJS-T03 an override is merged`, async () => {
+  test(`${store}: an override is merged`, async () => {
     const clock = new TestClock(start);
     const limits = { concurrency: 0, window: [100, 60], throttle: 1 };
     const limiter = withClock(store, clock).limiter(unique(), limits);
@@ -95,7 +95,7 @@ for (const [store, pg] of Object.entries(stores)) {
     });
   });
 
-  test(`${store}: OJS-T19 of five jobs three run or none`, async () => {
+  test(`${store}: of five jobs three run or none`, async () => {
     const limiter = pg.limiter(unique(), { window: [3, 60], concurrency: 9 });
     const jobs = ["a", "b", "c", "d", "e"];
     const actions = async (ids, options) =>

@@ -17,7 +17,7 @@ const definition = (config) => ({
 });
 
 for (const [store, pg] of Object.entries(stores)) {
-  test(`${store}: CN-T16 of five starts three run`, async () => {
+  test(`${store}: of five starts three run`, async () => {
     const run = { correlationId: unique() };
     const jobs = ["a", "b", "c", "d", "e"];
     const held = [];
@@ -30,7 +30,7 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal((await limiter.admit("e")).action, "wait");
   });
 
-  test(`${store}: CN-T17, T18 each key has its limit, and none is none`, async () => {
+  test(`${store}: each key has its limit, and none is none`, async () => {
     for (const key of [unique(), unique()]) {
       const run = JSON.stringify({ correlationId: key });
       const limiter = pg.conductorLimiter(JSON.stringify(definition()), run);
@@ -46,7 +46,7 @@ for (const [store, pg] of Object.entries(stores)) {
     }
   });
 
-  test(`${store}: CN-T22 a start over the limit is refused; how long leases last`, async () => {
+  test(`${store}: a start over the limit is refused; how long leases last`, async () => {
     const run = { correlationId: unique() };
     const rejecting = definition({ policy: "REJECT", concurrentExecLimit: 1 });
     const limiter = pg.conductorLimiter(rejecting, run, { lockTimeoutMs: 90_000 });

@@ -41,7 +41,7 @@ def test_every_word_has_its_action(clocked, name, admit):
     assert limiter.stats().tickets == 2
 
 
-def test_ojs_t10_concurrency_and_rate_are_decided_together(store, name, admit):
+def test_concurrency_and_rate_are_decided_together(store, name, admit):
     limiter = store.limiter(name, concurrency=1, window=(10, 60))
     first = admit(limiter, "a")
     assert first.action == "run"
@@ -50,7 +50,7 @@ def test_ojs_t10_concurrency_and_rate_are_decided_together(store, name, admit):
     assert limiter.stats().units == 1, "what was dropped has taken nothing"
 
 
-def test_ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it(clocked, clock, name, admit):
+def test_a_rescheduled_job_comes_when_the_limit_allows_it(clocked, clock, name, admit):
     limiter = clocked.window(name, 1, 0.7)
     assert admit(limiter, "a", "reschedule").action == "run"
     assert admit(limiter, "b", "reschedule").after == 0.7
@@ -60,13 +60,13 @@ def test_ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it(clocked, clock
     assert admit(limiter, "b", "reschedule").action == "run"
 
 
-def test_ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one(store, name, admit):
+def test_a_job_that_is_tried_again_counts_as_a_new_one(store, name, admit):
     limiter = store.window(name, 2, 60)
     actions = [admit(limiter, f"job/{attempt}", "drop").action for attempt in (1, 2, 3)]
     assert actions == ["run", "run", "drop"]
 
 
-def test_cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing(store, name, admit):
+def test_a_job_that_runs_is_asked_about_again_and_takes_nothing(store, name, admit):
     limiter = store.concurrent(name, 1)
     permits = {admit(limiter, "task").permit for _ in range(3)}
     assert len(permits) == 1
@@ -153,7 +153,7 @@ def admit_all(request, run):
     return admit_all
 
 
-def test_ojs_t19_of_five_jobs_three_run_or_none(store, name, admit_all):
+def test_of_five_jobs_three_run_or_none(store, name, admit_all):
     limiter = store.window(name, 3, 60)
     assert admit_all(limiter, ["a"]) == ["run"]
     limiter.reset()

@@ -9,7 +9,7 @@ import pytest
 from paddlegate import OverLimit, Paddlegate
 
 
-def test_sk_t36_a_wait_is_longer_than_the_time_out_of_a_call(url, name):
+def test_a_wait_is_longer_than_the_time_out_of_a_call(url, name):
     """It is not the client that waits for the server."""
     erp = Paddlegate(url, timeout=2).concurrent(name, 1, wait_timeout=2.5)
     holder = erp.acquire()
@@ -23,7 +23,7 @@ def test_sk_t36_a_wait_is_longer_than_the_time_out_of_a_call(url, name):
         timer.join()
 
 
-def test_sk_t37_all_kinds_on_a_cluster_of_three_also_across_the_edge(name):
+def test_all_kinds_on_a_cluster_of_three_also_across_the_edge(name):
     pg = Paddlegate(os.environ["PADDLEGATE_TEST_CLUSTER_URL"], timeout=20)
     kinds: list[tuple[object, ...]] = [
         ("concurrency", 5),

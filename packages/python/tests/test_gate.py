@@ -72,7 +72,7 @@ def within(request, run):
     return within
 
 
-def test_iv_t01_to_t03_config_a(clocked, clock, admit, name):
+def test_config_a(clocked, clock, admit, name):
     slot = {"Name": name, "ActionsPerSecond": 2, "ActionsPerMinute": 5}
 
     def admitted(*seconds):
@@ -89,7 +89,7 @@ def test_iv_t01_to_t03_config_a(clocked, clock, admit, name):
     assert admitted(0, 0, 1, 1, 2, 2, 60) == [None] * 5 + ["minute", None]
 
 
-def test_iv_t04_and_t06_a_full_level_delays_its_answer(clocked, clock, admit, name):
+def test_a_full_level_delays_its_answer(clocked, clock, admit, name):
     clock.now_us = HOUR
     slot = {"ActionsPerSecond": 1, "DelayMsOnOverflowSecond": 250}
     soft = clocked.invantive_gate(control({"Name": name, "FailOnOverflowSecond": False, **slot}))
@@ -103,7 +103,7 @@ def test_iv_t04_and_t06_a_full_level_delays_its_answer(clocked, clock, admit, na
     assert not refused
 
 
-def test_iv_t07_and_t12_the_facts_choose_the_slot(clocked, admit, name):
+def test_the_facts_choose_the_slot(clocked, admit, name):
     facts = {
         "context": ("Context", "report*", "reports"),
         "url": ("Url", "https://x/*", "https://x/a"),
@@ -124,7 +124,7 @@ def test_iv_t07_and_t12_the_facts_choose_the_slot(clocked, admit, name):
     assert list(inspect.signature(Gate.admit).parameters)[1:] == list(facts)
 
 
-def test_iv_t08_the_store_is_asked_for_the_time(store, clocked, admit, name):
+def test_the_store_is_asked_for_the_time(store, clocked, admit, name):
     slots = [{"Name": f"{name}-past", "ActionsPerHour": 0}, {"Name": name, "ActionsPerHour": 9}]
     elements = [{"SlotName": slot["Name"]} for slot in slots]
     elements[0]["ValidToUtc"] = "2001-01-01T00:00:00Z"
@@ -133,7 +133,7 @@ def test_iv_t08_the_store_is_asked_for_the_time(store, clocked, admit, name):
     assert admit(store.invantive_gate(document)).slot == name
 
 
-def test_iv_t13_elements_and_processes_share_a_slot(clocked, admit, name):
+def test_elements_and_processes_share_a_slot(clocked, admit, name):
     elements = [{"Context": context, "SlotName": name} for context in "ab"]
     document = control({"Name": name, "ActionsPerMinute": 3}, elements=elements)
     gates = [clocked.invantive_gate(document), clocked.invantive_gate(document)]
@@ -155,13 +155,13 @@ def test_iv_t13_elements_and_processes_share_a_slot(clocked, admit, name):
         (5, "must be json"),
     ],
 )
-def test_iv_t14_and_t17_what_is_wrong_is_said(document, path):
+def test_what_is_wrong_is_said(document, path):
     with pytest.raises(InvalidError, match=path.replace("$", r"\$").replace("[0]", r"\[0\]")) as it:
         Paddlegate("memory://").invantive_gate(document)
     assert it.value.argument == "document"
 
 
-def test_iv_t18_no_element_matches(store, admit):
+def test_no_element_matches(store, admit):
     assert admit(store.invantive_gate({})) == GateDecision(True, 0, None, None, 0, None)
 
 

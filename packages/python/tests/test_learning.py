@@ -28,7 +28,7 @@ def shopify(actual, left, most=1000.0, rate=50.0):
     return {"data": {}, "extensions": {"cost": cost}}
 
 
-def test_pt_t03_what_is_left_upstream_is_left_here(redis, other, name):
+def test_what_is_left_upstream_is_left_here(redis, other, name):
     here, there = redis.points(name, 1000, 1_000_000), other.points(name, 1000, 1_000_000)
     assert here.try_acquire(300).remaining == 700
     assert there.report_budget(300).learned == ("remaining",)
@@ -37,7 +37,7 @@ def test_pt_t03_what_is_left_upstream_is_left_here(redis, other, name):
     assert here.peek(0).remaining == 900
 
 
-def test_pt_t05_size_and_rate_are_learned_by_all(redis, other, name):
+def test_size_and_rate_are_learned_by_all(redis, other, name):
     here, there = redis.points(name, 1000, 20), other.points(name, 1000, 20)
     with pytest.raises(InvalidError):
         there.try_acquire(1500)
@@ -51,7 +51,7 @@ def test_pt_t05_size_and_rate_are_learned_by_all(redis, other, name):
     assert there.runtime_state().learned == {"points": LimitSettings("points", "points", 2000, 40)}
 
 
-def test_pt_t06_a_window_that_is_spent_upstream_is_spent_here(url, clock, name):
+def test_a_window_that_is_spent_upstream_is_spent_here(url, clock, name):
     clock.now_us = 1_700_000_000_000_000
     two = [Paddlegate(url, timeout=PATIENT, clock=clock) for _ in range(2)]
     here, there = (pg.bucket(name, 5000, 3600) for pg in two)

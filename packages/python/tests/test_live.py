@@ -60,7 +60,7 @@ class Waiter(threading.Thread):
         return self.entered - changed
 
 
-def test_ojs_t13_a_pause_holds_everywhere_and_a_shorter_one_does_not_shorten_it(redis, other, name):
+def test_a_pause_holds_everywhere_and_a_shorter_one_does_not_shorten_it(redis, other, name):
     here, there = redis.window(name, 10, 60), other.window(name, 10, 60)
     spared = other.window(f"{name}2", 10, 60)
     runtime_state = here.pause(30)
@@ -129,7 +129,7 @@ def test_a_task_that_waits_through_a_pause_is_called_by_its_end(two, name, run):
     run(main())
 
 
-def test_cn_t21_a_raised_limit_lets_in_who_waits_and_a_lowered_one_evicts_nobody(two, name, until):
+def test_a_raised_limit_lets_in_who_waits_and_a_lowered_one_evicts_nobody(two, name, until):
     here, there = (pg.concurrent(name, 3) for pg in two)
     held = [here.acquire() for _ in range(3)]
     waiters = [Waiter(here), Waiter(here)]

@@ -47,7 +47,7 @@ def told(request, run):
         ('{"type": "rate_limited", "retry_after": 0.5}', 0.5),
     ],
 )
-def test_ojs_t13_a_signal_pauses(clocked, name, told, failure, seconds):
+def test_a_signal_pauses(clocked, name, told, failure, seconds):
     limiter = clocked.window(name, 5, 60)
     assert told(limiter, "apply_ojs_signal", failure) is True
     refused = limiter.try_acquire()
@@ -83,7 +83,7 @@ def test_a_signal_that_cannot_be_read_changes_nothing(store, name, told, failure
     assert limiter.runtime_state().version == 0
 
 
-def test_ojs_t03_an_override_is_merged(clocked, clock, name, told):
+def test_an_override_is_merged(clocked, clock, name, told):
     limiter = clocked.limiter(name, concurrency=0, window=(100, 60), throttle=1)
     one = LimitSettings("concurrency", "concurrency", 1, 30)
     runtime_state = told(limiter, "apply_ojs_override", {"concurrency": 1})
@@ -144,7 +144,7 @@ def test_a_strategy_that_the_limiter_does_not_have_is_overridden_too(store, name
         assert five.peek().limit == 5
 
 
-def test_ojs_t19_a_batch_that_cannot_run_gives_back_what_it_took(redis, name, run):
+def test_a_batch_that_cannot_run_gives_back_what_it_took(redis, name, run):
     limiter = redis.concurrent(name, 2)
 
     async def main():
@@ -157,7 +157,7 @@ def test_ojs_t19_a_batch_that_cannot_run_gives_back_what_it_took(redis, name, ru
     assert len(run(main())) <= 1
 
 
-def test_ojs_t19_a_task_that_is_cancelled_leaves_all_or_none(redis, name, run):
+def test_a_task_that_is_cancelled_leaves_all_or_none(redis, name, run):
     limiter = redis.concurrent(name, 40)
     jobs = [f"job{number}" for number in range(30)]
 

@@ -308,7 +308,7 @@ def test_nothing_happens_on_import(script):
 
 @pytest.mark.parametrize("how", ["sync", "asyncio", "both"])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_sk_t35_forks_never_get_the_answers_of_others(script, url, name, when, how):
+def test_forks_never_get_the_answers_of_others(script, url, name, when, how):
     script(FORK, url, name, when, how)
 
 

@@ -12,7 +12,7 @@ def definition(key="${workflow.correlationId}", limit=3, **more):
     return {"name": "order", "rateLimitConfig": config}
 
 
-def test_cn_t16_of_five_starts_three_run(store, name):
+def test_of_five_starts_three_run(store, name):
     run = {"correlationId": name}
     held = [
         store.conductor_limiter(definition(), run).admit(f"w{number}", None, cost=1)
@@ -24,7 +24,7 @@ def test_cn_t16_of_five_starts_three_run(store, name):
     assert [limiter.admit(job).action for job in ("w3", "w4")] == ["run", "wait"]
 
 
-def test_cn_t17_each_key_has_its_limit(store, name):
+def test_each_key_has_its_limit(store, name):
     for key in f"{name}-a", f"{name}-b":
         limiter = store.conductor_limiter(
             json.dumps(definition()), json.dumps({"correlationId": key})
@@ -35,13 +35,13 @@ def test_cn_t17_each_key_has_its_limit(store, name):
 
 
 @pytest.mark.parametrize("run", [{}, {"correlationId": None}, {"correlationId": ""}])
-def test_cn_t18_a_run_without_a_key_is_not_limited(store, run):
+def test_a_run_without_a_key_is_not_limited(store, run):
     limiter = store.conductor_limiter(definition(limit=1), run)
     assert limiter.name == "conductor/unlimited/order"
     assert all(limiter.allow() for _ in range(50))
 
 
-def test_cn_t22_a_start_over_the_limit_is_refused(store, name):
+def test_a_start_over_the_limit_is_refused(store, name):
     limiter = store.conductor_limiter(definition(limit=1, policy="REJECT"), {"correlationId": name})
     assert limiter.on_limit == "raise"
     assert [limiter.admit(job).action for job in "ab"] == ["run", "refuse"]

@@ -6,7 +6,7 @@ require "helper"
 class AdmissionTest < Minitest::Test
   include Helper
 
-  def test_ojs_t10_concurrency_and_rate_are_decided_together
+  def test_concurrency_and_rate_are_decided_together
     on_both(concurrency: 1, window: [10, 60]) do |limiter|
       first = limiter.admit("a")
       assert_equal [:run, nil, :granted], [first.action, first.after, first.decision.status]
@@ -39,7 +39,7 @@ class AdmissionTest < Minitest::Test
     end
   end
 
-  def test_ojs_t17_a_rescheduled_job_comes_when_the_limit_allows_it
+  def test_a_rescheduled_job_comes_when_the_limit_allows_it
     on_both(window: [1, 0.7]) do |limiter|
       ask = lambda do |job, on_limit = :reschedule|
         limiter.admit(job, on_limit: on_limit).then { [_1.action, _1.after] }
@@ -53,21 +53,21 @@ class AdmissionTest < Minitest::Test
     end
   end
 
-  def test_ojs_t19_of_five_jobs_three_run
+  def test_of_five_jobs_three_run
     on_both(window: [3, 60]) do |limiter|
       admissions = limiter.admit_all(%w[a b c d e], on_limit: "drop", partial: true)
       assert_equal %i[run run run drop drop], admissions.map(&:action)
     end
   end
 
-  def test_ojs_t20_a_job_that_is_tried_again_counts_as_a_new_one
+  def test_a_job_that_is_tried_again_counts_as_a_new_one
     on_both(window: [2, 60]) do |limiter|
       actions = %w[job/1 job/2 job/3].map { |job| limiter.admit(job, on_limit: :raise).action }
       assert_equal %i[run run refuse], actions
     end
   end
 
-  def test_cn_t11_a_job_that_runs_is_asked_about_again_and_takes_nothing
+  def test_a_job_that_runs_is_asked_about_again_and_takes_nothing
     on_both(concurrency: 1) do |limiter|
       permits = Array.new(3) { limiter.admit("task").permit }
       assert_equal [1, 1], [limiter.stats.leases, permits.map(&:id).uniq.size]

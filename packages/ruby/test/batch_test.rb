@@ -8,7 +8,7 @@ class BatchTest < Minitest::Test
 
   JOBS = %w[a b c d e].freeze
 
-  def test_ojs_t19_of_five_jobs_none_runs_or_three
+  def test_of_five_jobs_none_runs_or_three
     on_both(window: [3, :day]) do |limiter|
       admissions = limiter.admit_all(JOBS, on_limit: :drop)
       assert_equal [:drop] * 5, admissions.map(&:action)

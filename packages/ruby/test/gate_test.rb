@@ -6,7 +6,7 @@ require "helper"
 class GateTest < Minitest::Test
   include Helper
 
-  def test_iv_t01_the_third_of_a_second_fails
+  def test_the_third_of_a_second_fails
     on_both({}, second: 2) do |gate, slot|
       at(400_000)
       2.times do
@@ -23,7 +23,7 @@ class GateTest < Minitest::Test
     end
   end
 
-  def test_iv_t03_levels_are_decided_together
+  def test_levels_are_decided_together
     on_both({}, second: 2, minute: 5) do |gate|
       minute = 60_000_000 - (NOW % 60_000_000)
       [0, 0, 1, 1, 2].each do |second|
@@ -37,7 +37,7 @@ class GateTest < Minitest::Test
     end
   end
 
-  def test_iv_t04_a_level_that_does_not_fail_delays
+  def test_a_level_that_does_not_fail_delays
     on_both({}, second: 2, delay: 250, fail: false) do |gate|
       verdicts = Array.new(4) { gate.admit }
       assert_equal [0.0, 0.0, 0.25, 0.25], verdicts.map(&:delay)
@@ -46,14 +46,14 @@ class GateTest < Minitest::Test
     end
   end
 
-  def test_iv_t06_a_failure_is_delayed_too
+  def test_a_failure_is_delayed_too
     on_both({}, second: 2, delay: 250) do |gate|
       refused = Array.new(3) { gate.admit }.last
       assert_equal [false, 0.25], [refused.allowed?, refused.delay]
     end
   end
 
-  def test_iv_t08_the_clock_of_the_store_decides
+  def test_the_clock_of_the_store_decides
     on_both({ "ValidToUtc" => "2001-01-01T00:00:00Z" }, second: 0) do |gate, slot|
       assert_nil gate.admit.slot
       clock.now_us = 1
@@ -61,7 +61,7 @@ class GateTest < Minitest::Test
     end
   end
 
-  def test_iv_t12_all_facts_must_match
+  def test_all_facts_must_match
     facts = { context: "käse/1", url: "https://example.com/a", log_on_code: "me",
               data_container_id: "box", ip: "10.1.2.3" }
     criteria = { "Context" => "käse*", "Url" => "https://example.com/*", "LogOnCode" => "me",
@@ -75,7 +75,7 @@ class GateTest < Minitest::Test
     end
   end
 
-  def test_iv_t15_a_document_without_limits
+  def test_a_document_without_limits
     lists = { "RateLimitControlList" => nil, "RateLimitControlSlotList" => [] }
     ["{}", {}, lists].each do |document|
       assert_equal [true, 0.0, nil, nil, 0.0, nil],

@@ -6,7 +6,7 @@ require "helper"
 class JobSpecTest < Minitest::Test
   include Helper
 
-  def test_ojs_t13_a_signal_pauses_and_a_shorter_one_changes_nothing
+  def test_a_signal_pauses_and_a_shorter_one_changes_nothing
     on_both do |limiter, store|
       assert limiter.apply_ojs_signal({ "type" => "rate_limited", "retry_after" => 30 })
       shorter = '{"error":{"type":"RateLimitExceeded","retry_after":10}}'
@@ -65,7 +65,7 @@ class JobSpecTest < Minitest::Test
     end
   end
 
-  def test_ojs_t03_a_concurrency_of_0_pauses
+  def test_a_concurrency_of_0_pauses
     on_both do |limiter, _|
       limiter.apply_ojs_override({ "concurrency" => 0 })
       refute_predicate limiter.try_acquire, :allowed?

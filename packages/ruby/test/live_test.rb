@@ -9,7 +9,7 @@ class LiveTest < Minitest::Test
   # Who is not called looks by itself, after five seconds.
   SOON = 3
 
-  def test_ojs_t13_a_pause
+  def test_a_pause
     both do |store|
       limiter = store.window(unique, 100, :minute)
       runtime_state = limiter.pause(30)
@@ -54,7 +54,7 @@ class LiveTest < Minitest::Test
     assert_operator waiter.value - resumed, :<, SOON
   end
 
-  def test_cn_t21_more_places_call_waiters
+  def test_more_places_call_waiters
     [memory, redis].each do |store|
       name = unique
       limiter = store.concurrent(name, 1)

@@ -9,7 +9,7 @@ class SidekiqRescheduleTest < Minitest::Test
   JOB = { "class" => "Erp", "jid" => "b4a577edbccf1d805744efa9", "args" => [1, ["two"]].freeze,
           "retry" => false }.freeze
 
-  def test_sk_t30_the_first_time
+  def test_the_first_time
     limiter = Sidekiq::Limiter.window("erp", 1, :day)
     delays = Array.new(200) { Sidekiq::Limiter.next_reschedule(limiter, JOB, error_of(limiter)) }
     assert_includes 301..600, delays.min
@@ -19,7 +19,7 @@ class SidekiqRescheduleTest < Minitest::Test
     refute_includes JOB, "overrated"
   end
 
-  def test_sk_t31_a_job_gives_up
+  def test_a_job_gives_up
     { nil => 20, 20 => 20, 2 => 2, 0 => 0 }.each do |cap, most|
       limiter = Sidekiq::Limiter.window("erp", 1, :day, reschedule: cap)
       times = (0..30).take_while { |overrated| reschedule(limiter, overrated) }
@@ -28,7 +28,7 @@ class SidekiqRescheduleTest < Minitest::Test
     end
   end
 
-  def test_sk_t31_the_limiters_own_goes_first
+  def test_the_limiters_own_goes_first
     own = ->(limiter, job, error) { [limiter.name.size, job["overrated"], error.message.size].sum }
     Sidekiq::Limiter.configure do |config|
       config.backoff = ->(*) { 7 }
@@ -42,7 +42,7 @@ class SidekiqRescheduleTest < Minitest::Test
     assert_same own, limiter.backoff
   end
 
-  def test_sk_t32_a_foreign_error_without_a_limiter
+  def test_a_foreign_error_without_a_limiter
     slow_down = Class.new(StandardError)
     Sidekiq::Limiter.configure { |config| config.errors << slow_down }
     seen = nil

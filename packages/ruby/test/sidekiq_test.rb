@@ -9,7 +9,7 @@ class SidekiqTest < Minitest::Test
   FACTORIES = { concurrent: [5], bucket: [5, :day], window: [5, 60], leaky: [5, 60],
                 points: [5, 60] }.freeze
 
-  def test_sk_t01_no_place_and_no_wait
+  def test_no_place_and_no_wait
     on_redis
     limiter = Sidekiq::Limiter.concurrent(unique, 2, wait_timeout: 0)
     error = nil
@@ -26,14 +26,14 @@ class SidekiqTest < Minitest::Test
     assert_includes error.message, "limiter=#{limiter.name}"
   end
 
-  def test_sk_t02_a_release_calls_a_waiter
+  def test_a_release_calls_a_waiter
     on_redis
     # Not by a look of its own, which comes after five seconds. A machine that stalls does not do so
     # each time.
     assert((1..5).any? { from_release_to_entry < 4 })
   end
 
-  def test_sk_t03_fractions_of_a_second
+  def test_fractions_of_a_second
     on_redis
     limiter = Sidekiq::Limiter.concurrent(unique, 1, wait_timeout: 0.05)
     # The fastest of several: whole seconds would be noticed.
@@ -45,7 +45,7 @@ class SidekiqTest < Minitest::Test
     capture_io { limiter.within_limit { |permit| assert_in_delta 0.06, permit.decision.lease } }
   end
 
-  def test_sk_t05_another_process_makes_the_same_limiter
+  def test_another_process_makes_the_same_limiter
     on_redis
     name = unique
     limiter = Sidekiq::Limiter.concurrent(name, 2)
@@ -65,7 +65,7 @@ class SidekiqTest < Minitest::Test
     assert_equal "#{name} over rate limit", output
   end
 
-  def test_sk_t08_a_lock_is_reclaimed
+  def test_a_lock_is_reclaimed
     on_redis
     name = unique
     slow = Sidekiq::Limiter.concurrent(name, 1, lock_timeout: 0.3)
@@ -80,14 +80,14 @@ class SidekiqTest < Minitest::Test
     assert_equal [2, 1, 1], [slow.held, slow.overages, slow.reclaimed]
   end
 
-  def test_sk_t10_values_pass_through
+  def test_values_pass_through
     limiter = Sidekiq::Limiter.concurrent("values", 1, wait_timeout: 0)
     [nil, false, 0, [1, 2]].each { |value| assert_equal [value], [limiter.within_limit { value }] }
     assert_raises(ZeroDivisionError) { limiter.within_limit { 1 / 0 } }
     assert_equal(:free, limiter.within_limit { :free })
   end
 
-  def test_sk_t11_a_block_is_skipped
+  def test_a_block_is_skipped
     %i[ignore skip].each do |policy|
       limiter = Sidekiq::Limiter.concurrent("full", 1, wait_timeout: 0, policy: policy)
       inside = limiter.within_limit { limiter.within_limit { flunk } }
@@ -95,7 +95,7 @@ class SidekiqTest < Minitest::Test
     end
   end
 
-  def test_sk_t14_a_call_takes_several
+  def test_a_call_takes_several
     [%w[bucket day], %w[window day], %w[leaky day]].each do |kind, interval|
       limiter = Sidekiq::Limiter.public_send(kind, kind, 10, interval.to_sym, wait_timeout: 0)
       assert_equal(:value, limiter.within_limit(used: 9) { :value })
@@ -106,7 +106,7 @@ class SidekiqTest < Minitest::Test
     end
   end
 
-  def test_sk_t16_long_buckets_never_wait
+  def test_long_buckets_never_wait
     { minute: 60, hour: 3600, day: DAY }.each do |interval, seconds|
       limiter = Sidekiq::Limiter.bucket("bucket", 1, interval, wait_timeout: seconds)
       error = nil
@@ -120,7 +120,7 @@ class SidekiqTest < Minitest::Test
     end
   end
 
-  def test_sk_t17_a_window_waits_for_all_of_it_or_not_at_all
+  def test_a_window_waits_for_all_of_it_or_not_at_all
     limiter = Sidekiq::Limiter.window("window", 1, 0.3, wait_timeout: 0.3)
     assert_operator elapsed { 2.times { limiter.within_limit { nil } } }, :>=, 0.29
     long = Sidekiq::Limiter.window("long", 1, 60, wait_timeout: 50)
@@ -128,7 +128,7 @@ class SidekiqTest < Minitest::Test
     assert_operator elapsed { over_limit { long.within_limit { flunk } } }, :<, 20
   end
 
-  def test_sk_t18_a_leaky_limiter_may_change_its_size
+  def test_a_leaky_limiter_may_change_its_size
     limiter = Sidekiq::Limiter.leaky("leaky", 40, 2000, wait_timeout: 0)
     limiter.within_limit(used: 40) { nil }
     assert_in_delta 50, over_limit { limiter.within_limit { flunk } }.retry_after, 10
@@ -137,7 +137,7 @@ class SidekiqTest < Minitest::Test
     assert_in_delta 100, over_limit { smaller.within_limit { flunk } }.retry_after, 10
   end
 
-  def test_sk_t20_names
+  def test_names
     ["0", "a0b", "erp", "stripe-1_2", :erp].each do |name|
       FACTORIES.each do |kind, numbers|
         assert_equal name.to_s, Sidekiq::Limiter.public_send(kind, name, *numbers).name
@@ -153,7 +153,7 @@ class SidekiqTest < Minitest::Test
     end
   end
 
-  def test_sk_t23_an_estimate_that_can_never_pass
+  def test_an_estimate_that_can_never_pass
     limiter = Sidekiq::Limiter.points("points", 100, 20, wait_timeout: 30)
     took = elapsed do
       error = assert_raises(ArgumentError) { limiter.within_limit(estimate: 101) { flunk } }
@@ -162,7 +162,7 @@ class SidekiqTest < Minitest::Test
     assert_operator took, :<, 20
   end
 
-  def test_sk_t25_a_block_that_raises_leaves_its_estimate
+  def test_a_block_that_raises_leaves_its_estimate
     limiter = Sidekiq::Limiter.points("points", 100, :day, wait_timeout: 0)
     assert_raises(ZeroDivisionError) { limiter.within_limit(estimate: 60) { 1 / 0 } }
     over_limit { limiter.within_limit(estimate: 50) { flunk } }
@@ -171,13 +171,13 @@ class SidekiqTest < Minitest::Test
     assert_equal 100, limiter.stats.units
   end
 
-  def test_sk_t26_points_need_an_estimate
+  def test_points_need_an_estimate
     limiter = Sidekiq::Limiter.points("points", 100, 20)
     error = assert_raises(ArgumentError) { limiter.within_limit { flunk } }
     assert_equal "estimate", error.argument
   end
 
-  def test_sk_t27_fractions_of_points_are_whole_ones
+  def test_fractions_of_points_are_whole_ones
     limiter = Sidekiq::Limiter.points("points", 100, :day)
     { 10.2 => 11, 21r / 2 => 11, 7.0 => 7, 0 => 0, 0.0 => 0 }.each do |actual, taken|
       limiter.reset
@@ -217,7 +217,7 @@ class SidekiqTest < Minitest::Test
     assert_operator took, :>=, 0.29
   end
 
-  def test_sk_t28_unlimited_takes_anything
+  def test_unlimited_takes_anything
     Sidekiq::Limiter.configure { |config| config.redis = { url: "redis://127.0.0.1:1" } }
     [[], ["erp"], ["erp", 5, :second], [{ wait_timeout: 1 }]].each do |arguments|
       limiter = Sidekiq::Limiter.unlimited(*arguments, policy: :raise)
@@ -232,7 +232,7 @@ class SidekiqTest < Minitest::Test
     end
   end
 
-  def test_sk_t29_factories_take_no_block
+  def test_factories_take_no_block
     FACTORIES.merge(unlimited: []).each do |kind, numbers|
       error = assert_raises(ArgumentError) do
         Sidekiq::Limiter.public_send(kind, "name", *numbers) { flunk }
@@ -241,7 +241,7 @@ class SidekiqTest < Minitest::Test
     end
   end
 
-  def test_sk_t33_delete_leaves_nothing
+  def test_delete_leaves_nothing
     on_redis
     FACTORIES.each do |kind, numbers|
       limiter = Sidekiq::Limiter.public_send(kind, unique, *numbers, wait_timeout: 0)

@@ -12,7 +12,7 @@ class UpstreamTest < Minitest::Test
                                  "restoreRate" => 50.0 } }.freeze
   SHOPIFY = { "data" => {}, "extensions" => { "cost" => COST } }.freeze
 
-  def test_pt_t03_a_sync_lowers_what_is_left
+  def test_a_sync_lowers_what_is_left
     both do |store|
       shop = store.points(unique, 1000, 3600)
       shop.acquire(estimate: 300).points_used(300)
@@ -21,7 +21,7 @@ class UpstreamTest < Minitest::Test
     end
   end
 
-  def test_pt_t05_new_numbers_rule_in_all_processes
+  def test_new_numbers_rule_in_all_processes
     name = unique
     assert_nil redis.points(name, 1000, 20).report_budget(limit: 2000, restore_rate: 100).settlement
     other = Paddlegate::Store.new(URL, timeout: 10).points(name, 1000, 20)
@@ -34,7 +34,7 @@ class UpstreamTest < Minitest::Test
     assert_in_delta 1000.0, other.runtime_state.learned[:points][:interval]
   end
 
-  def test_pt_t06_a_window_ends_when_upstream_says
+  def test_a_window_ends_when_upstream_says
     both do |store|
       hub = store.bucket(unique, 5000, :hour)
       assert_nil hub.report_budget(remaining: 0, reset_in: 1800).settlement

@@ -6,7 +6,7 @@ require "helper"
 class WorkflowTest < Minitest::Test
   include Helper
 
-  def test_cn_t16_the_fourth_and_fifth_wait_in_their_order
+  def test_the_fourth_and_fifth_wait_in_their_order
     on_both do |store, key|
       limiter = store.conductor_limiter(definition, { "correlationId" => key })
       assert_equal ["conductor/workflow/#{key}", :wait], [limiter.name, limiter.on_limit]
@@ -17,7 +17,7 @@ class WorkflowTest < Minitest::Test
     end
   end
 
-  def test_cn_t17_each_key_has_its_own_limit
+  def test_each_key_has_its_own_limit
     on_both do |store, key|
       actions = %w[a b].flat_map do |half|
         limiter = store.conductor_limiter(JSON.generate(definition),
@@ -28,7 +28,7 @@ class WorkflowTest < Minitest::Test
     end
   end
 
-  def test_cn_t18_a_run_without_a_key_is_not_limited
+  def test_a_run_without_a_key_is_not_limited
     on_both do |store, _|
       [{}, { "correlationId" => nil }, { "correlationId" => "" }, "{}"].each do |run|
         limiter = store.conductor_limiter(definition, run)
@@ -38,7 +38,7 @@ class WorkflowTest < Minitest::Test
     end
   end
 
-  def test_cn_t22_a_policy_of_reject_refuses
+  def test_a_policy_of_reject_refuses
     on_both do |store, key|
       limiter = store.conductor_limiter(definition("policy" => "REJECT"),
                                         { "correlationId" => key })

@@ -24,7 +24,7 @@ const nothing = {
   learned: {},
 };
 
-test("OJS-T13 a pause refuses everything until it ends, of this name only", () => {
+test("a pause refuses everything until it ends, of this name only", () => {
   const { pg, at } = clocked();
   const limiter = pg.window("a", 10, 60);
   const ordered = limiter.pause({ forMs: 30_000 });
@@ -64,7 +64,7 @@ test("a pause of a name that nobody has used says so", () => {
   assert.equal(pg.bucket("b", 10, 60).pause({ forMs: 1 }).inUse, false);
 });
 
-test("OJS-T03 an override rules until it is restored or expires", () => {
+test("an override rules until it is restored or expires", () => {
   const { pg, at } = clocked();
   const limiter = pg.concurrent("erp", 0);
   assert.equal(limiter.tryAcquire().retryAfterMs, null);
@@ -134,7 +134,7 @@ test("a wait that is aborted, or too short, during a pause leaves nothing", asyn
   assert.deepEqual([leases, tickets], [0, 0]);
 });
 
-test("PT-T03, PT-T05 and PT-T06 what upstream has left, its size and its reset", () => {
+test("what upstream has left, its size and its reset", () => {
   const { pg } = clocked();
   const shop = pg.points("shop", 1000, 20);
   const { permit } = shop.tryAcquire({ estimate: 300 });

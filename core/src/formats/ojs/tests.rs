@@ -22,7 +22,7 @@ fn fault(value: &Value) -> String {
 }
 
 #[test]
-fn ojs_t01_only_a_key_is_unlimited() {
+fn only_a_key_is_unlimited() {
     let policy = RateLimit::read(&json!({"key": "free", "concurrency": null, "rate": null, "throttle": null})).unwrap();
     let definitions = policy.definitions().unwrap();
     assert_eq!(definitions.len(), 1);
@@ -32,7 +32,7 @@ fn ojs_t01_only_a_key_is_unlimited() {
 }
 
 #[test]
-fn ojs_t03_concurrency_zero_is_a_pause_in_the_same_place() {
+fn concurrency_zero_is_a_pause_in_the_same_place() {
     let paused = RateLimit::read(&json!({"key": "a", "concurrency": 0})).unwrap().policy(LOCK_TIMEOUT).unwrap();
     assert_eq!(paused.limits(), [Limit::concurrency(0, LOCK_TIMEOUT.duration()).unwrap()]);
     let open = RateLimit::read(&json!({"key": "a", "concurrency": 1})).unwrap().policy(LOCK_TIMEOUT).unwrap();
@@ -40,7 +40,7 @@ fn ojs_t03_concurrency_zero_is_a_pause_in_the_same_place() {
 }
 
 #[test]
-fn ojs_t07_t08_a_throttle_in_both_forms() {
+fn t08_a_throttle_in_both_forms() {
     let expected = [of_kind(Kind::Throttle, 1, 100_000)];
     assert_eq!(limits(&json!({"key": "a", "throttle": {"interval": "PT0.1S"}})), expected);
     let tenths = limits(&json!({"key": "a", "throttle": {"limit": 10, "period": "PT1S"}}));
@@ -63,7 +63,7 @@ fn ojs_t07_t08_a_throttle_in_both_forms() {
 }
 
 #[test]
-fn ojs_t12_validation() {
+fn validation() {
     for (value, path) in [
         (json!({"concurrency": 5}), "at $.key: is missing"),
         (json!({"key": null, "concurrency": 5}), "at $.key: must not be null"),
@@ -121,7 +121,7 @@ fn ojs_shape_1_the_full_policy() {
 }
 
 #[test]
-fn ojs_shape_2_and_t18_so_many_per_second_of_a_queue() {
+fn ojs_shape_2_a_queue_has_a_rate_per_second() {
     assert_eq!(limits(&json!({"max_per_second": 2_000})), [rate(2_000, 1_000_000)]);
     let job = json!({"type": "t", "options": {"queue": "mail", "rate_limit": {"max_per_second": 1}}});
     assert_eq!(RateLimit::read(&job).unwrap().definitions().unwrap()[0].name, "ojs/queue/mail");
@@ -243,7 +243,7 @@ fn the_visibility_timeout_is_the_lease() {
 }
 
 #[test]
-fn ojs_t13_signals() {
+fn signals() {
     let read = |value: Value| Signal::read(&value).unwrap();
     let signal = read(json!({"error": {"type": "rate_limited", "retry_after": 30}})).unwrap();
     assert_eq!(signal, Signal { retry_after: Some(Micros(30_000_000)), until: None });
@@ -279,7 +279,7 @@ fn ojs_t13_signals() {
 }
 
 #[test]
-fn ojs_t21_other_numbers_are_the_same_counters() {
+fn other_numbers_are_the_same_counters() {
     let policy = |concurrency: u64, rate: u64, micros: &str| {
         let value = json!({
             "key": "a", "concurrency": concurrency, "rate": {"limit": rate, "period": micros},
