@@ -23,7 +23,7 @@ start_redis() {
         exit 127
     fi
     mkdir -p "$dir"
-    "$server" --port "$port" --bind 127.0.0.1 --dir "$dir" --save '' --appendonly no \
+    "$server" --port "$port" --bind 127.0.0.1 --dir "$dir" --save '' --appendonly no --databases 64 \
         "$@" >"$dir/log" 2>&1 </dev/null &
     pid=$!
     redis_pids+=("$pid")

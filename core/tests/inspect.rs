@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::calls::{acquire, enter, run};
 use crate::support::raw::{Raw, Reply};
-use crate::support::{memory_with_clock, on_database, redis_with_clock, set_clock, unique};
+use crate::support::{memory_with_clock, on_own_database, redis_with_clock, set_clock, unique};
 use paddlegate::{
     AdminCommand, BlockAfter, Deadline, Kind, Limit, Limiter, Micros, Mode, Operation, Paddlegate, Page, Policy,
     Request, Status, Wait,
@@ -50,7 +50,7 @@ fn contents(raw: &mut Raw) -> Vec<(Vec<u8>, Reply, i64)> {
 
 #[test]
 fn it_writes_nothing() {
-    let (store, mut raw) = on_database(7);
+    let (store, mut raw) = on_own_database();
     let name = unique("inspect");
     let limiter = of_every_kind(&store, &name);
     let inspect = |limiter: &Limiter, raw: &mut Raw, after: &str| {

@@ -8,7 +8,7 @@ use crate::support::calls::{acquire, correct, enter, peek, release, run};
 use crate::support::raw::Reply;
 use crate::support::sequence::config;
 use crate::support::workload::{Form, Runner, Step, Workload, workload_with_policies};
-use crate::support::{clock, memory_with_clock, on_database, open, redis_with_clock, set_clock, test_url, unique};
+use crate::support::{clock, memory_with_clock, on_own_database, open, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::store::redis::Redis;
 use paddlegate::{
     AdminCommand, Answer, Durations, Kind, Label, Limit, Limiter, Micros, Operation, Paddlegate, Policy, Request,
@@ -343,7 +343,7 @@ mod keys {
 
     #[test]
     fn are_one_entry_in_the_list() {
-        let (on_redis, _raw) = on_database(12);
+        let (on_redis, _raw) = on_own_database();
         for store in [memory_with_clock(), on_redis] {
             listed_once(&store).unwrap_or_else(|error| panic!("{error}"));
         }
@@ -372,7 +372,7 @@ mod in_redis {
 
     #[test]
     fn nothing_remains_of_a_key_and_its_state_is_one_key() {
-        let (store, mut raw) = on_database(13);
+        let (store, mut raw) = on_own_database();
         let per_user = store.leaky("api", 100, MINUTE).and_then(|limiter| limiter.keyed()).expect("a limiter");
         let uncounted = per_user.without_statistics().expect("one limiter");
         set_clock(NOW);
@@ -396,7 +396,7 @@ mod in_redis {
 
     #[test]
     fn the_keys_of_a_limiter_are_spread_over_sixteen_hash_tags_and_those_of_a_group_are_not() {
-        let (store, mut raw) = on_database(14);
+        let (store, mut raw) = on_own_database();
         let per_user = store.leaky("api", 100, MINUTE).and_then(|limiter| limiter.keyed()).expect("a limiter");
         let tags = |raw: &mut support::raw::Raw| {
             let tag = |key: &Vec<u8>| String::from_utf8_lossy(key).split(['{', '}']).nth(1).expect("a tag").to_owned();
@@ -426,7 +426,7 @@ mod in_redis {
 
     #[test]
     fn the_statistics_of_all_keys_live_for_the_ttl_of_the_limiter() {
-        let (store, mut raw) = on_database(15);
+        let (store, mut raw) = on_own_database();
         let policy = Policy::new([Limit::leaky(100, MINUTE).expect("a limit")]).expect("a policy");
         let per_user =
             store.limiter_with_ttl("api", policy, Duration::from_secs(3_600)).and_then(|limiter| limiter.keyed());
@@ -446,7 +446,7 @@ mod in_redis {
 
     #[test]
     fn a_damaged_statistic_of_another_program_is_an_error_of_the_statistics_alone() {
-        let (store, mut raw) = on_database(10);
+        let (store, mut raw) = on_own_database();
         let per_user = store.leaky("api", 100, MINUTE).and_then(|limiter| limiter.keyed()).expect("a limiter");
         let alice = per_user.with_key("alice").expect("a key");
         acquire(&alice, Request::cost(1), NOW);
@@ -464,7 +464,7 @@ mod the_list_of_limiters {
 
     #[test]
     fn is_read_by_prefix_and_in_pages() {
-        let (on_redis, mut raw) = on_database(4);
+        let (on_redis, mut raw) = on_own_database();
         for store in [memory_with_clock(), on_redis] {
             listed(&store).unwrap_or_else(|error| panic!("{error}"));
         }

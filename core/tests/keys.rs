@@ -7,7 +7,7 @@ use crate::support::names::names;
 use crate::support::raw::{Raw, Reply};
 use crate::support::sequence::config;
 use crate::support::workload::{Costs, Runner, Workload, workload_with_admin};
-use crate::support::{on_database as database, redis, test_url, unique};
+use crate::support::{on_own_database, redis, test_url, unique};
 use paddlegate::{
     Answer, Kind, Limit, Limiter, MAX_PERMITS, Micros, Operation, Paddlegate, Policy, Request, Settlement, Status, Wait,
 };
@@ -24,7 +24,7 @@ mod redis_keys {
 
     #[test]
     fn are_all_of_one_form_whatever_the_name() {
-        let (store, mut raw) = database(9);
+        let (store, mut raw) = on_own_database();
         for name in names() {
             let (mut keys, mut roles) = (Vec::new(), Vec::new());
             for (limiter, request) in every_kind(&store, &name) {
@@ -57,7 +57,7 @@ mod redis_keys {
 
     #[test]
     fn of_groups_tell_group_name_and_key_apart_and_those_without_a_group_stay() {
-        let (store, mut raw) = database(5);
+        let (store, mut raw) = on_own_database();
         let tagless = |raw: &mut Raw| {
             let mut keys: Vec<String> = raw
                 .keys("")
@@ -101,7 +101,7 @@ mod redis_keys {
 
     #[test]
     fn expire_after_any_operation() {
-        let (store, mut raw) = database(10);
+        let (store, mut raw) = on_own_database();
         for (limiter, request) in every_kind(&store, "expiry") {
             let mut permits = Vec::new();
             for round in 0..4 {
@@ -127,7 +127,7 @@ mod redis_keys {
 
     #[test]
     fn of_leases_live_as_long_beside_tickets_of_another_policy() {
-        let (store, mut raw) = database(3);
+        let (store, mut raw) = on_own_database();
         let leases = store.concurrent("both", 1, HOUR).expect("a limiter");
         let bucket = store.bucket("both", 1, Duration::from_secs(2)).expect("a limiter");
         let permit = enter(&leases, "holder", 1, None, NOW).permit.expect("a permit");
@@ -143,7 +143,7 @@ mod redis_keys {
 
     #[test]
     fn of_leases_and_tickets_expire_after_any_operation() {
-        let (store, mut raw) = database(8);
+        let (store, mut raw) = on_own_database();
         for (limiter, _) in every_kind(&store, "expiry") {
             let mut after = |what: &str| expire(&mut raw, &limiter, what);
             let mut holders = Vec::new();
@@ -209,7 +209,7 @@ mod redis_keys {
 
     #[test]
     fn without_an_expiry_have_one_after_the_next_grant() {
-        let (store, mut raw) = database(11);
+        let (store, mut raw) = on_own_database();
         let persist = |raw: &mut Raw| {
             for key in raw.keys("") {
                 raw.execute(&[&b"PERSIST"[..], &key]);
@@ -238,7 +238,7 @@ mod redis_keys {
 
     #[test]
     fn of_statistics_and_of_the_list_live_for_the_ttl() {
-        let (store, mut raw) = database(6);
+        let (store, mut raw) = on_own_database();
         let kept_for = |name: &str, limit: paddlegate::Result<Limit>, ttl: Duration| {
             let policy = Policy::new([limit.expect("a limit")]).expect("a policy");
             store.limiter_with_ttl(name, policy, ttl).expect("a limiter")
@@ -268,7 +268,7 @@ mod redis_keys {
 
     #[test]
     fn of_a_limiter_with_a_short_ttl_leave_nothing_behind() {
-        let (store, mut raw) = database(4);
+        let (store, mut raw) = on_own_database();
         let (ttl, second) = (Duration::from_secs(5), Duration::from_secs(1));
         let limits = [
             Limit::window(2, second),
@@ -313,7 +313,7 @@ mod redis_keys {
 
     #[test]
     fn are_not_written_by_peeks_refusals_and_corrections_without_effect() {
-        let (store, mut raw) = database(12);
+        let (store, mut raw) = on_own_database();
         for (limiter, request) in every_kind(&store, "written") {
             let permit = acquire(&limiter, request, NOW).permit.expect("a permit");
             let settled = acquire(&limiter, Request::estimate(5), NOW + 1_000_000).permit;
@@ -362,7 +362,7 @@ mod redis_keys {
 
     #[test]
     fn are_one_per_limiter_without_window_and_permit() {
-        let (store, mut raw) = database(13);
+        let (store, mut raw) = on_own_database();
         for (limiter, _) in every_kind(&store, "one") {
             // A window adds its log; a concurrency limit adds its leases and their details.
             let more = |limit: &Limit| match limit.kind() {
@@ -389,7 +389,7 @@ mod redis_keys {
 
     #[test]
     fn hold_at_most_the_window_and_a_hundred_thousand_permits() {
-        let (store, mut raw) = database(14);
+        let (store, mut raw) = on_own_database();
         let limiter = store.window("bounded", 100, Duration::from_secs(1)).expect("a limiter");
         for i in 0..MAX_PERMITS as u64 + 1_500 {
             acquire(&limiter, Request::estimate(1).settle_within(HOUR_MICROS), NOW + i * 10_000);
@@ -413,7 +413,7 @@ mod redis_keys {
 
     #[test]
     fn of_another_database_are_another_limiter() {
-        let (store, mut raw) = database(15);
+        let (store, mut raw) = on_own_database();
         let other = redis();
         let name = unique("database");
         let (here, there) = (store.leaky(&name, 1, DAY), other.leaky(&name, 1, DAY));
@@ -497,7 +497,7 @@ fn queue(limiter: &Limiter, id: &str, at: u64) {
 
 /// Asserts after every step that each key expires, and that none expires while its content still counts.
 fn every_key_of(workload: &Workload) -> Result<(), TestCaseError> {
-    let (store, mut raw) = database(7);
+    let (store, mut raw) = on_own_database();
     let url = test_url();
     let mut runner = Runner::on_redis(&store, &url, "workload", workload);
     for (number, step) in workload.steps.iter().enumerate() {

@@ -8,7 +8,7 @@ use crate::support::oracle::{Oracle, subject};
 use crate::support::raw::Raw;
 use crate::support::sequence::{Operation, Sequence, compare, composite, config, keep_only};
 use crate::support::workload::{Runner, Workload, workload_with_modes};
-use crate::support::{memory_with_clock, on_database, redis_with_clock, set_clock, test_url, unique};
+use crate::support::{memory_with_clock, on_own_database, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::Operation::Admin;
 use paddlegate::{
     AdminCommand, BlockAfter, Cost, Deadline, ErrorKind, Kind, LimitOverride, Micros, Mode, OnUnavailable, Paddlegate,
@@ -234,7 +234,7 @@ mod blocks {
 
     #[test]
     fn leave_nothing_behind() {
-        let (store, mut raw) = on_database(2);
+        let (store, mut raw) = on_own_database();
         let rule = BlockAfter::new(2, Duration::from_secs(100), Duration::from_secs(3_600)).expect("a rule");
         let login =
             store.window("login", 1, Duration::from_secs(10)).and_then(|login| login.keyed()?.with_block_after(rule));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::calls::{acquire, enter};
 use crate::support::sequence::config;
-use crate::support::{clock, memory_with_clock, on_database, open, redis_with_clock, set_clock, test_url, unique};
+use crate::support::{clock, memory_with_clock, on_own_database, open, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::{Limiter, Micros, Paddlegate, Request, Result, Status, Wait};
 use proptest::prelude::*;
 
@@ -128,7 +128,7 @@ fn other_processes_read_what_one_has_counted_when_it_is_closed() {
 
 #[test]
 fn in_redis_they_live_for_two_hours_and_only_refusals_are_stored() {
-    let (store, mut raw) = on_database(6);
+    let (store, mut raw) = on_own_database();
     let per_user = store.bucket("api", 2, 30 * DAY).and_then(|limiter| limiter.keyed()).expect("a limiter");
     let per_user = per_user.with_group("acme").expect("a group");
     let uncounted = per_user.without_statistics().expect("one limiter");
@@ -153,7 +153,7 @@ fn in_redis_they_live_for_two_hours_and_only_refusals_are_stored() {
 
 #[test]
 fn redis_keeps_so_many_keys_of_an_hour_and_its_counts_are_never_too_high() {
-    let (store, mut raw) = on_database(9);
+    let (store, mut raw) = on_own_database();
     let per_user = store.bucket("api", 1, 30 * DAY).and_then(|limiter| limiter.keyed()).expect("a limiter");
     let per_user = per_user.with_group("acme").expect("a group");
     for report in 0..8 {

@@ -11,7 +11,7 @@ use crate::support::sequence::{
     keeps_state_and_clock, sequence, takes,
 };
 use crate::support::units::Units;
-use crate::support::{memory_with_clock, on_database, open, redis_with_clock, set_clock, test_url, unique};
+use crate::support::{memory_with_clock, on_own_database, open, redis_with_clock, set_clock, test_url, unique};
 use paddlegate::simulate::replay;
 use paddlegate::{
     AdminCommand, Deadline, Kind, Limit, Limiter, Micros, Operation as Call, Paddlegate, Policy, RecordedDecision,
@@ -540,7 +540,7 @@ fn a_reader_that_is_too_slow_is_told() {
 
 #[test]
 fn a_user_without_the_right_to_append_gets_decisions() {
-    let (store, mut raw) = on_database(11);
+    let (store, mut raw) = on_own_database();
     let api = store.window(&unique("unappended"), 5, Duration::from_secs(60)).unwrap();
     set_clock(NOW);
     let mut recording = api.record(LONG, 1_000).unwrap();

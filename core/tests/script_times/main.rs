@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use paddlegate::{Limiter, Paddlegate};
 use support::raw::{Raw, Reply};
-use support::{on_database, unique};
+use support::{on_own_database, unique};
 
 /// The size of the large states.
 pub(crate) const LARGE: u64 = 100_000;
@@ -141,7 +141,7 @@ pub(crate) struct Times {
 
 impl Times {
     fn new() -> Self {
-        let (store, mut raw) = on_database(5);
+        let (store, mut raw) = on_own_database();
         raw.command("CONFIG SET slowlog-log-slower-than 0");
         let Reply::Text(text) = raw.command("INFO server") else { panic!("no text") };
         let text = String::from_utf8_lossy(&text).into_owned();

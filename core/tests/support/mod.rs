@@ -16,7 +16,7 @@ pub mod units;
 pub mod vectors;
 pub mod workload;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use paddlegate::{Micros, Paddlegate, TestClock};
@@ -70,9 +70,11 @@ pub fn open_whole(url: &str, clock: Option<&TestClock>) -> Paddlegate {
     store
 }
 
-/// Empties a database of the shared server; returns a store with the clock of the test and a raw connection on it.
-/// No other test may use the same number.
-pub fn on_database(number: u32) -> (Paddlegate, raw::Raw) {
+/// Empties a database of the shared server which no other test of this program uses; returns a store with the clock of
+/// the test and a raw connection on it.
+pub fn on_own_database() -> (Paddlegate, raw::Raw) {
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     let url = test_url();
     let (scheme, rest) = url.split_once("://").expect("a url");
     let nodes = rest.split('/').next().expect("a host");
