@@ -10,6 +10,8 @@ use super::check::LimitCheck;
 pub(crate) struct Window {
     pub(crate) limit: u64,
     pub(crate) interval: u64,
+    /// The limit of the caller's policy, in whose place this one may rule.
+    pub(crate) own: u64,
 }
 
 impl Window {
