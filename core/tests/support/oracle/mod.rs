@@ -245,7 +245,7 @@ impl Oracle {
                 (Amount::Count(count), _) if rule.window_of(at) == rule.window_of(now) => {
                     *count = (*count + difference).clamp(0, rule.most());
                 }
-                (Amount::Times(live), Amount::Times(times)) if live.contains(&at) => {
+                (Amount::Times(live), Amount::Times(times)) if at + rule.interval > now => {
                     let room = rule.most() - i128::try_from(live.len()).expect("a length");
                     for _ in 0..difference.min(room) {
                         times.push(at);
