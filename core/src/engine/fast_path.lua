@@ -19,7 +19,7 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
   end
   local overridden, overridden_until, paused_until, blocked_until, is_special = nil, 0, 0, 0, conduct
   if overrides then
-    overridden, overridden_until, paused_until = overrides.overridden, overrides.overridden_until, overrides.paused_until
+    overridden, overridden_until, paused_until = overrides.own and overrides.overridden, overrides.overridden_until, overrides.paused_until
     blocked_until, is_special = max(overrides.blocked_until, overrides.barred_until), is_special or overrides.mode
   end
   local index, wait, remaining, reset, longest_reset, least_remaining = 0, 0, 0, 0, 0, MAX
@@ -27,6 +27,7 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
   for i = 0, limit_count - 1 do
     local o = 4 * i + 2
     local tag, a, b, c = ARGV[o], ARGV[o + 1] + 0, ARGV[o + 2] + 0, ARGV[o + 3] + 0
+    local own = overridden and string.match(overrides.own[tag], '^%d+') + 0 or a
     local kind, held_tag = #tag == 1 and tag or string.sub(tag, 1, 1), tag
     local taken = costs and costs[i + 1] or units
     if kind == 't' then
@@ -78,12 +79,13 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
         count, held = count + 0, held + 0
       end
       if kind == 'b' then
-        count, limit_wait, limit_remaining, limit_reset = bucket(count, held, a, b, c, last, now, cost, delta)
+        count, limit_wait, limit_remaining, limit_reset = bucket(count, held, own, a, b, c, last, now, cost, delta)
       else
-        count, limit_wait, limit_remaining, limit_reset = quota(count, held, a, quotas[tag], last, now, cost, delta)
+        count, limit_wait, limit_remaining, limit_reset = quota(count, held, own, a, quotas[tag], last, now, cost, delta)
       end
       if limit_wait == 0 then
-        levels = levels .. format(' %s %.0f ', tag, count) .. ARGV[o + 1]
+        levels = levels .. format(' %s %.0f ', tag, count)
+          .. (overridden and format('%.0f', overrides.held_amount(own, count, 1)) or ARGV[o + 1])
       end
     else
       local level, held, scale = 0, a, c
@@ -100,9 +102,10 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
       if ahead and cost then
         cost = min(cost, math.floor(MAX / c))
       end
-      level, limit_wait, limit_remaining, limit_reset = leaky(level, held, scale, a, b, c, last, now, cost, delta)
+      level, limit_wait, limit_remaining, limit_reset = leaky(level, held, scale, own, a, b, c, last, now, cost, delta)
       if limit_wait == 0 then
-        levels = levels .. format(' %s %.0f ', tag, level) .. ARGV[o + 1] .. ' ' .. ARGV[o + 3]
+        levels = levels .. format(' %s %.0f ', tag, level)
+          .. (overridden and format('%.0f', overrides.held_amount(own, level, c)) or ARGV[o + 1]) .. ' ' .. ARGV[o + 3]
       end
     end
     if limit_wait > MAX then

@@ -76,10 +76,11 @@ do
     local kind = string.sub(tag, 1, 1)
     -- Leases are of the name, whatever the label of the limit.
     local record_tag = kind == 'c' and kind or tag
-    local record = records[record_tag] or {at = last, level = 0, held_a = a, held_scale = c}
+    local own = overrides and overrides.own and string.match(overrides.own[tag], '^%d+') + 0 or a
+    local record = records[record_tag] or {at = last, level = 0, held_a = own, held_scale = c}
     records[record_tag] = nil
     local limit = {
-      tag = tag, record_tag = record_tag, kind = kind, a = a, b = ARGV[o + 2] + 0, c = c, at_time = record.at,
+      tag = tag, record_tag = record_tag, kind = kind, a = a, b = ARGV[o + 2] + 0, c = c, own = own, at_time = record.at,
       level = record.level, held_a = record.held_a, held_scale = record.held_scale, new_level = 0,
     }
     ctx.limits[i] = limit
@@ -127,6 +128,13 @@ do
   end
 end
 
+-- The most units that can be taken of a limit: up to one whole limit of debt, also under a limit in the place of the policy's, and
+-- of a meter what can be counted.
+function ctx.most_of(limit)
+  local most, kind = 2 * max(limit.own, limit.a), limit.kind
+  return (kind == 'l' or kind == 'p') and min(most, math.floor(MAX / limit.c)) or most
+end
+
 -- Checks every limit, or those that `asked` has, for so many units of each behind those of the tickets ahead; without `asked`
 -- only applies the changes, which correct a grant of `granted_at`. Returns the limit with the longest wait, else the one
 -- with the least left, and as `rate` the longest wait that no release can shorten. The changed levels are left in
@@ -147,8 +155,7 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
       if not cost and counts_starts then
         delta = 0
       elseif not cost then
-        -- A debt is at most one whole limit.
-        delta = max(min(delta, 2 * a), -2 * a)
+        delta = max(min(delta, ctx.most_of(limit)), -ctx.most_of(limit))
       end
       local level, limit_wait, limit_remaining, limit_reset
       if kind == 'w' then
@@ -161,19 +168,19 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
           delta = 0
         end
         level, limit_wait, limit_remaining, limit_reset =
-          bucket(limit.level, limit.held_a, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
+          bucket(limit.level, limit.held_a, limit.own, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
       elseif kind == 'q' then
         local periods = quotas[limit.tag]
         if not cost and delta ~= 0 and granted_at < periods[1] then
           delta = 0
         end
         level, limit_wait, limit_remaining, limit_reset =
-          quota(limit.level, limit.held_a, a, periods, limit.at_time, now, limit_cost, delta)
+          quota(limit.level, limit.held_a, limit.own, a, periods, limit.at_time, now, limit_cost, delta)
       else
         -- More than fits anyway, and the product stays below 2^53.
         limit_cost = limit_cost and min(limit_cost, math.floor(MAX / limit.c))
         level, limit_wait, limit_remaining, limit_reset =
-          leaky(limit.level, limit.held_a, limit.held_scale, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
+          leaky(limit.level, limit.held_a, limit.held_scale, limit.own, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
       end
       limit.new_level = level
       local is_too_large = cost and cost > a
@@ -252,6 +259,11 @@ local function load_list(loads)
   return table.concat(list, ',')
 end
 
+function ctx.held_of(limit)
+  local scale = (limit.kind == 'b' or limit.kind == 'q') and 1 or limit.c
+  return overrides and overrides.held_amount(limit.own, limit.new_level, scale) or limit.own
+end
+
 -- Writes the state with the levels of the last evaluation.
 local function write_state(lifetime)
   local state = format('%.0f %.0f', now, skew)
@@ -270,11 +282,11 @@ local function write_state(lifetime)
     local kind = limit.kind
     state = state .. ' ' .. limit.record_tag
     if kind == 'b' or kind == 'q' then
-      state = state .. format(' %.0f %.0f', limit.new_level, limit.a)
+      state = state .. format(' %.0f %.0f', limit.new_level, ctx.held_of(limit))
     elseif kind == 'c' then
       state = state .. format(' %.0f', limit.level)
     elseif kind ~= 'w' then
-      state = state .. format(' %.0f %.0f %.0f', limit.new_level, limit.a, limit.c)
+      state = state .. format(' %.0f %.0f %.0f', limit.new_level, ctx.held_of(limit), limit.c)
     end
   end
   for _, record in ipairs(others) do

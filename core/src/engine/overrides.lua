@@ -70,7 +70,8 @@ if overrides_text ~= '' or verb == 'control' or verb == 'learn' or verb == 'reco
         -- What was taken counts again under the other numbers when the override has ended.
         local kind = string.sub(tag, 1, 1)
         local a, b, c = decode_limit(kind, learned[tag] or own[tag] or overridden[tag])
-        local drain = (kind == 'b' or kind == 'w' or kind == 'c' or kind == 'q') and b or a * c / b
+        -- A meter may have one whole limit of debt.
+        local drain = (kind == 'b' or kind == 'w' or kind == 'c' or kind == 'q') and b or 2 * a * c / b
         lifetime = max(lifetime, ends == MAX and OVERRIDES_EXPIRY or ends - now + drain)
       end
     end
@@ -174,5 +175,14 @@ elseif recorded_until > now or verb == 'control' or verb == 'learn' or verb == '
   if recorded_until > now then
     overrides.overridden, overrides.learned = {}, {}
     encode_overrides()
+  end
+end
+
+if overrides then
+  -- What a record keeps of the policy's limit, so that a lower one of another policy is told from a limit that rules for a time:
+  -- more than this policy can have was taken under another limit, if it is the largest number.
+  function overrides.held_amount(own, level, scale)
+    local largest = math.floor(MAX / scale)
+    return (own >= largest or level > 2 * own * scale) and largest or own
   end
 end

@@ -44,7 +44,7 @@ impl Overrides {
             return Cow::Borrowed(own);
         }
         Cow::Owned(own.with(|_, limit| {
-            match (self.overridden(limit, now), self.learned(limit)) {
+            let ruling = match (self.overridden(limit, now), self.learned(limit)) {
                 // An overridden bucket keeps the interval boundaries of the upstream.
                 (Some(overridden), Some(learned))
                     if overridden.kind() == Kind::Bucket && overridden.interval() == learned.interval() =>
@@ -59,7 +59,8 @@ impl Overrides {
                     limit.with_numbers(amount, limit.interval(), limit.offset()).unwrap_or_else(|_| limit.clone())
                 }
                 (overridden, learned) => overridden.or(learned).unwrap_or(limit).clone(),
-            }
+            };
+            ruling.in_place_of(limit)
         }))
     }
 
@@ -132,7 +133,9 @@ impl Overrides {
     /// Returns whether forgetting the overrides changes a decision, after a call at `last`.
     pub(crate) fn affects_decisions(&self, last: u64, now: u64) -> bool {
         let overridden = (!self.overridden.is_empty() || self.mode.is_some()) && self.until > now;
-        let kept = last + DEFAULT_STATISTICS_TTL.0 > now && !self.learned.is_empty();
+        // What was taken under an override counts again under the policy, by other times than those of the record.
+        let counts_again = !self.overridden.is_empty() && last < self.until;
+        let kept = last + DEFAULT_STATISTICS_TTL.0 > now && (!self.learned.is_empty() || counts_again);
         self.paused_until.max(self.block()).max(self.counted_until) > now
             || kept
             || overridden && (self.until < MAX_TIME.0 || last + DEFAULT_STATISTICS_TTL.0 > now)

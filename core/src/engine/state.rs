@@ -256,7 +256,7 @@ impl State {
                 change = 0;
             } else if units.is_none() {
                 // A debt is at most one whole limit.
-                let most = 2 * limit.amount().cast_signed();
+                let most = limit.most().cast_signed();
                 change = change.clamp(-most, most);
             }
             // A limit of which a call takes nothing does not hold it up.
@@ -402,7 +402,7 @@ impl Record {
     fn check(&self, limit: &Limit, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
         match (limit.rule, self.rule, &self.level) {
             (Rule::Quota(quota), Rule::Quota(held), Level::Number(count)) => {
-                quota.decide(&limit.periods(now), (*count, held.limit), (self.at, now), cost, change)
+                quota.decide(&limit.periods(now), (*count, held.own), (self.at, now), cost, change)
             }
             (rule, ..) => self.check_inlined(rule, now, cost, change),
         }
@@ -415,10 +415,10 @@ impl Record {
     pub(super) fn check_inlined(&self, rule: Rule, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
         match (rule, self.rule, &self.level) {
             (Rule::Bucket(bucket), Rule::Bucket(held), Level::Number(count)) => {
-                bucket.decide(*count, held.limit, self.at, now, cost, change)
+                bucket.decide(*count, held.own, self.at, now, cost, change)
             }
             (Rule::Leaky(leaky), Rule::Leaky(held), Level::Number(level)) => {
-                let meter = Meter { level: *level, capacity: held.capacity, scale: held.scale };
+                let meter = Meter { level: *level, capacity: held.own, scale: held.scale };
                 leaky.decide(meter, self.at, now, cost, change)
             }
             (Rule::Window(window), _, Level::Log(log)) => window.decide(log, now, cost, change),

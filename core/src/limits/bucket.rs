@@ -7,10 +7,12 @@ pub(crate) struct Bucket {
     pub(crate) limit: u64,
     pub(crate) interval: u64,
     pub(crate) offset: u64,
+    /// The limit of the caller's policy, in whose place this one may rule.
+    pub(crate) own: u64,
 }
 
 impl Bucket {
-    /// Advances a count from the time `last` and the limit `held` to `now`, checks `cost`, and applies `change` if it
+    /// Advances a count from the time `last` and the policy's limit `held` to `now`, checks `cost`, and applies `change` if it
     /// fits.
     #[allow(clippy::inline_always)] // A caller that needs no remaining units does not divide for them.
     #[inline(always)]
@@ -26,8 +28,8 @@ impl Bucket {
         let elapsed = self.elapsed(now);
         if now - last > elapsed {
             count = 0;
-        } else if held != self.limit && count > self.limit {
-            count = self.limit;
+        } else {
+            count = kept(count, held, self.own, self.limit);
         }
         let mut wait = 0;
         if let Some(cost) = cost.filter(|cost| count + cost > self.limit) {
@@ -35,7 +37,7 @@ impl Bucket {
             let intervals = (count.min(self.limit) + cost).div_ceil(self.limit).max(2) - 2;
             wait = (self.interval - elapsed).saturating_add(intervals.saturating_mul(self.interval));
         } else if change != 0 {
-            count = count.saturating_add_signed(change).min(2 * self.limit);
+            count = count.saturating_add_signed(change).min(2 * self.own.max(self.limit));
         }
         let reset = if count > 0 { self.interval - elapsed } else { 0 };
         LimitCheck { level: count, wait, remaining: self.limit.saturating_sub(count), reset }
@@ -45,4 +47,16 @@ impl Bucket {
     pub(crate) fn elapsed(&self, now: u64) -> u64 {
         (now + self.offset) % self.interval
     }
+}
+
+/// Returns the units of a count that stay taken: all under another limit in the place of that of the policy, up to one whole limit
+/// of debt; of another policy, whose limit was `held`, as many as fit.
+#[inline]
+pub(crate) fn kept(count: u64, held: u64, own: u64, limit: u64) -> u64 {
+    if held == own && count <= 2 * own {
+        return count;
+    }
+    let most = own.max(limit);
+    // Only a limit in the place of a lower one allows more than twice the lower.
+    count.min(if held == own || count > 2 * held { 2 * most } else { most })
 }

@@ -1,18 +1,23 @@
 -- leaky (also points and throttle): a meter that leaks `capacity` per `drain`. Twin of leaky.rs.
 -- capacity / drain is reduced to leak / scale, or to the next lower fraction that fits, and the level counts
--- units * scale, so a leak is exact.
+-- units * scale, so a leak is exact. Of `own` and `held` see bucket.lua.
 --
 -- REQUIRES: nothing
 -- PROVIDES: leaky undrained
 
-local function leaky(level, held_capacity, held_scale, capacity, leak, scale, last, now, cost, change)
+local function leaky(level, held, held_scale, own, capacity, leak, scale, last, now, cost, change)
   local full, elapsed = capacity * scale, now - last
-  if held_scale ~= scale then
-    -- A product of floats, which does not wrap round in Lua 5.4.
-    level = math.ceil(level / held_scale) * 1.0 * scale
-  end
-  if held_capacity ~= capacity and level > full then
-    level = full
+  local most = 2 * full
+  if held_scale ~= scale or held ~= capacity or own ~= capacity then
+    if held_scale ~= scale then
+      -- A product of floats, which does not wrap round in Lua 5.4.
+      level = math.ceil(level / held_scale) * 1.0 * scale
+    end
+    -- Of another policy stays what fits, else up to one whole limit of debt, as far as it can be counted.
+    local units, countable = math.max(own, capacity), math.floor(4503599627370496 / scale)
+    most = math.min(2 * units, countable) * scale
+    local is_kept = held == own or held == math.floor(4503599627370496 / held_scale)
+    level = math.min(level, is_kept and most or math.min(units, countable) * scale)
   end
   local wait, early = 0, 0
   if elapsed < level / leak then
@@ -27,7 +32,7 @@ local function leaky(level, held_capacity, held_scale, capacity, leak, scale, la
   if cost and level + cost * scale > full then
     wait = math.ceil((level + cost * scale - full) / leak)
   elseif change ~= 0 then
-    level = math.max(math.min(level + change * scale, 2 * full) - early, 0)
+    level = math.max(math.min(level + change * scale, most) - early, 0)
   end
   return level, wait, level < full and math.floor((full - level) / scale) or 0, math.ceil(level / leak)
 end
@@ -37,8 +42,8 @@ end
 local undrained
 
 if ARGV[4 * string.sub(ARGV[1], 1, 1) + 2] == 'correct' or ARGV[4 * string.sub(ARGV[1], 1, 1) + 2] == 'learn' then
-  function undrained(charged, elapsed, capacity, leak, scale)
-    charged = math.min(charged, 2 * capacity)
+  function undrained(charged, elapsed, most, leak, scale)
+    charged = math.min(charged, most)
     local drained = elapsed * 1.0 * leak
     if drained >= charged * 1.0 * scale then
       return 0

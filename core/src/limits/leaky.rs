@@ -5,6 +5,7 @@
 
 use super::check::LimitCheck;
 use crate::base::fraction::best_lower;
+use crate::base::micros::MAX_TIME;
 
 /// The level of a full meter is at most this.
 const MAX_LEVEL: u64 = 1 << 51;
@@ -14,9 +15,11 @@ pub(crate) struct Leaky {
     pub(crate) capacity: u64,
     pub(crate) leak: u64,
     pub(crate) scale: u64,
+    /// The capacity of the caller's policy, in whose place this one may rule.
+    pub(crate) own: u64,
 }
 
-/// A level with the capacity and the scale under which it was stored.
+/// A level with the policy's capacity and the scale under which it was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meter {
     pub(crate) level: u64,
@@ -32,13 +35,13 @@ impl Leaky {
     /// and one of these is more than half of the largest. So the rate is lower by less than one part in 2^49 / capacity.
     pub(crate) fn new(capacity: u64, drain: u64) -> Self {
         let (leak, scale) = best_lower(capacity, drain, MAX_LEVEL / capacity);
-        Self { capacity, leak, scale }
+        Self { capacity, leak, scale, own: capacity }
     }
 
     /// Creates a throttle of `starts` per `interval`: a meter of one unit. At most one start per microsecond. The fraction
     /// is not reduced, so that the numbers are those of the caller.
     pub(crate) const fn throttle(starts: u64, interval: u64) -> Self {
-        Self { capacity: 1, leak: starts, scale: interval }
+        Self { capacity: 1, leak: starts, scale: interval, own: 1 }
     }
 
     /// Returns the whole microseconds in which `capacity` units leak.
@@ -50,8 +53,30 @@ impl Leaky {
     pub(crate) fn undrained(&self, charged: u64, elapsed: u64) -> u64 {
         let drained = (u128::from(self.leak) * u128::from(elapsed)).div_ceil(self.scale.into());
         // More than a debt may be was not taken.
-        let charged = charged.min(2 * self.capacity);
+        let charged = charged.min(self.most());
         charged.saturating_sub(u64::try_from(drained).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the most units that the meter can have.
+    pub(crate) fn most(&self) -> u64 {
+        (2 * self.own.max(self.capacity)).min(MAX_TIME.0 / self.scale)
+    }
+
+    /// Returns what stays taken of a level that was stored under other numbers, and the highest level.
+    ///
+    /// Under another limit in the place of that of the policy it is all, up to one whole limit of debt and as far as it can be
+    /// counted; of another policy as much as fits.
+    #[cold]
+    fn kept(&self, held: Meter) -> (u64, u64) {
+        let Meter { mut level, capacity, scale } = held;
+        let most = self.most() * self.scale;
+        // Only a limit in the place of that of the policy allows a level that the policy cannot have.
+        let is_of_other = capacity >= MAX_TIME.0 / scale || level > 2 * capacity * scale;
+        if scale != self.scale {
+            level = level.div_ceil(scale).saturating_mul(self.scale);
+        }
+        let fits = self.own.max(self.capacity).min(MAX_TIME.0 / self.scale) * self.scale;
+        (level.min(if capacity == self.own || is_of_other { most } else { fits }), most)
     }
 
     /// Advances a level from the time `last` to `now`, checks `cost`, and applies `change` if the cost fits.
@@ -61,12 +86,9 @@ impl Leaky {
     #[inline(always)]
     pub(crate) fn decide(&self, held: Meter, last: u64, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
         let (full, elapsed) = (self.capacity * self.scale, now - last);
-        let mut level = held.level;
-        if held.scale != self.scale {
-            level = level.div_ceil(held.scale).saturating_mul(self.scale);
-        }
-        if held.capacity != self.capacity && level > full {
-            level = full;
+        let (mut level, mut most) = (held.level, 2 * full);
+        if held.scale != self.scale || held.capacity != self.capacity || self.own != self.capacity {
+            (level, most) = self.kept(held);
         }
         let drained = elapsed.saturating_mul(self.leak);
         // The fraction of a microsecond by which a throttle was free before this call counts for the next start.
@@ -79,8 +101,12 @@ impl Leaky {
         match cost.map(|cost| level + cost * self.scale) {
             Some(wanted) if wanted > full => wait = (wanted - full).div_ceil(self.leak),
             _ if change != 0 => {
-                let scaled = change.unsigned_abs() * self.scale;
-                level = if change > 0 { (level + scaled).min(2 * full) - early } else { level.saturating_sub(scaled) };
+                let scaled = change.unsigned_abs().saturating_mul(self.scale);
+                level = if change > 0 {
+                    level.saturating_add(scaled).min(most) - early
+                } else {
+                    level.saturating_sub(scaled)
+                };
             }
             _ => {}
         }

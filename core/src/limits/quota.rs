@@ -2,11 +2,14 @@
 //!
 //! The boundaries are given: the rule knows neither months nor time zones.
 
+use super::bucket::kept;
 use super::check::LimitCheck;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quota {
     pub(crate) limit: u64,
+    /// The limit of the caller's policy, in whose place this one may rule.
+    pub(crate) own: u64,
     /// In a record the end of the period that was counted; 0 in a policy.
     pub(crate) end: u64,
 }
@@ -20,7 +23,7 @@ pub(crate) struct Periods {
 }
 
 impl Quota {
-    /// Advances a count from the time `last` and the limit `held` to `now`, checks `cost`, and applies `change` if it
+    /// Advances a count from the time `last` and the policy's limit `held` to `now`, checks `cost`, and applies `change` if it
     /// fits.
     pub(crate) fn decide(
         self,
@@ -30,11 +33,11 @@ impl Quota {
         cost: Option<u64>,
         change: i64,
     ) -> LimitCheck {
-        let Self { limit, .. } = self;
+        let Self { limit, own, .. } = self;
         if last < periods.start {
             count = 0;
-        } else if held != limit && count > limit {
-            count = limit;
+        } else {
+            count = kept(count, held, own, limit);
         }
         let mut wait = 0;
         if let Some(cost) = cost.filter(|cost| count + cost > limit) {
@@ -43,7 +46,7 @@ impl Quota {
             let full = (count.min(limit) + cost).div_ceil(limit).clamp(2, 4) - 2;
             wait = periods.ends[usize::try_from(full).unwrap_or_default()] - now;
         } else if change != 0 {
-            count = count.saturating_add_signed(change).min(2 * limit);
+            count = count.saturating_add_signed(change).min(2 * own.max(limit));
         }
         let reset = if count > 0 { periods.ends[0] - now } else { 0 };
         LimitCheck { level: count, wait, remaining: limit.saturating_sub(count), reset }

@@ -10,6 +10,8 @@ use super::check::LimitCheck;
 pub(crate) struct Window {
     pub(crate) limit: u64,
     pub(crate) interval: u64,
+    /// The limit of the caller's policy, in whose place this one may rule.
+    pub(crate) own: u64,
 }
 
 impl Window {
@@ -82,20 +84,17 @@ impl Log {
         }
     }
 
-    /// Adds or removes entries of the grant at `time`, if the log still contains them.
+    /// Adds entries of the grant at `time`, or removes those that the log still contains. The grant may have had none.
     ///
     /// `live` is the number of live entries in the log. At most [`MAX_MOVED`] entries are moved.
     pub(crate) fn correct(&mut self, time: u64, change: i64, live: u64) {
         let first = self.0.partition_point(|entry| *entry > time);
         let run = self.0.partition_point(|entry| *entry >= time) - first;
         let count = usize::try_from(change.unsigned_abs()).unwrap_or(usize::MAX);
-        if run == 0 {
-            return;
-        }
         if change > 0 {
             // Behind more newer entries than may be moved, the units get the time of a newer entry.
             let place = first.min(MAX_MOVED);
-            let entry = self.0[place];
+            let entry = if first > place { self.0[place] } else { time };
             let moved: Vec<u64> = self.0.drain(..place).collect();
             for time in std::iter::repeat_n(entry, count).chain(moved.into_iter().rev()) {
                 self.0.push_front(time);

@@ -114,7 +114,7 @@ impl Limit {
         if offset >= interval {
             return Err(Error::invalid("offset", format!("must be below the interval: offset_us={}", offset.0)));
         }
-        let rule = Bucket { limit, interval: interval.0, offset: offset.0 };
+        let rule = Bucket { limit, interval: interval.0, offset: offset.0, own: limit };
         Ok(Self {
             kind: Kind::Bucket,
             label: Label::of(Kind::Bucket),
@@ -160,7 +160,7 @@ impl Limit {
         }
         units("limit", limit, MAX_WINDOW)?;
         span("interval", interval)?;
-        let rule = Window { limit, interval: interval.0 };
+        let rule = Window { limit, interval: interval.0, own: limit };
         Ok(Self {
             kind: Kind::Window,
             label: Label::of(Kind::Window),
@@ -355,7 +355,7 @@ impl Limit {
             label: Label::of(Kind::Quota),
             amount: limit,
             interval: calendar.as_ref().map_or(Micros(0), |calendar| calendar.longest()),
-            rule: Rule::Quota(Quota { limit, end: 0 }),
+            rule: Rule::Quota(Quota { limit, own: limit, end: 0 }),
             calendar,
             refund: Refund::Full,
         })
@@ -481,6 +481,31 @@ impl Limit {
         Ok(Self { label: self.label.clone(), refund: self.refund, ..limit })
     }
 
+    /// Returns the limit as it rules in the place of that of a policy.
+    pub(crate) fn in_place_of(mut self, policy: &Self) -> Self {
+        match &mut self.rule {
+            Rule::Bucket(Bucket { own, .. })
+            | Rule::Quota(Quota { own, .. })
+            | Rule::Leaky(Leaky { own, .. })
+            | Rule::Window(Window { own, .. }) => *own = policy.capacity(),
+            Rule::Concurrency(_) | Rule::Unlimited | Rule::Paused => {}
+        }
+        self
+    }
+
+    /// Returns the most units that can be taken: up to one whole limit of debt, also under a limit in the place of that of the
+    /// policy.
+    #[inline]
+    pub(crate) fn most(&self) -> u64 {
+        match self.rule {
+            Rule::Bucket(Bucket { limit, own, .. })
+            | Rule::Quota(Quota { limit, own, .. })
+            | Rule::Window(Window { limit, own, .. }) => 2 * own.max(limit),
+            Rule::Leaky(leaky) => leaky.most(),
+            Rule::Concurrency(_) | Rule::Unlimited | Rule::Paused => 2 * self.amount,
+        }
+    }
+
     /// Returns the limit as the store has it: a quota without its calendar.
     pub(crate) fn stored(&self) -> Self {
         match self.kind {
@@ -564,7 +589,7 @@ impl Limit {
     /// ```
     pub fn is_exact(&self) -> bool {
         match self.rule {
-            Rule::Leaky(Leaky { capacity, leak, scale }) if self.kind != Kind::Throttle => {
+            Rule::Leaky(Leaky { capacity, leak, scale, .. }) if self.kind != Kind::Throttle => {
                 u128::from(leak) * u128::from(self.interval.0) == u128::from(capacity) * u128::from(scale)
             }
             _ => true,

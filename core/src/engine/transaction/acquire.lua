@@ -44,7 +44,7 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
         taken = {}
         for i = 1, limit_count do
           local limit = ctx.limits[i]
-          taken[i] = limit.kind == 'w' and max(min(own_units[i], 2 * limit.a - limit.new_level), 0)
+          taken[i] = limit.kind == 'w' and max(min(own_units[i], ctx.most_of(limit) - limit.new_level), 0)
         end
       end
       add_statistic(5 * remaining <= ctx.limits[index + 1].a and 'n' or 'g', 1)

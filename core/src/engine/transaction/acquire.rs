@@ -76,7 +76,7 @@ impl State {
             for (i, limit) in policy.limits().iter().enumerate() {
                 let live = evaluation.levels[i];
                 if let Some(log) = self.log(policy, i) {
-                    log.push(now, charge.of(i).min((2 * limit.amount()).saturating_sub(live)), live);
+                    log.push(now, charge.of(i).min(limit.most().saturating_sub(live)), live);
                 }
             }
             self.count_grant(policy, &evaluation, now, skew, charge);

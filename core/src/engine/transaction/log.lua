@@ -1,13 +1,13 @@
 -- Corrections in the log of a window. Twin of `correct` in window.rs.
 --
--- REQUIRES: push call min verb unpack to_text
+-- REQUIRES: push call min verb unpack now to_text
 -- PROVIDES: correct_log
 
 local correct_log
 
 if verb == 'correct' or verb == 'learn' then
   -- A function that changes the number of a grant's entries by `change`, to be called when everything has been read; nil
-  -- where the log no longer has the grant. Moves a bounded number of entries.
+  -- where nothing changes. The grant may have had no entries. Moves a bounded number of entries.
   function correct_log(limit, granted_at, change)
     local MAX_MOVED = 1000
     -- How many entries are newer than a time.
@@ -38,12 +38,12 @@ if verb == 'correct' or verb == 'learn' then
     end
 
     local run = count_newer(granted_at - 1) - first
-    if run == 0 or change == 0 then
+    if change == 0 or change < 0 and run == 0 then
       return nil
     elseif change > 0 then
       -- Behind more newer entries than can be moved, the charge has the time of the oldest that is moved.
       local moved_count = min(first, MAX_MOVED)
-      local entry = to_text(limit.at(moved_count))
+      local entry = to_text(first > moved_count and limit.at(moved_count) or min(granted_at, now))
       local moved = moved_count > 0 and call('LRANGE', log, 0, moved_count - 1) or {}
       return function()
         call('LTRIM', log, moved_count, -1)

@@ -19,7 +19,7 @@ local function adopt_levels()
     if limit.kind == 'c' then
       limit.live = limit.new_level
     elseif limit.kind ~= 'w' then
-      limit.level, limit.held_a, limit.held_scale, limit.at_time = limit.new_level, limit.a, limit.c, now
+      limit.level, limit.held_a, limit.held_scale, limit.at_time = limit.new_level, ctx.held_of(limit), limit.c, now
     end
   end
 end

@@ -116,8 +116,8 @@ impl Transaction<'_> {
             if let (Rule::Window(window), Some(log)) = (limit.rule, self.state.log(&self.policy, i))
                 && permit.granted_at + window.interval > now
             {
-                let most = (2 * window.limit).saturating_sub(evaluation.levels[i]);
-                log.correct(permit.granted_at, change.of(i, 0).min(most.cast_signed()), evaluation.levels[i]);
+                let most = limit.most().saturating_sub(evaluation.levels[i]);
+                log.correct(permit.granted_at.min(now), change.of(i, 0).min(most.cast_signed()), evaluation.levels[i]);
             }
         }
         self.state.permits.keep(key, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);

@@ -28,7 +28,7 @@ if verb == 'learn' or verb == 'correct' then
         local limit = limits[i]
         changes[i] = own_units[i] - charged[i]
         if string.sub(ARGV[verb_at + 6], i, i) == '1' then
-          changes[i] = max(changes[i], -undrained(charged[i], max(now - granted_at, 0), limit.a, limit.b, limit.c))
+          changes[i] = max(changes[i], -undrained(charged[i], max(now - granted_at, 0), ctx.most_of(limit), limit.b, limit.c))
         end
       end
       change = units - max(unpack(charged))
@@ -37,7 +37,7 @@ if verb == 'learn' or verb == 'correct' then
       for i = 1, limit_count do
         local limit = limits[i]
         if limit.kind == 'w' then
-          local more = min(changes[i], max(2 * limit.a - limit.new_level, 0))
+          local more = min(changes[i], max(ctx.most_of(limit) - limit.new_level, 0))
           corrections[i] = granted_at + limit.b > now and correct_log(limit, granted_at, more)
         end
       end

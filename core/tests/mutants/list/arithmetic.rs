@@ -16,14 +16,25 @@ pub const BUCKET: &[Mutant] = &[
     ),
     ("bucket: a new interval does not clear the count", "    count = 0\n", "    count = count\n"),
     (
-        "bucket: a count is not clamped to a smaller limit",
-        "elseif held ~= limit and count > limit then",
+        "bucket: a count is not clamped to a smaller limit of another policy",
+        "elseif held ~= own then",
         "elseif false then",
     ),
+    ("bucket: a debt is clamped without a resize", "elseif held ~= own then", "else"),
     (
-        "bucket: a debt is clamped without a resize",
-        "elseif held ~= limit and count > limit then",
-        "elseif count > limit then",
+        "bucket: a lower limit that rules for a time forgets what was taken",
+        "elseif held ~= own then",
+        "elseif held ~= limit then",
+    ),
+    (
+        "bucket: another policy forgets what fits the limit that rules",
+        "local most = math.max(own, limit)",
+        "local most = own",
+    ),
+    (
+        "bucket: what was taken under a higher limit is clamped as of another policy",
+        "held == 4503599627370496 and 2 * most or most",
+        "most",
     ),
     (
         "bucket: one unit less than the limit is granted",
@@ -39,18 +50,18 @@ pub const BUCKET: &[Mutant] = &[
     ("bucket: the wait is one microsecond too short", "wait = interval - elapsed", "wait = interval - elapsed - 1"),
     (
         "bucket: a debt has no maximum",
-        "count = math.max(math.min(count + change, 2 * limit), 0)",
+        "count = math.max(math.min(count + change, 2 * math.max(own, limit)), 0)",
         "count = math.max(count + change, 0)",
     ),
     (
         "bucket: a debt stops at one limit instead of two",
-        "count = math.max(math.min(count + change, 2 * limit), 0)",
-        "count = math.max(math.min(count + change, limit), 0)",
+        "count = math.max(math.min(count + change, 2 * math.max(own, limit)), 0)",
+        "count = math.max(math.min(count + change, math.max(own, limit)), 0)",
     ),
     (
         "bucket: a correction makes the count negative",
-        "count = math.max(math.min(count + change, 2 * limit), 0)",
-        "count = math.min(count + change, 2 * limit)",
+        "count = math.max(math.min(count + change, 2 * math.max(own, limit)), 0)",
+        "count = math.min(count + change, 2 * math.max(own, limit))",
     ),
     (
         "bucket: the remaining units can be negative",
@@ -114,23 +125,28 @@ pub const CONCURRENCY: &[Mutant] = &[
 
 pub const LEAKY: &[Mutant] = &[
     ("undrained: a part of a unit has not drained", "math.ceil(drained / scale)", "math.floor(drained / scale)"),
-    ("undrained: more than a debt was taken", "    charged = math.min(charged, 2 * capacity)\n", ""),
+    ("undrained: more than a debt was taken", "    charged = math.min(charged, most)\n", ""),
     ("undrained: nothing is ever given back", "if drained >= charged * 1.0 * scale then", "if true then"),
     (
         "leaky: a resize rounds a fraction of a unit down",
         "level = math.ceil(level / held_scale) * 1.0 * scale",
         "level = math.floor(level / held_scale) * 1.0 * scale",
     ),
-    ("leaky: a changed scale is ignored", "if held_scale ~= scale then", "if false then"),
+    ("leaky: a changed scale is ignored", "    if held_scale ~= scale then", "    if false then"),
     (
-        "leaky: a level is not clamped to a smaller capacity",
-        "if held_capacity ~= capacity and level > full then",
-        "if false then",
+        "leaky: a level is not clamped to a smaller capacity of another policy",
+        "is_kept and most or math.min(units, countable) * scale",
+        "most",
     ),
     (
-        "leaky: a debt is clamped without a resize",
-        "if held_capacity ~= capacity and level > full then",
-        "if level > full then",
+        "leaky: a lower limit that rules for a time forgets what was taken",
+        "local is_kept = held == own or",
+        "local is_kept = held == capacity or",
+    ),
+    (
+        "leaky: what was taken under a higher limit is clamped as of another policy",
+        "held == own or held == math.floor(4503599627370496 / held_scale)",
+        "held == own",
     ),
     ("leaky: the level can be negative", "if elapsed < level / leak then", "if true then"),
     ("leaky: the level does not drain", "    level = level - elapsed * leak\n", ""),
@@ -186,13 +202,13 @@ pub const LEAKY: &[Mutant] = &[
     ),
     (
         "leaky: a debt has no maximum",
-        "level = math.max(math.min(level + change * scale, 2 * full) - early, 0)",
+        "level = math.max(math.min(level + change * scale, most) - early, 0)",
         "level = math.max(level + change * scale - early, 0)",
     ),
     (
         "leaky: a correction makes the level negative",
-        "level = math.max(math.min(level + change * scale, 2 * full) - early, 0)",
-        "level = math.min(level + change * scale, 2 * full) - early",
+        "level = math.max(math.min(level + change * scale, most) - early, 0)",
+        "level = math.min(level + change * scale, most) - early",
     ),
     (
         "leaky: the remaining units are rounded up",

@@ -178,10 +178,14 @@ pub const LIMITS: &[Mutant] = &[
     ),
     (
         "write: a level is written with the old scale",
-        "limit.new_level, limit.a, limit.c)",
-        "limit.new_level, limit.a, limit.held_scale)",
+        "limit.new_level, ctx.held_of(limit), limit.c)",
+        "limit.new_level, ctx.held_of(limit), limit.held_scale)",
     ),
-    ("write: a count is written with the old limit", "limit.new_level, limit.a)\n", "limit.new_level, limit.held_a)\n"),
+    (
+        "write: a count is written with the old limit",
+        "limit.new_level, ctx.held_of(limit))\n",
+        "limit.new_level, limit.held_a)\n",
+    ),
     (
         "leases: a lease that expires now counts",
         "leases, after = KEYS[key_count], format('(%.0f', now)",
@@ -375,7 +379,7 @@ pub const WITHOUT_ID: &[Mutant] = &[
     ("new calls: expired tickets ahead refuse a new call", "if wait_alone == 0 then", "if false then"),
     (
         "debit: a log takes all units of a debit",
-        "max(min(own_units[i], 2 * limit.a - limit.new_level), 0)",
+        "max(min(own_units[i], ctx.most_of(limit) - limit.new_level), 0)",
         "own_units[i]",
     ),
     ("debit: a debit is refused", "    asked = nil\n", "    asked = own_units\n"),

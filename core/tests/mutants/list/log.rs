@@ -3,8 +3,17 @@
 use super::Mutant;
 
 pub const LOG: &[Mutant] = &[
-    ("log: a correction gives no units back", "if run == 0 or change == 0 then", "if run == 0 or change <= 0 then"),
-    ("log: a correction adds no debt", "if run == 0 or change == 0 then", "if run == 0 or change >= 0 then"),
+    ("log: a correction gives no units back", "if change == 0 or change < 0 and run == 0 then", "if change <= 0 then"),
+    (
+        "log: a correction adds no debt",
+        "if change == 0 or change < 0 and run == 0 then",
+        "if change >= 0 or run == 0 then",
+    ),
+    (
+        "log: a grant without entries gets none",
+        "if change == 0 or change < 0 and run == 0 then",
+        "if change == 0 or run == 0 then",
+    ),
     ("log: newer entries are duplicated", "      call('LTRIM', log, moved_count, -1)\n", ""),
     ("log: newer entries are reversed", "for i = #entries, 1, -1 do", "for i = 1, #entries do"),
     ("log: newer entries are lost", "    call('LPUSH', log, unpack(reversed))\n", ""),

@@ -262,7 +262,7 @@ pub const OVERRIDES: &[Mutant] = &[
         "",
     ),
     ("overrides: they expire before the units taken under them", "ends - now + drain)", "ends - now)"),
-    ("overrides: the time to drain ignores the scale", "b or a * c / b", "b or a / b"),
+    ("overrides: the time to drain ignores the scale", "b or 2 * a * c / b", "b or 2 * a / b"),
     (
         "limits in force: learned limits outrank overrides",
         "if c and overridden then",

@@ -40,12 +40,12 @@ pub const UPSTREAM: &[Mutant] = &[
     ("log: an expired charge is corrected", "granted_at + limit.b > now and correct_log(", "correct_log("),
     (
         "log: a debt stops at one limit instead of two",
-        "max(2 * limit.a - limit.new_level, 0)",
-        "max(limit.a - limit.new_level, 0)",
+        "max(ctx.most_of(limit) - limit.new_level, 0)",
+        "max(max(limit.own, limit.a) - limit.new_level, 0)",
     ),
     (
         "log: a debt has no maximum",
-        "local more = min(changes[i], max(2 * limit.a - limit.new_level, 0))",
+        "local more = min(changes[i], max(ctx.most_of(limit) - limit.new_level, 0))",
         "local more = changes[i]",
     ),
     (

@@ -240,13 +240,13 @@ impl Oracle {
                 _ if rule.kind == "throttle" => {}
                 (Amount::Level(level), _) => {
                     let owed = *level + difference;
-                    *level = owed.max(0.into()).min((2 * rule.amount).into());
+                    *level = owed.max(0.into()).min(rule.most().into());
                 }
                 (Amount::Count(count), _) if rule.window_of(at) == rule.window_of(now) => {
-                    *count = (*count + difference).clamp(0, 2 * rule.amount);
+                    *count = (*count + difference).clamp(0, rule.most());
                 }
-                (Amount::Times(live), Amount::Times(times)) if live.contains(&at) => {
-                    let room = 2 * rule.amount - i128::try_from(live.len()).expect("a length");
+                (Amount::Times(live), Amount::Times(times)) if at + rule.interval > now => {
+                    let room = rule.most() - i128::try_from(live.len()).expect("a length");
                     for _ in 0..difference.min(room) {
                         times.push(at);
                     }
@@ -279,10 +279,10 @@ impl Oracle {
         }
         for ((rule, amount), units) in rules.iter().zip(&mut amounts).zip(counted) {
             match amount {
-                Amount::Level(level) => *level = (*level + units).min((2 * rule.amount).into()),
-                Amount::Count(count) => *count = (*count + units).min(2 * rule.amount),
+                Amount::Level(level) => *level = (*level + units).min(rule.most().into()),
+                Amount::Count(count) => *count = (*count + units).min(rule.most()),
                 Amount::Times(times) => {
-                    let room = 2 * rule.amount - i128::try_from(times.len()).expect("a length");
+                    let room = rule.most() - i128::try_from(times.len()).expect("a length");
                     if units.min(room) > 0 {
                         times.extend((0..units.min(room)).map(|_| now));
                         state.part(rule).amount = Amount::Times(times.clone());
@@ -315,12 +315,16 @@ impl Oracle {
 
     /// Returns the limits that rule.
     fn rules(&self, now: i128) -> Vec<Rule> {
-        let ruling = |rule: &Rule| match self.state.overrides.of(rule, now) {
+        let in_place_of = |rule: &Rule, other: &Rule| match rule.kind {
             // The periods of a quota are those of the policy.
-            Some(other) if rule.kind == "quota" => Rule { amount: other.amount, ..rule.clone() },
+            "quota" => Rule { amount: other.amount, ..rule.clone() },
             // The refund is an option of the caller.
-            Some(other) if matches!(rule.kind, "leaky" | "points") => Rule { offset: rule.offset, ..other.clone() },
-            other => other.unwrap_or(rule).clone(),
+            "leaky" | "points" => Rule { own: rule.amount, offset: rule.offset, ..other.clone() },
+            _ => Rule { own: rule.amount, ..other.clone() },
+        };
+        let ruling = |rule: &Rule| match self.state.overrides.of(rule, now) {
+            Some(other) => in_place_of(rule, other),
+            None => rule.clone(),
         };
         self.rules.iter().map(ruling).collect()
     }
@@ -377,10 +381,7 @@ impl State {
         if part.rule.scale() != rule.scale() {
             level = level.ceil();
         }
-        if part.rule.amount != rule.amount {
-            level = level.min(rule.amount.into());
-        }
-        level - rule.rate() * (now - part.at)
+        rule.kept(level, &part.rule) - rule.rate() * (now - part.at)
     }
 
     /// Returns what each throttle has earned for its next start.
@@ -403,8 +404,7 @@ impl State {
             amounts.push(match &part.amount {
                 Amount::Level(level) => Amount::Level(Self::drained(part, rule, *level, now).max(0.into())),
                 Amount::Count(_) if rule.window_of(part.at) != rule.window_of(now) => Amount::Count(0),
-                Amount::Count(count) if part.rule.amount == rule.amount => Amount::Count(*count),
-                Amount::Count(count) => Amount::Count(*count.min(&rule.amount)),
+                Amount::Count(count) => Amount::Count(rule.kept((*count).into(), &part.rule).to_integer()),
                 Amount::Times(times) => Amount::Times(rule.live(times, now)),
             });
         }

@@ -21,6 +21,8 @@ pub struct Rule {
     pub label: String,
     /// The limit or the capacity; one start of a throttle.
     pub amount: i128,
+    /// The same of the policy, in whose place this limit may rule.
+    pub own: i128,
     /// The starts of a throttle per interval.
     pub starts: i128,
     pub interval: i128,
@@ -54,8 +56,9 @@ pub struct Verdict {
 
 impl Rule {
     pub fn new(kind: &'static str, amount: i128, interval: i128, offset: i128) -> Self {
-        let label = kind.to_owned();
-        Self { kind, label, amount: if kind == "throttle" { 1 } else { amount }, starts: amount, interval, offset }
+        let (label, starts) = (kind.to_owned(), amount);
+        let amount = if kind == "throttle" { 1 } else { amount };
+        Self { kind, label, amount, own: amount, starts, interval, offset }
     }
 
     /// Level per microsecond, or starts of a throttle.
@@ -75,7 +78,30 @@ impl Rule {
             return difference;
         }
         let drained = (self.rate() * ago).ceil().to_integer();
-        difference.max(-(charged.min(2 * self.amount) - drained).max(0))
+        difference.max(-(charged.min(self.most()) - drained).max(0))
+    }
+
+    /// Returns the most units that can be taken: up to one whole limit of debt, also while another limit rules in the place of
+    /// the policy's. A meter counts up to twice its largest numerator.
+    pub fn most(&self) -> i128 {
+        self.countable(2 * self.own.max(self.amount))
+    }
+
+    /// Returns what stays taken of what was taken under another rule: all while the policy is the same, and as much as fits when
+    /// another policy comes. What a policy can never have was taken while another limit ruled.
+    pub fn kept(&self, taken: Level, under: &Self) -> Level {
+        let is_of_other =
+            taken > (2 * under.own).into() || self.is_meter() && under.own >= 2 * MAX_LEVEL / under.scale();
+        let is_same_policy = under.own == self.own || is_of_other;
+        taken.min(if is_same_policy { self.most() } else { self.countable(self.own.max(self.amount)) }.into())
+    }
+
+    fn countable(&self, units: i128) -> i128 {
+        if self.is_meter() { units.min(2 * MAX_LEVEL / self.scale()) } else { units }
+    }
+
+    fn is_meter(&self) -> bool {
+        matches!(self.kind, "leaky" | "points" | "throttle")
     }
 
     /// Returns the fraction of a unit in which the library counts.
