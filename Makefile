@@ -107,7 +107,7 @@ $(STAMPS)/node: $(PROFILE) $(if $(IS_QUICK),$(STAMPS)/native) $(RUST) $(call fil
 	@touch $@
 
 $(STAMPS)/kotlin: $(PROFILE) $(if $(IS_QUICK),$(STAMPS)/native) $(RUST) $(call files,bindings/uniffi packages/kotlin) \
-		$(wildcard tests/kotlin/* tests/kotlin/src/*) scripts/build-kotlin.sh | $(SETUP)
+		$(wildcard packages/kotlin/src/test/*/*/* tests/kotlin/* tests/kotlin/src/*) scripts/build-kotlin.sh | $(SETUP)
 	$(if $(IS_QUICK),,$(STEP) build-uniffi cargo build --release -p paddlegate-uniffi)
 	$(STEP) build-kotlin scripts/build-kotlin.sh
 	@touch $@
@@ -173,7 +173,7 @@ test-go: build-go ## Test the Go package, with Go's race detector
 	$(TALLY) go scripts/with-redis.sh go test -C packages/go -v -race -count=1 ./...
 
 test-kotlin: build-kotlin ## Test the Kotlin package
-	$(TALLY) kotlin scripts/with-redis.sh mvn -B -Dmaven.repo.local=$(MAVEN_REPOSITORY) -f packages/kotlin/pom.xml test
+	$(TALLY) kotlin scripts/with-redis.sh mvn -B -Dmaven.repo.local=$(MAVEN_REPOSITORY) -f packages/kotlin/pom.xml surefire:test@default-test
 
 test-c: build-c ## Test the C library
 	$(TALLY) c tests/c/run.sh
@@ -218,10 +218,11 @@ lint: $(SETUP) ## Check format, style, types and generated files
 fmt: $(SETUP) ## Format the code of all languages
 	scripts/lint.sh --fix
 
-generate: build-c build-node ## Write the generated files again (C header, shared types, licences)
+generate: build-c build-node ## Write the generated files again (C header, shared types, licences, Kotlin)
 	cp packages/node/types.d.ts packages/wasm/types.d.ts
 	cp bindings/c/include/paddlegate.h packages/go/paddlegate.h
 	scripts/licences.py
+	scripts/generate-kotlin.sh $(if $(filter check-generated,$(MAKECMDGOALS)),--if-built)
 
 generate-swift: build-kotlin ## Write a Swift package of the library into target/swift, which is not tested here
 	scripts/generate-swift.sh
