@@ -173,7 +173,8 @@ test-go: build-go ## Test the Go package, with Go's race detector
 	$(TALLY) go scripts/with-redis.sh go test -C packages/go -v -race -count=1 ./...
 
 test-kotlin: build-kotlin ## Test the Kotlin package
-	$(TALLY) kotlin scripts/with-redis.sh mvn -B -Dmaven.repo.local=$(MAVEN_REPOSITORY) -f packages/kotlin/pom.xml surefire:test@default-test
+	$(TALLY) kotlin scripts/with-redis.sh mvn -B -Dmaven.repo.local=$(MAVEN_REPOSITORY) -f packages/kotlin/pom.xml \
+		$(addprefix surefire:test@,default-test spring-boot-3.5 $(if $(PADDLEGATE_SOAK),spring-boot-4.1))
 
 test-c: build-c ## Test the C library
 	$(TALLY) c tests/c/run.sh
