@@ -150,6 +150,13 @@ module_installed() {
         CGO_LDFLAGS="-O2 -g -L$dir/prefix/lib" PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig \
             go run -C module -tags paddlegate_installed -ldflags "-r $dir/prefix/lib" .
 }
+# Nothing outside the module is linked, nor at run time.
+module_vendored() {
+    (
+        cd module && printf 'package main\n\nimport "paddlegate"\n\nfunc main() { println(paddlegate.Version()) }\n' >main.go && go mod vendor &&
+            go build -ldflags '-extldflags "-static"' -o vendored . && ./vendored && fails ldd vendored && rm -r vendor
+    )
+}
 check install-python wheel
 check install-node tarballs
 check install-node-require node -e 'require("./project/node_modules/paddlegate")'
@@ -158,6 +165,7 @@ check install-ruby gem_built
 check install-c "$root/bindings/c/install.sh" "$dir/prefix"
 check install-rust crate
 check install-go module
+check install-go-vendored module_vendored
 check install-jvm project_jvm
 check install-go-installed module_installed
 
