@@ -114,7 +114,7 @@ $(STAMPS)/node: $(NATIVE) $(call files,packages/node) | $(SETUP)
 	@touch $@
 
 $(STAMPS)/kotlin: $(NATIVE) $(call files,packages/kotlin) \
-		$(wildcard tests/kotlin/* tests/kotlin/src/*) scripts/build-kotlin.sh | $(SETUP)
+		$(wildcard packages/kotlin/src/test/*/*/* tests/kotlin/* tests/kotlin/src/*) scripts/build-kotlin.sh | $(SETUP)
 	$(STEP) build-kotlin scripts/build-kotlin.sh
 	@touch $@
 
@@ -177,7 +177,8 @@ test-go: build-go ## Test the Go package, with Go's race detector
 	$(TALLY) go scripts/with-redis.sh go test -C packages/go -v -race -count=1 ./...
 
 test-kotlin: build-kotlin ## Test the Kotlin package
-	$(TALLY) kotlin scripts/with-redis.sh mvn -B -Dmaven.repo.local=$(MAVEN_REPOSITORY) -f packages/kotlin/pom.xml test
+	$(TALLY) kotlin scripts/with-redis.sh mvn -B -Dmaven.repo.local=$(MAVEN_REPOSITORY) -f packages/kotlin/pom.xml \
+		$(addprefix surefire:test@,default-test spring-boot-3.5 $(if $(PADDLEGATE_SOAK),spring-boot-4.1))
 
 test-c: build-c ## Test the C library
 	$(TALLY) c tests/c/run.sh
@@ -222,10 +223,11 @@ lint: $(SETUP) ## Check format, style, types and generated files
 fmt: $(SETUP) ## Format the code of all languages
 	scripts/lint.sh --fix
 
-generate: build-c build-node ## Write the generated files again (C header, shared types, licences)
+generate: build-c build-node ## Write the generated files again (C header, shared types, licences, Kotlin)
 	cp packages/node/types.d.ts packages/wasm/types.d.ts
 	cp bindings/c/include/paddlegate.h packages/go/paddlegate.h
 	scripts/licences.py
+	scripts/generate-kotlin.sh $(if $(filter check-generated,$(MAKECMDGOALS)),--if-built)
 
 generate-swift: build-kotlin ## Write a Swift package of the library into target/swift, which is not tested here
 	scripts/generate-swift.sh

@@ -1,27 +1,30 @@
 #!/usr/bin/env bash
-# Makes the jar of packages/kotlin of the built library: writes the Kotlin side of the library, puts the library where JNA looks for
-# it, compiles, and installs the jar into the Maven repository of this folder. Then compiles the programs of tests/kotlin.
+# Makes the jar of packages/kotlin of the built library: puts the library where JNA looks for it, compiles, and installs the jar into
+# the Maven repository of this folder. Then compiles the programs of tests/kotlin. The tests are compiled too, and `make test-kotlin`
+# only runs them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/versions.bash
 
 library=target/release/libpaddlegate_uniffi.so
-generated=target/kotlin/generated
+generated=packages/kotlin/src/main/generated/paddlegate/internal/paddlegate.kt
 case $(uname -m) in
     x86_64) platform=linux-x86-64 ;;
     *) platform=linux-$(uname -m) ;;
 esac
 
-# A tool that runs once need not be quick.
-CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=0 cargo build --quiet -p paddlegate-uniffi-bindgen
-rm -rf "$generated" target/kotlin/native
-mkdir -p "$generated" "target/kotlin/native/$platform"
-target/debug/uniffi-bindgen generate --language kotlin --no-format --out-dir "$generated" "$library"
-# The tool reads the symbols, of which the package needs none.
+grep -q "digest=$(scripts/uniffi-digest.py "$library")" "$generated" || {
+    echo "build-kotlin: bindings/uniffi has another interface than $generated: run make generate, and git add it" >&2
+    exit 1
+}
+mkdir -p "target/kotlin/native/$platform"
+# The digest is of the symbols, of which the package needs none.
 strip -o "target/kotlin/native/$platform/$(basename "$library")" "$library"
 
-maven() { mvn -B -q -Dmaven.repo.local="$TOOLS/m2" -Dmaven.test.skip "$@"; }
-maven -f packages/kotlin/pom.xml install
+# One run compiles for seconds only, so it is not worth it to optimize the compiler.
+export MAVEN_OPTS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1 ${MAVEN_OPTS:-}"
+maven() { mvn -B -q -Dmaven.repo.local="$TOOLS/m2" "$@"; }
+maven -f packages/kotlin/pom.xml -DskipTests install
 maven -f tests/kotlin/pom.xml compile
 
 # Each program is a command, as those of the other languages are.

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 library=target/release/libpaddlegate_uniffi.so
 sources=target/swift/Sources
-CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=0 cargo build --quiet -p paddlegate-uniffi-bindgen
+CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=0 cargo build --quiet -p paddlegate-uniffi-bindgen --features uniffi
 rm -rf target/swift
 mkdir -p "$sources/PaddlegateNative" "$sources/PaddlegateFFI/include"
 target/debug/uniffi-bindgen generate --language swift --no-format --out-dir target/swift "$library"

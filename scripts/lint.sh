@@ -30,7 +30,7 @@ formatted() { local wrong; wrong=$("${gofmt[@]}" -l "$@") && [[ -z $wrong ]] || 
 shopt -s nullglob
 typescript=(packages/*/tsconfig.json)
 mapfile -t ruby < <(git ls-files --cached --others --exclude-standard '*.rb' '*.gemspec' '*Rakefile')
-mapfile -t kotlin < <(git ls-files --cached --others --exclude-standard '*.kt')
+mapfile -t kotlin < <(git ls-files --cached --others --exclude-standard '*.kt' ':!packages/kotlin/src/main/generated')
 mapfile -t java < <(git ls-files --cached --others --exclude-standard '*.java')
 ktfmt=(java -jar "$KTFMT_JAR" --kotlinlang-style --enable-editorconfig --quiet)
 java_format=(java -jar "$GOOGLE_JAVA_FORMAT_JAR" --aosp)

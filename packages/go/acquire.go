@@ -19,6 +19,9 @@ import (
 // for: what it takes is given back when it has ended.
 func (l *Limiter) Acquire(ctx context.Context, options ...CallOption) (*Permit, error) {
 	o := callOptionsOf(options)
+	if err := o.only("Acquire", "Key", "ID", "EachLimit", "Priority", "Share", "WaitTimeout"); err != nil {
+		return nil, err
+	}
 	one := l
 	if o.key != nil {
 		var err error

@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -106,6 +107,29 @@ func callOptionsOf(options []CallOption) *callOptions {
 		option.applyCall(&o)
 	}
 	return &o
+}
+
+// only refuses the options that a verb does not use, beside those of what it takes.
+func (o *callOptions) only(verb string, used ...string) error {
+	return o.onlyThese(verb, append(used, "Cost", "Estimate", "SettleWithin")...)
+}
+
+// onlyThese refuses the options that a verb does not use.
+func (o *callOptions) onlyThese(verb string, used ...string) error {
+	for _, it := range []struct {
+		name    string
+		isGiven bool
+	}{
+		{"Cost", o.cost != nil}, {"Estimate", o.estimate != nil}, {"SettleWithin", o.settleWithin != nil}, {"Key", o.key != nil},
+		{"ID", o.id != nil}, {"EachLimit", o.eachLimit}, {"Priority", o.priority != nil}, {"Share", o.share != nil},
+		{"OnLimit", o.onLimit != nil}, {"Partial", o.partial}, {"ClaimTimeout", o.claimTimeout != nil},
+		{"WaitTimeout", o.waitTimeout != nil},
+	} {
+		if it.isGiven && !slices.Contains(used, it.name) {
+			return &InvalidError{Argument: it.name, Reason: "is no option of " + verb}
+		}
+	}
+	return nil
 }
 
 // request converts the options. It is NULL when all have their defaults. The pinner keeps what it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -97,6 +98,67 @@ func TestAnUnavailableStore(t *testing.T) {
 	must(t, err)
 	if !permit.Degraded() {
 		t.Error("the permit is not degraded")
+	}
+}
+
+// Most of the calls find no place, and fail while the first are at the server. By the clock in a soak.
+func TestAThousandCallsAtASilentServer(t *testing.T) {
+	const timeout = time.Second
+	window, err := open(t, silent(t), Timeout(timeout)).Window("silent", 1, time.Minute)
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	failed := make(chan error)
+	began := time.Now()
+	for i := range 1000 {
+		go func() {
+			var err error
+			switch i % 3 {
+			case 0:
+				_, err = window.TryAcquire()
+			case 1:
+				_, err = window.Acquire(context.Background())
+			default:
+				_, err = window.Acquire(ctx)
+			}
+			failed <- err
+		}()
+	}
+	atServer := 0
+	for range 1000 {
+		var unavailable *UnavailableError
+		if err := <-failed; !errors.As(err, &unavailable) {
+			t.Errorf("error=%v", err)
+		} else if unavailable.MayHaveCounted {
+			atServer++
+		}
+	}
+	if atServer < maxCalls || atServer == 1000 {
+		t.Errorf("at the server=%d", atServer)
+	}
+	if took := time.Since(began); os.Getenv("PADDLEGATE_SOAK") != "" && took > timeout*8/5 {
+		t.Errorf("took=%s", took)
+	}
+}
+
+// The limiter decides itself as soon as the first calls have failed.
+func TestAThousandCallsOfALimiterThatIsOpen(t *testing.T) {
+	window, err := open(t, silent(t), Timeout(200*time.Millisecond)).Window("silent", 1, time.Minute, OnUnavailable("fail_open"))
+	must(t, err)
+	failed := make(chan error)
+	for range 1000 {
+		go func() {
+			permit, err := window.Acquire(context.Background())
+			if err == nil && !permit.Degraded() {
+				err = errors.New("the permit is not degraded")
+			}
+			failed <- err
+		}()
+	}
+	for range 1000 {
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
 	}
 }
 

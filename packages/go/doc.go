@@ -13,6 +13,6 @@
 // A refusal is a [Decision], and an [OverLimitError] only of the methods that wait. Errors are typed:
 // [InvalidError] names the argument to fix, [UnavailableError] tells whether a call may have counted.
 //
-// The package contains the C library, which must have been built: make build-c in a checkout. With the
+// The package links the C library, which must have been built: make build-go in a checkout. With the
 // build tag paddlegate_installed it uses the one that pkg-config finds.
 package paddlegate

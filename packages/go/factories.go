@@ -30,7 +30,7 @@ func (s *Store) Limiter(name string, limits []Limit, options ...LimiterOption) (
 	if err != nil {
 		return nil, err
 	}
-	return newLimiter(s, handle, name, wait), nil
+	return newLimiter(s, handle, name, wait, o.patience(s)), nil
 }
 
 // wait returns the maximum wait of a limiter.
@@ -111,11 +111,13 @@ func (s *Store) Together(limiters []*Limiter, options ...WaitOption) (*Limiter, 
 	defer pinner.Unpin()
 	handles := make([]*C.pg_limiter, max(len(limiters), 1))
 	names := make([]string, len(limiters))
+	patience := s.patience
 	for i, limiter := range limiters {
 		if limiter == nil {
 			return nil, &InvalidError{Argument: "limiters", Reason: "must not be nil"}
 		}
 		handles[i], names[i] = limiter.handle, limiter.name
+		patience = max(patience, limiter.patience)
 	}
 	var handle *C.pg_limiter
 	err = run(func(e *C.pg_error) C.pg_code {
@@ -126,7 +128,7 @@ func (s *Store) Together(limiters []*Limiter, options ...WaitOption) (*Limiter, 
 	if err != nil {
 		return nil, err
 	}
-	limiter := newLimiter(s, handle, strings.Join(names, " + "), wait)
+	limiter := newLimiter(s, handle, strings.Join(names, " + "), wait, patience)
 	limiter.names = names
 	return limiter, nil
 }

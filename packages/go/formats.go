@@ -38,7 +38,8 @@ func (s *Store) ConductorLimiter(definition, run string, options DocumentOptions
 
 // loadedLimiter returns a limiter that the library has made of a document, with the other options.
 func (s *Store) loadedLimiter(loaded *C.pg_loaded_limiter, options DocumentOptions) (*Limiter, error) {
-	handle, err := options.limiterOptions().applied(loaded.limiter)
+	others := options.limiterOptions()
+	handle, err := others.applied(loaded.limiter)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (s *Store) loadedLimiter(loaded *C.pg_loaded_limiter, options DocumentOptio
 	if wait == Unknown {
 		wait = durationOf(C.pg_wait_timeout_us())
 	}
-	limiter := newLimiter(s, handle, C.GoString(&loaded.name[0]), wait)
+	limiter := newLimiter(s, handle, C.GoString(&loaded.name[0]), wait, others.patience(s))
 	limiter.onLimit = C.GoString(&loaded.on_limit[0])
 	return limiter, nil
 }

@@ -252,3 +252,18 @@ func TestHandlerWithoutAStore(t *testing.T) {
 		t.Errorf("status=%d", recorder.Code)
 	}
 }
+
+func TestATransportClosesTheIdleConnectionsOfItsBase(t *testing.T) {
+	base := &closing{}
+	(&http.Client{Transport: &Transport{Base: base}}).CloseIdleConnections()
+	if base.closed != 1 {
+		t.Errorf("closed=%d", base.closed)
+	}
+}
+
+type closing struct {
+	http.Transport
+	closed int
+}
+
+func (c *closing) CloseIdleConnections() { c.closed++ }

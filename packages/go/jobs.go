@@ -33,6 +33,9 @@ type Admission struct {
 // limit.
 func (l *Limiter) Admit(id string, options ...CallOption) (*Admission, error) {
 	o := callOptionsOf(options)
+	if err := o.only("Admit", "Key", "EachLimit", "Priority", "Share", "OnLimit", "ClaimTimeout"); err != nil {
+		return nil, err
+	}
 	one := l
 	if o.key != nil {
 		var err error
@@ -74,6 +77,9 @@ func (l *Limiter) Admit(id string, options ...CallOption) (*Admission, error) {
 // decided by itself, as by [Limiter.Admit].
 func (l *Limiter) AdmitAll(ids []string, options ...CallOption) ([]*Admission, error) {
 	o := callOptionsOf(options)
+	if err := o.onlyThese("AdmitAll", "Key", "OnLimit", "Partial"); err != nil {
+		return nil, err
+	}
 	one := l
 	if o.key != nil {
 		var err error
@@ -145,17 +151,20 @@ func (l *Limiter) admissionOf(
 // [Limiter.Claim]. A ticket that is not claimed within [ClaimTimeout] after that time loses its
 // position. With a [WaitTimeout] a wait that is known to be longer is refused.
 func (l *Limiter) Enqueue(id string, options ...CallOption) (*Decision, error) {
-	return l.ticket(id, C.PG_POSITION_END, options)
+	return l.ticket("Enqueue", id, C.PG_POSITION_END, options)
 }
 
 // Claim repeats the call of a ticket, ahead of new calls. The status is [StatusGranted] or
 // [StatusQueued], or [StatusNoTicket]: cancelled, lapsed or claimed before.
 func (l *Limiter) Claim(id string, options ...CallOption) (*Decision, error) {
-	return l.ticket(id, C.PG_POSITION_EXISTING, options)
+	return l.ticket("Claim", id, C.PG_POSITION_EXISTING, options)
 }
 
-func (l *Limiter) ticket(id string, position int64, options []CallOption) (*Decision, error) {
+func (l *Limiter) ticket(verb, id string, position int64, options []CallOption) (*Decision, error) {
 	o := callOptionsOf(options)
+	if err := o.only(verb, "Key", "EachLimit", "Priority", "Share", "ClaimTimeout", "WaitTimeout"); err != nil {
+		return nil, err
+	}
 	place := &wait{maxWaitUs: C.PG_FOREVER, claimTimeoutUs: int64(C.pg_job_claim_timeout_us()), position: position}
 	if o.claimTimeout != nil {
 		claim, err := microsOf("ClaimTimeout", *o.claimTimeout)

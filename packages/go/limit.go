@@ -89,6 +89,20 @@ func nativeLimits(limits []Limit, pinner *runtime.Pinner) (*C.pg_limit, C.size_t
 	return &array[0], C.size_t(len(limits)), nil
 }
 
+// intervalName is what the constructor of a limit calls its interval.
+func (l Limit) intervalName() string {
+	switch l.Kind {
+	case KindLeaky:
+		return "drain"
+	case KindPoints:
+		return "refill"
+	case KindConcurrency:
+		return "LockTimeout"
+	default:
+		return "interval"
+	}
+}
+
 func (l Limit) write(limit *C.pg_limit, pinner *runtime.Pinner) error {
 	number := kindNumber(l.Kind)
 	if number == -1 {
@@ -102,6 +116,11 @@ func (l Limit) write(limit *C.pg_limit, pinner *runtime.Pinner) error {
 	limit.amount = C.int64_t(l.Amount)
 	limit.interval_us = C.int64_t(l.Interval.Round(time.Microsecond) / time.Microsecond)
 	limit.offset_us = C.int64_t(l.Offset.Round(time.Microsecond) / time.Microsecond)
+	if l.Interval > 0 && limit.interval_us == 0 {
+		// The library would name a time of 0, which the caller has not written.
+		argument := l.intervalName()
+		return &InvalidError{Argument: argument, Reason: "must be at least 1µs: " + argument + "=" + l.Interval.String()}
+	}
 	for _, it := range []struct {
 		argument, value string
 		place           **C.char

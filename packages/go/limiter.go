@@ -18,14 +18,17 @@ type Limiter struct {
 	wait   time.Duration
 	// Whether grants are leases.
 	leases bool
+	// How long a call that decides waits for a place. A limiter that decides itself while the store cannot
+	// waits as long as it takes: the library does not ask a server then that has not answered.
+	patience time.Duration
 	// The action for jobs over the limit; empty for the default.
 	onLimit string
 	// Those of the limiters that decide together.
 	names []string
 }
 
-func newLimiter(store *Store, handle *C.pg_limiter, name string, wait time.Duration) *Limiter {
-	l := &Limiter{store: store, handle: handle, name: name, wait: wait}
+func newLimiter(store *Store, handle *C.pg_limiter, name string, wait, patience time.Duration) *Limiter {
+	l := &Limiter{store: store, handle: handle, name: name, wait: wait, patience: patience}
 	l.leases = C.pg_check_allow(handle, nil) != C.PG_OK
 	runtime.AddCleanup(l, func(handle *C.pg_limiter) { C.pg_limiter_close(handle, nil) }, handle)
 	return l
@@ -67,7 +70,7 @@ func (l *Limiter) WithKey(key string) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := newLimiter(l.store, handle, l.name, l.wait)
+	one := newLimiter(l.store, handle, l.name, l.wait, l.patience)
 	one.key, one.onLimit = key, l.onLimit
 	return one, nil
 }
@@ -89,6 +92,9 @@ func (l *Limiter) of(o *callOptions) (*Limiter, func(), error) {
 // Allow takes the cost and returns true if every limit allows it, otherwise nothing. It is invalid for
 // a limiter with concurrency, whose lease could not be released.
 func (l *Limiter) Allow(options ...CallOption) (bool, error) {
+	if err := callOptionsOf(options).only("Allow", "Key"); err != nil {
+		return false, err
+	}
 	if l.leases {
 		err := run(func(e *C.pg_error) C.pg_code { return C.pg_check_allow(l.handle, e) })
 		runtime.KeepAlive(l)
@@ -103,8 +109,13 @@ func (l *Limiter) Allow(options ...CallOption) (bool, error) {
 // lease: end it with [Limiter.Release].
 func (l *Limiter) TryAcquire(options ...CallOption) (*Decision, error) {
 	o := callOptionsOf(options)
+	if err := o.only("TryAcquire", "Key", "ID", "EachLimit"); err != nil {
+		return nil, err
+	}
 	if o.id == nil && !l.leases {
-		return l.decide(o, l.store.acquire)
+		return l.decide(o, func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision) error {
+			return l.store.acquire(l.patience, of, request, decision)
+		})
 	}
 	// A lease without an answer can only be ended by an id.
 	id, owned := "", o.id == nil
@@ -137,10 +148,13 @@ func (l *Limiter) TryAcquire(options ...CallOption) (*Decision, error) {
 
 // Peek returns the decision that [Limiter.TryAcquire] would make, and changes nothing.
 func (l *Limiter) Peek(options ...CallOption) (*Decision, error) {
-	peek := func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision) error {
-		return l.store.call(func(e *C.pg_error) C.pg_code { return C.pg_peek(of, request, decision, e) })
+	o := callOptionsOf(options)
+	if err := o.only("Peek", "Key", "EachLimit"); err != nil {
+		return nil, err
 	}
-	return l.decide(callOptionsOf(options), peek)
+	return l.decide(o, func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision) error {
+		return l.store.call(func(e *C.pg_error) C.pg_code { return C.pg_peek(of, request, decision, e) })
+	})
 }
 
 // Debit charges a cost in any case, up to one whole limit of debt, and returns what is left. It is for
@@ -218,7 +232,7 @@ func (l *Limiter) enterBusy(ctx context.Context, id string, o *callOptions, wait
 	if err != nil {
 		return nil, err
 	}
-	err = l.store.callBusy(ctx, func(e *C.pg_error) C.pg_code {
+	err = l.store.callBusy(ctx, l.patience, func(e *C.pg_error) C.pg_code {
 		return C.pg_acquire_with_id(l.handle, request, idText, place, &decision.decision, e)
 	})
 	runtime.KeepAlive(l)
@@ -239,7 +253,7 @@ func (l *Limiter) cancel(id string, gaveUp bool) (Settlement, error) {
 	if gaveUp {
 		flag = 1
 	}
-	err = l.store.callBusy(context.Background(), func(e *C.pg_error) C.pg_code {
+	err = l.store.callBusy(context.Background(), l.store.patience, func(e *C.pg_error) C.pg_code {
 		return C.pg_cancel(l.handle, idText, flag, &settlement, e)
 	})
 	runtime.KeepAlive(l)

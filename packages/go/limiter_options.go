@@ -81,6 +81,14 @@ func LocalSharePercent(percent int64) LimiterOption {
 	return limiterOption(func(o *limiterOptions) { o.localShare = &percent })
 }
 
+// patience returns how long a call that decides waits for a place.
+func (o *limiterOptions) patience(store *Store) time.Duration {
+	if o.onUnavailable == nil || *o.onUnavailable == "raise" {
+		return store.patience
+	}
+	return Forever
+}
+
 // withLockTimeout sets how long the leases of a limit of concurrency last.
 func (o *limiterOptions) withLockTimeout(limits []Limit) ([]Limit, error) {
 	if o.lockTimeout == nil {

@@ -1,10 +1,10 @@
 package paddlegate
 
 /*
-#cgo !paddlegate_installed LDFLAGS: ${SRCDIR}/../../target/release/libpaddlegate.a
+#cgo !paddlegate_installed LDFLAGS: -L${SRCDIR}/../../target/release -L${SRCDIR} -l:libpaddlegate.a
 #cgo paddlegate_installed pkg-config: paddlegate
 #cgo LDFLAGS: -lpthread -lm
-#cgo linux LDFLAGS: -lgcc_s -ldl
+#cgo linux LDFLAGS: -lgcc_eh -ldl
 #include "paddlegate.h"
 #include <stdlib.h>
 */

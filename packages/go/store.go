@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"time"
@@ -21,6 +22,9 @@ type Store struct {
 	memory bool
 	// A place for each call to a server.
 	slots chan struct{}
+	// How long a call waits for one. It is half of the time-out, so that the call ends within one and a
+	// half of it.
+	patience time.Duration
 	// The calls to a server that acquire at once.
 	combiner combiner
 	done     chan struct{}
@@ -42,7 +46,9 @@ type storeOptions struct {
 	clock   *TestClock
 }
 
-// Timeout is the time within which every call of a store returns or fails. The default is one second.
+// Timeout is the time within which every call of a store returns or fails. The default is one second. A
+// call that finds no place for half of it, because as many calls as are allowed at once are at the
+// server, fails as an [UnavailableError].
 func Timeout(timeout time.Duration) StoreOption {
 	return func(o *storeOptions) { o.timeout = &timeout }
 }
@@ -64,7 +70,7 @@ func Open(url string, options ...StoreOption) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeout := C.int64_t(0)
+	timeout := C.pg_timeout_us()
 	if o.timeout != nil {
 		if timeout, err = given("Timeout", *o.timeout); err != nil {
 			return nil, err
@@ -75,7 +81,8 @@ func Open(url string, options ...StoreOption) (*Store, error) {
 		clock = o.clock.handle
 	}
 	s := &Store{
-		slots: make(chan struct{}, maxCalls), done: make(chan struct{}), idle: time.Minute, hubs: map[string]*hub{},
+		slots: make(chan struct{}, maxCalls), patience: durationOf(timeout) / 2, done: make(chan struct{}), idle: time.Minute,
+		hubs: map[string]*hub{},
 	}
 	err = run(func(e *C.pg_error) C.pg_code {
 		return C.pg_store_open_with_clock(optional(url, address), timeout, clock, &s.handle, e)
@@ -142,11 +149,13 @@ func (s *Store) call(call func(*C.pg_error) C.pg_code) error {
 		return errClosed()
 	}
 	defer s.end()
-	return s.callBusy(context.Background(), call)
+	return s.callBusy(context.Background(), s.patience, call)
 }
 
 // acquire makes one call that decides at once, on an open store.
-func (s *Store) acquire(limiter *C.pg_limiter, request *C.pg_request, decision *C.pg_decision) error {
+func (s *Store) acquire(
+	patience time.Duration, limiter *C.pg_limiter, request *C.pg_request, decision *C.pg_decision,
+) error {
 	if !s.begin() {
 		return errClosed()
 	}
@@ -158,23 +167,38 @@ func (s *Store) acquire(limiter *C.pg_limiter, request *C.pg_request, decision *
 	if s.combiner.acquire(call) {
 		return call.err
 	}
-	return s.callBusy(context.Background(), func(e *C.pg_error) C.pg_code {
+	return s.callBusy(context.Background(), patience, func(e *C.pg_error) C.pg_code {
 		return C.pg_acquire(limiter, request, decision, e)
 	})
 }
 
-// callBusy makes one call for a caller that keeps the store open.
-func (s *Store) callBusy(ctx context.Context, call func(*C.pg_error) C.pg_code) error {
+// callBusy makes one call for a caller that keeps the store open. It waits for a place for so long.
+func (s *Store) callBusy(ctx context.Context, patience time.Duration, call func(*C.pg_error) C.pg_code) error {
 	if s.memory {
 		return run(call)
 	}
 	select {
 	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	default:
+		if err := s.waitForPlace(ctx, patience); err != nil {
+			return err
+		}
 	}
 	defer func() { <-s.slots }()
 	return run(call)
+}
+
+func (s *Store) waitForPlace(ctx context.Context, patience time.Duration) error {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case s.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return &UnavailableError{message: fmt.Sprintf("no place among the calls to the server: at_once=%d", maxCalls)}
+	}
 }
 
 // hubOf returns the hub of a node.

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package paddlegate
 
 import (
@@ -78,13 +80,23 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// CloseIdleConnections closes those of Base, for [http.Client.CloseIdleConnections].
+func (t *Transport) CloseIdleConnections() {
+	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
+		base.CloseIdleConnections()
+	}
+}
+
+func (t *Transport) base() http.RoundTripper {
+	if t.Base == nil {
+		return http.DefaultTransport
+	}
+	return t.Base
+}
+
 // send sends a request that has a permit.
 func (t *Transport) send(permit *Permit, request *http.Request) (*http.Response, *Learned, error) {
-	base := t.Base
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	response, err := base.RoundTrip(request)
+	response, err := t.base().RoundTrip(request)
 	if err != nil {
 		_, _ = permit.Release()
 		return nil, nil, err

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package paddlegate
 
 import (
@@ -53,6 +55,9 @@ type turns struct {
 }
 
 func (l *Limiter) newTurns(count int, o *callOptions) (*turns, error) {
+	if err := o.onlyThese("Turns", "Key", "WaitTimeout"); err != nil {
+		return nil, err
+	}
 	t := &turns{count: count, longest: math.MaxInt64}
 	if o.waitTimeout != nil && *o.waitTimeout != Forever {
 		longest, err := waitMicros(*o.waitTimeout)

@@ -138,3 +138,82 @@ func TestNames(t *testing.T) {
 		t.Errorf("units=%d error=%v", units, err)
 	}
 }
+
+// Each verb with the options that it has no use for.
+func TestAVerbRefusesTheOptionsThatItDoesNotUse(t *testing.T) {
+	store := open(t, "memory://")
+	limiter, err := store.Window(unique(), 10, time.Minute)
+	must(t, err)
+	ctx := context.Background()
+	all := map[string]CallOption{
+		"Cost": Cost(1), "Estimate": Estimate(1), "SettleWithin": SettleWithin(time.Hour), "Key": Key("a"), "ID": ID("a"),
+		"EachLimit": EachLimit(), "Priority": Priority(1), "Share": Share("a", 1), "OnLimit": OnLimit("wait"),
+		"Partial": Partial(), "ClaimTimeout": ClaimTimeout(time.Minute), "WaitTimeout": WaitTimeout(0),
+	}
+	for verb, it := range map[string]struct {
+		call   func(CallOption) error
+		unused []string
+	}{
+		"Allow": {
+			func(o CallOption) error { _, err := limiter.Allow(o); return err },
+			[]string{"ID", "EachLimit", "Priority", "Share", "OnLimit", "Partial", "ClaimTimeout", "WaitTimeout"},
+		},
+		"TryAcquire": {
+			func(o CallOption) error { _, err := limiter.TryAcquire(o); return err },
+			[]string{"Priority", "Share", "OnLimit", "Partial", "ClaimTimeout", "WaitTimeout"},
+		},
+		"Peek": {
+			func(o CallOption) error { _, err := limiter.Peek(o); return err },
+			[]string{"ID", "Priority", "Share", "OnLimit", "Partial", "ClaimTimeout", "WaitTimeout"},
+		},
+		"Acquire": {
+			func(o CallOption) error { _, err := limiter.Acquire(ctx, o); return err },
+			[]string{"OnLimit", "Partial", "ClaimTimeout"},
+		},
+		"Admit": {
+			func(o CallOption) error { _, err := limiter.Admit("a", o); return err },
+			[]string{"ID", "Partial", "WaitTimeout"},
+		},
+		"AdmitAll": {
+			func(o CallOption) error { _, err := limiter.AdmitAll([]string{"a"}, o); return err },
+			[]string{
+				"Cost", "Estimate", "SettleWithin", "ID", "EachLimit", "Priority", "Share", "ClaimTimeout", "WaitTimeout",
+			},
+		},
+		"Enqueue": {
+			func(o CallOption) error { _, err := limiter.Enqueue("a", o); return err },
+			[]string{"ID", "OnLimit", "Partial"},
+		},
+		"Claim": {
+			func(o CallOption) error { _, err := limiter.Claim("a", o); return err },
+			[]string{"ID", "OnLimit", "Partial"},
+		},
+		"Turns": {
+			func(o CallOption) error {
+				for _, err := range limiter.Turns(ctx, 1, o, WaitTimeout(0)) {
+					return err
+				}
+				return nil
+			},
+			[]string{
+				"Cost", "Estimate", "SettleWithin", "ID", "EachLimit", "Priority", "Share", "OnLimit", "Partial", "ClaimTimeout",
+			},
+		},
+	} {
+		for name, option := range all {
+			var invalid *InvalidError
+			refused := errors.As(it.call(option), &invalid) && strings.HasPrefix(invalid.Reason, "is no option of ")
+			if refused != slices.Contains(it.unused, name) || refused && invalid.Argument != name {
+				t.Errorf("verb=%s option=%s refused=%t error=%v", verb, name, refused, invalid)
+			}
+		}
+	}
+}
+
+func TestATimeOfSomeNanosecondsIsNamed(t *testing.T) {
+	_, err := open(t, "memory://").Window(unique(), 1, 60*time.Nanosecond)
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) || !strings.Contains(invalid.Reason, "interval=60ns") {
+		t.Errorf("error=%v", err)
+	}
+}

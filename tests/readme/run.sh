@@ -159,6 +159,12 @@ module_installed() {
         CGO_LDFLAGS="-O2 -g -L$dir/prefix/lib" PKG_CONFIG_PATH=$dir/prefix/lib/pkgconfig \
             go run -C reader -tags paddlegate_installed -ldflags "-r $dir/prefix/lib" .
 }
+# Nothing outside the module is linked, nor at run time.
+module_vendored() {
+    (
+        cd reader && go mod vendor && go build -ldflags '-extldflags "-static"' -o vendored . && ./vendored && fails ldd vendored && rm -r vendor
+    )
+}
 check before reader
 check checkout checkout
 mapfile -t starts < <(ls "$root"/README.md "$root"/docs/src/start/*.md)
@@ -175,6 +181,7 @@ check install-node tarballs
 check install-node-require node -e 'require("./project/node_modules/paddlegate")'
 check install-jvm project_jvm
 check install-go-installed module_installed
+check install-go-vendored module_vendored
 
 # Programs of five languages, in fresh projects with the installed packages, share a limit.
 check installed-packages-share-a-limit python3 "$here/workers.py" "$dir"

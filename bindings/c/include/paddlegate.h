@@ -2629,6 +2629,11 @@ int64_t pg_backoff(int64_t overrated, int64_t draw);
 int64_t pg_reschedule_next(int64_t overrated, int64_t cap);
 
 /**
+ * Returns the default time within which every call of a store returns or fails, in microseconds.
+ */
+int64_t pg_timeout_us(void);
+
+/**
  * Returns the default maximum wait for a limit in the packages, in microseconds.
  */
 int64_t pg_wait_timeout_us(void);

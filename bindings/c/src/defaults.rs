@@ -2,8 +2,14 @@
 
 use paddlegate_core::{
     ADMISSION_CLAIM_TIMEOUT, CANCEL_TIMEOUT, CLAIM_TIMEOUT, DEFAULT_STATISTICS_TTL, JOB_CLAIM_TIMEOUT, LOCK_TIMEOUT,
-    MAX_PAUSE, Micros, RESCHEDULE, WAIT_TIMEOUT,
+    MAX_PAUSE, Micros, RESCHEDULE, WAIT_TIMEOUT, store::redis::DEFAULT_TIMEOUT,
 };
+
+/// Returns the default time within which every call of a store returns or fails, in microseconds.
+#[unsafe(no_mangle)]
+pub extern "C" fn pg_timeout_us() -> i64 {
+    micros(DEFAULT_TIMEOUT)
+}
 
 /// Returns the default maximum wait for a limit in the packages, in microseconds.
 #[unsafe(no_mangle)]

@@ -59,6 +59,11 @@ impl NativeStore {
         self.0.redis().is_none()
     }
 
+    /// Returns the time within which a call returns or fails; none in memory.
+    pub fn timeout_us(&self) -> Option<i64> {
+        self.0.redis().map(|redis| us(redis.timeout()))
+    }
+
     pub fn close_connections(&self) {
         self.0.close();
     }

@@ -6,7 +6,6 @@ import java.util.concurrent.CompletionStage
 import java.util.function.Function
 import kotlin.time.Duration
 import kotlin.time.toKotlinDuration
-import kotlinx.coroutines.runBlocking
 import paddlegate.internal.NativeDecision
 import paddlegate.internal.NativeLimiter
 import paddlegate.internal.NativeOverride
@@ -14,7 +13,20 @@ import paddlegate.internal.NativeRuntimeState
 import paddlegate.internal.newId
 
 /** What a limiter has beside its native part. */
-internal class Settings(val name: String, val wait: Duration, val onLimit: String, val key: String? = null)
+internal class Settings(
+    val name: String,
+    val wait: Duration,
+    val onLimit: String,
+    /** Whether it decides itself while the store cannot. The library does not ask a server then that has not answered. */
+    val hasFallback: Boolean,
+    val key: String? = null,
+)
+
+/** What [BlockingLimiter.withinLimit] runs. It may throw any exception, which its caller gets. */
+public fun interface PermitBody<T> {
+    /** Runs with the permit. */
+    @Throws(Exception::class) public fun run(permit: BlockingPermit): T
+}
 
 /**
  * A limiter whose calls block their thread: those that wait for up to their time-out, the others for one call to the store. For
@@ -53,14 +65,14 @@ internal constructor(
     public fun withKey(key: String): BlockingLimiter {
         check(store.work)
         val one = native { native.withKey(whole("key", key)) }
-        return BlockingLimiter(store, one, Settings(name, settings.wait, settings.onLimit, key))
+        return BlockingLimiter(store, one, Settings(name, settings.wait, settings.onLimit, settings.hasFallback, key))
     }
 
     /** See [Limiter.allow]. */
     @JvmOverloads
     public fun allow(call: Call = Call.PLAIN): Boolean {
-        check(store.work)
-        if (call == Call.PLAIN) return native { native.allowOne() }
+        if (call == Call.PLAIN) return deciding { native.allowOne() }
+        call.refuse("allow", "id", "limits", *Call.OF_QUEUES, "waitTimeout")
         native { native.checkAllow() }
         return tryAcquire(call).allowed
     }
@@ -68,6 +80,7 @@ internal constructor(
     /** See [Limiter.tryAcquire]. */
     @JvmOverloads
     public fun tryAcquire(call: Call = Call.PLAIN): Decision {
+        call.refuse("tryAcquire", *Call.OF_QUEUES, "waitTimeout")
         if (call.id == null && !leases) return decision(call) { it.acquire(call.request) }
         // A lease without an answer can only be ended by an id.
         val id = call.id ?: native { newId() }
@@ -80,7 +93,7 @@ internal constructor(
         } catch (e: UnavailableException) {
             if (call.id == null && e.mayHaveCounted) {
                 val one = if (call.key == null) this else withKey(call.key)
-                runBlocking { one.cancelLater(id, false) }
+                one.cancelLater(id)
             }
             throw e
         }
@@ -90,14 +103,13 @@ internal constructor(
     @Throws(InterruptedException::class)
     public fun acquire(call: Call = Call.PLAIN): BlockingPermit {
         val one = if (call.key == null) this else withKey(call.key)
-        return runBlocking { Waiting(one, call).acquireBlocking() }
+        return Waiting(one, call).acquireBlocking()
     }
 
-    /** See [Limiter.withinLimit]. */
+    /** See [Limiter.withinLimit]. An interrupt ends the wait. */
     @JvmOverloads
-    @Throws(InterruptedException::class)
-    public fun <T> withinLimit(call: Call = Call.PLAIN, body: Function<BlockingPermit, T>): T =
-        acquire(call).use { body.apply(it) }
+    @Throws(Exception::class)
+    public fun <T> withinLimit(call: Call = Call.PLAIN, body: PermitBody<T>): T = acquire(call).use { body.run(it) }
 
     /** Acquires without blocking. Who cancels the future ends the wait. */
     @JvmOverloads public fun acquireAsync(call: Call = Call.PLAIN): CompletableFuture<BlockingPermit> = futurePermit(call)
@@ -113,7 +125,11 @@ internal constructor(
     ): CompletableFuture<T> = futureWithin(call, body)
 
     /** See [Limiter.peek]. */
-    @JvmOverloads public fun peek(call: Call = Call.PLAIN): Decision = decision(call) { it.peek(call.request) }
+    @JvmOverloads
+    public fun peek(call: Call = Call.PLAIN): Decision {
+        call.refuse("peek", "id", *Call.OF_QUEUES, "waitTimeout")
+        return decision(call) { it.peek(call.request) }
+    }
 
     /** See [Limiter.debit]. */
     public fun debit(charge: Charge): Decision = command("cost" to "charge") { Decision.of(native.debit(charge.native)) }
@@ -248,21 +264,24 @@ internal constructor(
         OverLimitException(decision.limiter ?: name, decision.reason, decision.retryAfter, decision)
 
     /** Makes a call on an open store. */
-    internal inline fun <T> command(vararg names: Pair<String, String>, call: () -> T): T {
+    internal inline fun <T> command(vararg names: Pair<String, String>, crossinline call: () -> T): T {
         check(store.work)
-        return native(*names, call = call)
+        return store.away { native(*names) { call() } }
+    }
+
+    /** Makes a call that decides. */
+    private inline fun <T> deciding(crossinline call: () -> T): T {
+        check(store.work)
+        return store.away(settings.hasFallback) { native { call() } }
     }
 
     /** Makes a call whose answer is a decision, of the limiter of its key. */
-    internal inline fun decision(call: Call, decide: (NativeLimiter) -> NativeDecision): Decision =
-        Decision.of(of(call.key, decide))
+    internal inline fun decision(call: Call, crossinline decide: (NativeLimiter) -> NativeDecision): Decision =
+        Decision.of(
+            deciding { if (call.key == null) decide(native) else native.withKey(whole("key", call.key)).use { decide(it) } }
+        )
 
-    /** Makes a call of the native limiter of a key. */
-    internal inline fun <T> of(key: String?, call: (NativeLimiter) -> T): T = command {
-        if (key == null) call(native) else native.withKey(whole("key", key)).use(call)
-    }
-
-    private inline fun state(call: NativeLimiter.() -> NativeRuntimeState): RuntimeState = command {
+    private inline fun state(crossinline call: NativeLimiter.() -> NativeRuntimeState): RuntimeState = command {
         RuntimeState.of(native.call())
     }
 }

@@ -72,7 +72,27 @@ public data class Call(
             if (this == PLAIN) null
             else NativeRequest(cost?.native, estimate?.native, settleWithin?.us, priority, whole("share", share), weight, limits)
 
+    /** Refuses the options that a verb does not use. */
+    internal fun refuse(verb: String, vararg options: String) {
+        if (this === PLAIN) return
+        for (option in options) {
+            val isGiven =
+                when (option) {
+                    "id" -> id != null
+                    "priority" -> priority != null
+                    "share" -> share != null
+                    "weight" -> weight != null
+                    "waitTimeout" -> waitTimeout != null
+                    else -> limits
+                }
+            if (isGiven) throw InvalidException(option, "is no option of $verb")
+        }
+    }
+
     internal companion object {
+        /** The options of calls that queue. */
+        val OF_QUEUES = arrayOf("priority", "share", "weight")
+
         val PLAIN = Call(null)
 
         fun of(cost: Long?, estimate: Long?, key: String?, waitTimeout: Duration? = null): Call =

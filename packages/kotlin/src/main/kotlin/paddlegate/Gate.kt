@@ -68,7 +68,7 @@ public class Gate internal constructor(private val store: Paddlegate, private va
      */
     public fun admitBlocking(attributes: RequestAttributes): GateDecision {
         check(store.work)
-        val it = native { native.admit(attributes.native) }
+        val it = store.away { native { native.admit(attributes.native) } }
         return GateDecision(it.allowed, it.level, it.reason, it.delayUs.duration, it.retryAfterUs?.duration, it.slot)
     }
 

@@ -41,6 +41,7 @@ public fun BlockingLimiter.admit(
     onLimit: String? = null,
     claimTimeout: Duration? = null,
 ): Admission {
+    call.refuse("admit", "id", "waitTimeout")
     val one = if (call.key == null) this else withKey(call.key)
     val sentAt = System.nanoTime()
     val action = whole("onLimit", onLimit ?: settings.onLimit)
@@ -151,11 +152,13 @@ public object Jobs {
     ): Turns = limiter.turns(count, waitTimeout?.toKotlinDuration())
 }
 
-private fun BlockingLimiter.ticket(id: String, call: Call, claimTimeout: Duration?, claims: Boolean): Decision =
-    decision(call) {
+private fun BlockingLimiter.ticket(id: String, call: Call, claimTimeout: Duration?, claims: Boolean): Decision {
+    call.refuse(if (claims) "claim" else "enqueue", "id")
+    return decision(call) {
         val wait = it.jobWait(claims, checkedWait(call.waitTimeout)?.waitUs, claimTimeout?.us)
         it.acquireWithId(call.request, whole("id", id), wait)
     }
+}
 
 private fun BlockingLimiter.admission(it: NativeAdmission, sentAt: Long, isEstimated: Boolean): Admission {
     val decision = Decision.of(it.decision)

@@ -1,15 +1,14 @@
 package paddlegate
 
 import java.time.Instant
-import java.util.concurrent.CancellationException
 import kotlin.time.Duration
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.withContext
 import paddlegate.internal.newId
 
 /**
- * A limiter of a [Paddlegate] store. Its calls suspend, on Dispatchers.IO while they talk to a server; [blocking] has the same
- * calls for threads. All threads and coroutines may use it.
+ * A limiter of a [Paddlegate] store. Its calls suspend, and block no thread of the application; [blocking] has the same calls for
+ * threads. All threads and coroutines may use it.
  */
 public class Limiter
 internal constructor(
@@ -71,7 +70,7 @@ internal constructor(
         try {
             return body(permit)
         } finally {
-            withContext(NonCancellable) { blocking.store.io { permit.blocking.close() } }
+            if (permit.expiresIn != null) withContext(NonCancellable) { blocking.store.io { permit.blocking.close() } }
         }
     }
 
@@ -84,14 +83,17 @@ internal constructor(
 
     /** See the form with arguments. */
     public suspend fun tryAcquire(call: Call): Decision {
-        if (call.id != null || !blocking.grantsLeases) return io { tryAcquire(call) }
+        call.refuse("tryAcquire", *Call.OF_QUEUES, "waitTimeout")
+        if (call.id != null || !blocking.grantsLeases) return deciding { tryAcquire(call) }
         val id = native { newId() }
-        try {
-            return io { tryAcquireAs(id, call) }
-        } catch (e: CancellationException) {
-            // Its caller does not get the lease that it may have been granted.
-            (if (call.key == null) blocking else blocking.withKey(call.key)).cancelLater(id, true)
-            throw e
+        var isSent = false
+        // A caller that is cancelled does not get the lease that it may have been granted.
+        val giveBack = {
+            if (isSent) runCatching { (if (call.key == null) blocking else blocking.withKey(call.key)).native.cancel(id, false) }
+        }
+        return blocking.store.io(blocking.settings.hasFallback, { giveBack() }) {
+            isSent = true
+            blocking.tryAcquireAs(id, call)
         }
     }
 
@@ -103,14 +105,14 @@ internal constructor(
         allow(Call.of(cost, estimate, key))
 
     /** See the form with arguments. */
-    public suspend fun allow(call: Call): Boolean = io { allow(call) }
+    public suspend fun allow(call: Call): Boolean = deciding { allow(call) }
 
     /** Returns the decision that [tryAcquire] would make, and changes nothing. */
     public suspend fun peek(cost: Long? = null, estimate: Long? = null, key: String? = null): Decision =
         peek(Call.of(cost, estimate, key))
 
     /** See the form with arguments. */
-    public suspend fun peek(call: Call): Decision = io { peek(call) }
+    public suspend fun peek(call: Call): Decision = deciding { peek(call) }
 
     /**
      * Charges a cost in any case, up to one whole limit of debt, and returns what is left. For costs that are known only
@@ -242,6 +244,9 @@ internal constructor(
 
     /** Applies an override document of Open Job Spec, in all processes. */
     public suspend fun applyOjsOverride(document: String): RuntimeState = io { applyOjsOverride(document) }
+
+    private suspend inline fun <T> deciding(crossinline call: BlockingLimiter.() -> T): T =
+        blocking.store.io(blocking.settings.hasFallback) { blocking.call() }
 
     internal suspend inline fun <T> io(crossinline call: BlockingLimiter.() -> T): T = blocking.store.io { blocking.call() }
 }

@@ -22,7 +22,8 @@ import paddlegate.internal.version as nativeVersion
  */
 public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: TestClock? = null) : AutoCloseable {
     internal val native: NativeStore = native { NativeStore(whole("url", url), timeout?.us, clock?.native) }
-    internal val work: Work = Work()
+    // A call that finds no place within half of the time-out fails, so that it ends within one and a half.
+    internal val work: Work = Work((native.timeoutUs() ?: 0) / 2)
     private val hubs = HashMap<String, Hub>()
 
     /** Whether the limiters of the store count in this process alone. */
@@ -37,7 +38,12 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
         val chosen = LimiterOptions().apply(options)
         check(work)
         val made = native { native.limiter(whole("name", name), limits.map(Limit::native), chosen.native) }
-        return BlockingLimiter(this, made, Settings(name, chosen.wait, chosen.onLimit ?: "wait")).suspending
+        return BlockingLimiter(
+                this,
+                made,
+                Settings(name, chosen.wait, chosen.onLimit ?: "wait", isFallback(chosen.onUnavailable)),
+            )
+            .suspending
     }
 
     /** So many units in any interval, exactly. */
@@ -98,7 +104,9 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
         check(work)
         val made = native { native.together(limiters.map { it.blocking.native }) }
         val wait = checkedWait(waitTimeout) ?: defaultWaitTimeoutUs().duration
-        return BlockingLimiter(this, made, Settings(limiters.joinToString(" + ") { it.name }, wait, "wait")).suspending
+        val hasFallback = limiters.any { it.blocking.settings.hasFallback }
+        val settings = Settings(limiters.joinToString(" + ") { it.name }, wait, "wait", hasFallback)
+        return BlockingLimiter(this, made, settings).suspending
     }
 
     /**
@@ -126,7 +134,7 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
                 localSharePercent,
             )
         }
-        return made.map(::loaded).associateBy(Limiter::name)
+        return made.map { loaded(it, onUnavailable) }.associateBy(Limiter::name)
     }
 
     /**
@@ -151,7 +159,7 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
                 localSharePercent,
             )
         }
-        return loaded(made)
+        return loaded(made, onUnavailable)
     }
 
     /** Creates the limits of an Invantive RateLimitControl, which is JSON. It contacts no server. */
@@ -184,9 +192,14 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
 
     internal fun hubOf(node: String): Hub = synchronized(hubs) { hubs.getOrPut(node) { Hub(this) } }
 
-    private fun loaded(it: NativeLoaded): Limiter {
+    private fun loaded(it: NativeLoaded, onUnavailable: String?): Limiter {
         val wait = it.waitTimeoutUs ?: defaultWaitTimeoutUs()
-        return BlockingLimiter(this, it.limiter, Settings(it.limiter.name(), wait.duration, it.onLimit)).suspending
+        return BlockingLimiter(
+                this,
+                it.limiter,
+                Settings(it.limiter.name(), wait.duration, it.onLimit, isFallback(onUnavailable)),
+            )
+            .suspending
     }
 
     public companion object {
@@ -222,6 +235,8 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
         }
     }
 }
+
+private fun isFallback(onUnavailable: String?): Boolean = onUnavailable != null && onUnavailable != "raise"
 
 /** Sends, when the process ends, what it has counted. */
 private object AtExit {
@@ -335,14 +350,15 @@ public class BlockingPaddlegate internal constructor(private val store: Paddlega
     @JvmOverloads
     public fun limiters(prefix: String = ""): List<LimiterInfo> {
         check(store.work)
-        return native { store.native.limiters(whole("prefix", prefix)) }.map(LimiterInfo::of)
+        return store.away { native { store.native.limiters(whole("prefix", prefix)) } }.map(LimiterInfo::of)
     }
 
     /** See [Paddlegate.limiterPage]. */
     @JvmOverloads
     public fun limiterPage(prefix: String = "", cursor: String? = null): LimiterPage {
         check(store.work)
-        return LimiterPage.of(native { store.native.limiterPage(whole("prefix", prefix), whole("cursor", cursor)) })
+        val page = store.away { native { store.native.limiterPage(whole("prefix", prefix), whole("cursor", cursor)) } }
+        return LimiterPage.of(page)
     }
 
     private companion object {

@@ -1,5 +1,7 @@
 package paddlegate
 
+import java.util.concurrent.locks.ReentrantLock
+import kotlin.concurrent.withLock
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.nanoseconds
 import kotlin.time.toJavaDuration
@@ -63,7 +65,7 @@ internal constructor(
     sentAt: Long,
     private val isEstimated: Boolean,
 ) : AutoCloseable {
-    private val lock = Any()
+    private val lock = ReentrantLock()
     // When the lease ends, by the clock of this process.
     private var endsAt: Long? = decision.lease?.let { sentAt + it.inWholeNanoseconds }
     private var released: Settlement? = null
@@ -80,7 +82,7 @@ internal constructor(
 
     /** See [Permit.expiresIn]. */
     public val expiresIn: Duration?
-        get() = synchronized(lock) { endsAt?.let { maxOf((it - System.nanoTime()).nanoseconds, Duration.ZERO) } }
+        get() = lock.withLock { endsAt?.let { maxOf((it - System.nanoTime()).nanoseconds, Duration.ZERO) } }
 
     /** [expiresIn] for Java. */
     @get:JvmName("getExpiresIn")
@@ -89,41 +91,38 @@ internal constructor(
 
     /** See [Permit.isLost]. */
     public val isLost: Boolean
-        get() =
-            synchronized(lock) {
-                val ends = endsAt ?: return false
-                wasLost || released == null && System.nanoTime() - ends >= 0
-            }
+        get() = lock.withLock {
+            val ends = endsAt ?: return false
+            wasLost || released == null && System.nanoTime() - ends >= 0
+        }
 
     /**
      * Ends the lease: [Settlement.RELEASED], [Settlement.LATE] when it had ended before, or [Settlement.UNKNOWN] when there is no
      * such lease and without a concurrency limit. Later calls return the same.
      */
-    public fun release(): Settlement =
-        synchronized(lock) {
-            val held = id
-            if (endsAt == null || held == null) return Settlement.UNKNOWN
-            released?.let {
-                return it
-            }
-            val late = isLost
-            val settlement = limiter.release(held)
-            released = settlement
-            wasLost = late || settlement != Settlement.RELEASED
-            settlement
+    public fun release(): Settlement = lock.withLock {
+        val held = id
+        if (endsAt == null || held == null) return Settlement.UNKNOWN
+        released?.let {
+            return it
         }
+        val late = isLost
+        val settlement = limiter.release(held)
+        released = settlement
+        wasLost = late || settlement != Settlement.RELEASED
+        settlement
+    }
 
     /** Restarts the duration of the lease. False when the lease has ended or was released, and without a concurrency limit. */
-    public fun renew(): Boolean =
-        synchronized(lock) {
-            val held = id
-            if (endsAt == null || held == null || released != null) return false
-            val sentAt = System.nanoTime()
-            val lease = limiter.renew(held)
-            wasLost = lease == null
-            if (lease != null) endsAt = sentAt + lease.inWholeNanoseconds
-            lease != null
-        }
+    public fun renew(): Boolean = lock.withLock {
+        val held = id
+        if (endsAt == null || held == null || released != null) return false
+        val sentAt = System.nanoTime()
+        val lease = limiter.renew(held)
+        wasLost = lease == null
+        if (lease != null) endsAt = sentAt + lease.inWholeNanoseconds
+        lease != null
+    }
 
     /** Replaces the estimate by the actual cost, once: see [correct]. */
     public fun pointsUsed(units: Long): Settlement = correct(Charge.of(units))
@@ -138,12 +137,11 @@ internal constructor(
      * Reserves more units for this call, such as a stream that grows: all of them or nothing. After a grant [correct] compares
      * with the sum.
      */
-    public fun extend(units: Charge): Extension =
-        synchronized(lock) {
-            val extension = limiter.extend(estimated("extended"), units)
-            if (extension.allowed) extension.decision?.permit?.let { id = it }
-            extension
-        }
+    public fun extend(units: Charge): Extension = lock.withLock {
+        val extension = limiter.extend(estimated("extended"), units)
+        if (extension.allowed) extension.decision?.permit?.let { id = it }
+        extension
+    }
 
     /**
      * Applies the upstream's response to this call: see [Limiter.learnFromResponse]. The cost in the response settles the

@@ -1,12 +1,16 @@
 package paddlegate
 
+import java.util.concurrent.Semaphore
+import java.util.concurrent.TimeUnit.MICROSECONDS
 import java.util.concurrent.atomic.AtomicLong
 import kotlinx.coroutines.channels.Channel
 import kotlinx.coroutines.withTimeoutOrNull
 
 /** What sleeps until a time, a wake-up or the end of its store. [id] is what the wake-ups name. */
 internal class Sleeper(val limiter: BlockingLimiter, val id: String) {
+    // For a coroutine and for a thread.
     private val woken = Channel<Unit>(Channel.CONFLATED)
+    private val bell = Semaphore(0)
     private val wakeAt = AtomicLong(NEVER)
     private var hub: Hub? = null
 
@@ -23,6 +27,7 @@ internal class Sleeper(val limiter: BlockingLimiter, val id: String) {
         val at = monotonic() + delayUs
         wakeAt.accumulateAndGet(at, ::minOf)
         woken.trySend(Unit)
+        bell.release()
     }
 
     fun wake(): Unit = wake(0)
@@ -53,12 +58,17 @@ internal class Sleeper(val limiter: BlockingLimiter, val id: String) {
     }
 
     /** Sleeps until [due] returns a time that has come. */
-    suspend fun sleep(due: () -> Long) {
+    suspend fun sleep(due: () -> Long): Unit = sleep(due) { withTimeoutOrNull(it.duration) { woken.receive() } }
+
+    /** Does so on a thread, whose interrupt ends it. */
+    fun sleepBlocking(due: () -> Long): Unit = sleep(due) { if (bell.tryAcquire(it, MICROSECONDS)) bell.drainPermits() }
+
+    private inline fun sleep(due: () -> Long, rest: (Long) -> Unit) {
         while (true) {
             check(limiter.store.work)
             val left = due() - monotonic()
             if (left <= 0) return
-            withTimeoutOrNull(left.duration) { woken.receive() }
+            rest(left)
         }
     }
 

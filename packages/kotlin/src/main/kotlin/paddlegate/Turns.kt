@@ -5,7 +5,7 @@ import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 import kotlinx.coroutines.flow.flowOn
-import kotlinx.coroutines.runBlocking
+import paddlegate.internal.NativeReady
 import paddlegate.internal.newId
 
 /**
@@ -21,7 +21,7 @@ public fun Limiter.turns(count: Long = MAX_READY, waitTimeout: Duration? = null)
         while (true) for (id in turns.ask() ?: return@flow) emit(id)
     }
 }
-    .flowOn(Dispatchers.IO)
+    .flowOn(Dispatchers.Default)
 
 /** Returns these ids for a thread, which closes the iterator: see [Limiter.turns]. */
 @JvmSynthetic
@@ -43,7 +43,7 @@ internal constructor(
 
     /** Waits for the next turn; false when none has come for the wait time-out. */
     override fun hasNext(): Boolean {
-        if (listed.isEmpty()) runBlocking { ask() }?.let(listed::addAll)
+        if (listed.isEmpty()) asked({ sleeper.sleepBlocking(it) }, { ready() })?.let(listed::addAll)
         return listed.isNotEmpty()
     }
 
@@ -52,19 +52,21 @@ internal constructor(
     override fun close(): Unit = sleeper.leave()
 
     /** Returns the turns that come next; null when none has come in time. */
-    internal suspend fun ask(): List<String>? {
+    internal suspend fun ask(): List<String>? = asked({ sleeper.sleep(it) }, { limiter.store.io { ready() } })
+
+    private inline fun asked(sleep: (() -> Long) -> Unit, ready: () -> NativeReady): List<String>? {
         val work = limiter.store.work
         if (!work.begin(sleeper)) throw closed()
         try {
             val ends = waitTimeout?.let { monotonic() + it.waitUs } ?: Long.MAX_VALUE
             while (true) {
                 sleeper.listen(true)
-                sleeper.sleep { minOf(due(), ends) }
+                sleep { minOf(due(), ends) }
                 val isLast = monotonic() >= ends
                 if (isLast && due() > monotonic()) return null
                 sleeper.forget()
                 askedChannel = sleeper.channel
-                val ready = limiter.command { limiter.native.ready(count, sleeper.id, askedChannel) }
+                val ready = ready()
                 dueAt = if (ready.ids.isEmpty()) monotonic() + ready.afterUs else 0
                 if (ready.ids.isNotEmpty()) return ready.ids
                 if (isLast) return null
@@ -73,6 +75,8 @@ internal constructor(
             work.end(sleeper)
         }
     }
+
+    private fun ready(): NativeReady = limiter.command { limiter.native.ready(count, sleeper.id, askedChannel) }
 
     private fun due(): Long {
         if (sleeper.channel != askedChannel) return 0

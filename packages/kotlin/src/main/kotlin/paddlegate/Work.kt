@@ -2,21 +2,16 @@ package paddlegate
 
 import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
-import kotlinx.coroutines.CoroutineScope
-import kotlinx.coroutines.Dispatchers
-import kotlinx.coroutines.SupervisorJob
-import kotlinx.coroutines.withContext
 
-/** The calls of a store that wait, and its cancellations, which its end waits for. */
-internal class Work {
+/** The calls of a store that wait or are at a server, which its end waits for. */
+internal class Work(patienceUs: Long) {
     private val lock = ReentrantLock()
     private val ended = lock.newCondition()
     private var underWay = 0
     private var closing = false
     private val sleepers = HashSet<Sleeper>()
 
-    /** Runs what outlives its caller: cancellations. */
-    val scope = CoroutineScope(SupervisorJob() + Dispatchers.IO)
+    val calls = Calls(this, patienceUs)
 
     @Volatile
     var isClosed = false
@@ -46,6 +41,7 @@ internal class Work {
         waiting.forEach(Sleeper::wake)
         interrupt()
         lock.withLock { while (underWay > 0) ended.await() }
+        calls.close()
     }
 }
 
@@ -53,6 +49,3 @@ internal class Work {
 internal fun check(work: Work) {
     if (work.isClosed) throw closed()
 }
-
-/** Makes a call that may wait for a server, off the threads of coroutines. */
-internal suspend fun <T> Paddlegate.io(call: () -> T): T = if (inMemory) call() else withContext(Dispatchers.IO) { call() }

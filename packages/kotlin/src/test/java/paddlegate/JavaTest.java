@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
+import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -52,6 +53,21 @@ final class JavaTest {
             assertTrue(over.getRetryAfter().compareTo(Duration.ofMinutes(1)) > 0);
             assertEquals(name, over.getLimiter());
             assertThrows(InvalidException.class, () -> shop.acquire(new Call().cost(-1)));
+        }
+    }
+
+    @Test
+    void aBodyMayThrowWhatItWants() throws Exception {
+        try (var pg = Paddlegate.open(URL, PATIENCE)) {
+            var erp = pg.blocking().concurrent(name, 1);
+            PermitBody<String> body =
+                    permit -> {
+                        throw new IOException("the ERP is closed");
+                    };
+            assertEquals(
+                    "the ERP is closed",
+                    assertThrows(IOException.class, () -> erp.withinLimit(body)).getMessage());
+            assertEquals(0, erp.inspect(0L, 0L).getLeaseCount());
         }
     }
 

@@ -299,4 +299,38 @@ internal class WordsTest {
         assertTrue("interval=4000d" in error?.message.orEmpty() && "_us" !in error?.message.orEmpty(), "$error")
         assertTrue(error?.message.orEmpty().startsWith("interval: "), "$error")
     }
+
+    private class Verb(val unused: List<String>, val call: suspend (Call) -> Any?)
+
+    @Test
+    fun `a verb refuses the options that it does not use`() {
+        val all =
+            mapOf(
+                "id" to Call(id = "a"),
+                "limits" to Call(limits = true),
+                "priority" to Call(priority = 1),
+                "share" to Call(share = "a"),
+                "weight" to Call(weight = 1),
+                "waitTimeout" to Call(waitTimeout = Duration.ZERO),
+            )
+        val window = store.window(unique(), 10, 1.minutes)
+        val queue = listOf("priority", "share", "weight")
+        val verbs =
+            listOf(
+                Verb(queue + "id" + "limits" + "waitTimeout") { window.allow(it) },
+                Verb(queue + "waitTimeout") { window.tryAcquire(it) },
+                Verb(queue + "waitTimeout") { slots.suspending.tryAcquire(it) },
+                Verb(queue + "id" + "waitTimeout") { window.peek(it) },
+                Verb(emptyList()) { window.acquire(it) },
+                Verb(listOf("id", "waitTimeout")) { window.admit("b", it) },
+                Verb(listOf("id")) { slots.enqueue("b", it) },
+                Verb(listOf("id")) { slots.claim("b", it) },
+            )
+        for ((number, verb) in verbs.withIndex()) for ((option, call) in all) {
+            val error = runCatching { runBlocking { verb.call(call) } }.exceptionOrNull() as? InvalidException
+            val isRefused = error?.reason?.startsWith("is no option of ") == true
+            assertEquals(option in verb.unused, isRefused, "verb=$number option=$option error=$error")
+            if (isRefused) assertEquals(option, error.argument)
+        }
+    }
 }
