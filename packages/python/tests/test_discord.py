@@ -109,6 +109,7 @@ def test_bots_share_the_limit_of_a_bucket(serve, url, name):
     assert (report["global"], report["invalid"]) == (0, report["user"])
 
 
+@pytest.mark.soak
 def test_the_library_alone_is_refused(serve, url):
     """Shows that the simulated Discord sees what the adapter prevents."""
     server = serve(limit=3, intervalMs=1000)
@@ -116,6 +117,7 @@ def test_the_library_alone_is_refused(serve, url):
     assert server.report()["user"] > 12
 
 
+@pytest.mark.soak
 def test_bots_share_the_global_limit(serve, url, name):
     server = serve(limit=1000, **{"global": 20})
     channels = [CHANNEL + i for i in range(30)]
