@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
 from paddlegate._guarded import PERMIT, AsyncRelease, release_held, release_held_again
@@ -21,11 +21,11 @@ from paddlegate._waiting import TaskWaiter, ThreadWaiter
 
 if TYPE_CHECKING:
     from paddlegate._cost import Cost
+    from paddlegate._guarded import Function, Result, TakesPermit
     from paddlegate._limiter import Limiter
     from paddlegate._permit import Grant
     from paddlegate._waiting import Span
 
-Function = TypeVar("Function", bound="Callable[..., Any]")
 Limit = TypeVar("Limit", bound="BaseLimited")
 Body: TypeAlias = Callable[..., Any]
 
@@ -112,8 +112,17 @@ class BaseLimited:
         self._claim_timeout = claim_timeout
         self._patience = patience
 
-    def __call__(self, function: Function) -> Function:
+    @overload
+    def __call__(self, function: TakesPermit[Result]) -> Callable[..., Result]: ...
+
+    @overload
+    def __call__(self, function: Function) -> Function: ...
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap the function or coroutine function of a task."""
+        return self._decorate(function)
+
+    def _decorate(self, function: Body) -> Body:
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -130,7 +139,7 @@ class BaseLimited:
         shown = [it for it in signature.parameters.values() if not _is_permit(it)]
         # Hosts check the arguments of a task by its signature.
         body.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
-        return cast("Function", body)
+        return body
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the task of the host that runs this function; None for an ordinary call.

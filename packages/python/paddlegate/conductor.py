@@ -21,7 +21,7 @@ from typing import Any
 
 from paddlegate._conductor_task import context_of, hold_until, put_back
 from paddlegate._conductor_worker import LIMIT, GatedWorker, gated
-from paddlegate._limited import BaseLimited, Body, Function, NotYet
+from paddlegate._limited import BaseLimited, Body, NotYet
 from paddlegate._poll_gate import PollGate
 
 __all__ = ["GatedWorker", "Limited", "gated", "limited"]
@@ -44,9 +44,8 @@ class Limited(BaseLimited):
             self._gate = PollGate(self._limiter, self._options, self._patience)
         return self._gate
 
-    def __call__(self, function: Function) -> Function:
-        """Wrap the function of a task."""
-        body = super().__call__(function)
+    def _decorate(self, function: Body) -> Body:
+        body = super()._decorate(function)
         setattr(body, LIMIT, self)
         return body
 
