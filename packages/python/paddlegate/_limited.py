@@ -32,6 +32,10 @@ Body: TypeAlias = Callable[..., Any]
 UNKNOWN = 5.0
 """Seconds after which a task comes back for which no time is known, if its host has no default."""
 
+CLAIM_TIMEOUT = 0.2
+"""Seconds for which others wait for a task whose turn has come. It may be behind them in the queue
+of its host, where they hold the workers that it needs."""
+
 MAX_ID = 64
 """The longest id of a task on a limiter, in bytes."""
 
@@ -48,11 +52,13 @@ class BaseLimited:
     ends; `lock_timeout` of the limiter should be more than the task can take.
 
     A task over its limit is put back for its turn, with its place in the queue of the limiter, and
-    that is not counted as a retry. One whose turn comes within `patience` seconds waits in its
-    worker, for no longer: by default 1, 0.1 in Celery and 0.3 in Dramatiq, whose workers start a
-    task on time, and 5 in taskiq, whose scheduler does not. A function with the keyword-only
-    argument `permit` gets the permit, to correct an estimate. A coroutine function waits in its
-    loop, and gets the permit of `aacquire`.
+    that is not counted as a retry. Hosts bring tasks back late, so it comes back half a second
+    early, and one whose turn comes within `patience` seconds waits in its worker, for no longer: by
+    default 1, and 5 in taskiq, whose scheduler may be later, for which a task is 3 seconds early.
+    A task that has not come back `claim_timeout` after its turn, by default 0.2 seconds, is passed
+    by until it does, and then is the first. A function with the keyword-only argument `permit` gets
+    the permit, to correct an estimate. A coroutine function waits in its loop, and gets the permit
+    of `aacquire`.
 
     A host that takes a worker for dead runs its tasks again. While the lease of the first run
     lasts, that run may still go on, so the second is put back until the lease ends. With `renew`
@@ -65,8 +71,10 @@ class BaseLimited:
     `InvalidError`, argument `limiter`, `patience` or `renew`.
     """
 
-    __slots__ = ("_claim_timeout", "_limiter", "_options", "_patience", "_renew")
+    __slots__ = ("_claim_timeout", "_early", "_limiter", "_options", "_patience", "_renew")
     PATIENCE = 1.0
+    EARLY = 0.5
+    """Seconds by which a task comes back before its turn: as late as hosts usually are."""
     RENEWS = False
     """Whether the lease is renewed while the task runs, by default."""
 
@@ -109,7 +117,9 @@ class BaseLimited:
         self._renew = self.RENEWS if renew is None else renew
         self._limiter = limiter
         self._options = {name: value for name, value in options.items() if value is not None}
-        self._claim_timeout = claim_timeout
+        self._claim_timeout = CLAIM_TIMEOUT if claim_timeout is None else claim_timeout
+        # A task that does not wait would come back again and again.
+        self._early = min(self.EARLY, patience / 2)
         self._patience = patience
 
     @overload
@@ -218,7 +228,7 @@ class BaseLimited:
     ) -> Any:
         """Run the function of a task whose turn has come; otherwise raise `NotYet`."""
         limiter, rules = self._waiter(task_id, args, kwargs)
-        with _turn_that_may_not_come():
+        with _turn_that_may_not_come(self._early):
             permit = ThreadWaiter(limiter, rules).wait()
         try:
             with Renewal(permit) if self._renew else nullcontext():
@@ -231,7 +241,7 @@ class BaseLimited:
     ) -> Any:
         """Like `_run_task`, for a coroutine function."""
         limiter, rules = self._waiter(task_id, args, kwargs)
-        with _turn_that_may_not_come():
+        with _turn_that_may_not_come(self._early):
             permit = await TaskWaiter(limiter, rules).wait()
         async with AsyncRelease(permit), AsyncRenewal(permit) if self._renew else nullcontext():
             return await function(*args, **_with_permit(function, permit, kwargs))
@@ -284,14 +294,17 @@ def runs(function: Body | None, body: Body) -> bool:
 
 
 @contextmanager
-def _turn_that_may_not_come() -> Generator[None]:
+def _turn_that_may_not_come(early: float) -> Generator[None]:
     """Raise `NotYet` for a refusal that ends, and when no store can be reached."""
     try:
         yield
     except OverLimit as refusal:
         if refusal.reason == "too_large":
             raise
-        raise NotYet(refusal.retry_after, refusal) from refusal
+        after = refusal.retry_after
+        if after is not None:
+            after = max(after - early, after / 4)
+        raise NotYet(after, refusal) from refusal
     except UnavailableError as error:
         raise NotYet(None, error) from error
 

@@ -69,9 +69,6 @@ class Limited(BaseLimited):
     """Decorates the function of a message: keeps it within a limit, as `BaseLimited` says."""
 
     __slots__ = ()
-    # A delayed message is late by two looks of its worker. While one waits for longer, it holds a
-    # thread that those before it in the queue of the limiter may need.
-    PATIENCE = 0.3
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         message = CurrentMessage.get_current_message()
