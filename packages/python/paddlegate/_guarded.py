@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from paddlegate import _native
-from paddlegate._errors import InvalidError, LeaseLostWarning, PaddlegateError
+from paddlegate._errors import InvalidError, LeaseLostWarning, PaddlegateError, UnavailableError
 from paddlegate._native import call_with_fallback
 from paddlegate._permit import AsyncPermit, Permit
 from paddlegate._skipped import SKIPPED
@@ -170,6 +170,27 @@ class AsyncRelease:
         traceback: TracebackType | None,
     ) -> None:
         await settle_and_release(self._permit, error)
+
+
+class AsyncJobRelease(AsyncRelease):
+    """Settles and releases the permit of a job. When Redis is away, the job does not fail.
+
+    Its work is done, and a host would run a job that fails again.
+    """
+
+    __slots__ = ()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await super().__aexit__(kind, error, traceback)
+        except UnavailableError as unavailable:
+            text = f"the actual cost of a job was not reported: {unavailable}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _reject_awaitable(value: Any) -> Any:

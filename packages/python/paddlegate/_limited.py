@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
-from paddlegate._guarded import PERMIT, AsyncRelease, release_held, release_held_again
+from paddlegate._guarded import PERMIT, AsyncJobRelease, release_held, release_held_again
 from paddlegate._native import Waiter, call_with_fallback
 from paddlegate._order import order
 from paddlegate._renewal import AsyncRenewal, Renewal
@@ -39,8 +39,11 @@ of its host, where they hold the workers that it needs."""
 MAX_ID = 64
 """The longest id of a task on a limiter, in bytes."""
 
-_begun: ContextVar[frozenset[tuple[BaseLimited, str]]] = ContextVar("begun", default=frozenset())
-"""The limits that have let a task begin here, with its id."""
+LIMITED = "__paddlegate_limited__"
+"""The attribute of a function that a limit wraps."""
+
+_begun: ContextVar[frozenset[str]] = ContextVar("begun", default=frozenset())
+"""The ids of the tasks whose own code runs here."""
 
 
 class BaseLimited:
@@ -149,6 +152,7 @@ class BaseLimited:
         shown = [it for it in signature.parameters.values() if not _is_permit(it)]
         # Hosts check the arguments of a task by its signature.
         body.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        setattr(body, LIMITED, True)
         return body
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -185,8 +189,7 @@ class BaseLimited:
         if task_id is None:
             return self._run_here(function, args, kwargs)
         try:
-            with self._begins(task_id):
-                return self._run_task(task_id, function, args, kwargs)
+            return self._run_task(task_id, function, args, kwargs)
         except NotYet as wait:
             return self._put_back(task, wait)
 
@@ -197,26 +200,17 @@ class BaseLimited:
         if task_id is None:
             return await self._run_here(function, args, kwargs)
         try:
-            with self._begins(task_id):
-                return await self._arun_task(task_id, function, args, kwargs)
+            return await self._arun_task(task_id, function, args, kwargs)
         except NotYet as wait:
             return await self._aput_back(task, wait)
 
     def _id_to_begin(self, task: Any) -> str | None:
         """Return the id of a task that may begin; None if this is no task, or one that has begun.
 
-        A task that has begun may call its own function, and cannot be put back.
+        A task that has begun may call limited functions, its own too, and is never put back.
         """
         task_id = None if task is None else self._id_of(task)
-        return None if task_id is None or (self, task_id) in _begun.get() else task_id
-
-    @contextmanager
-    def _begins(self, task_id: str) -> Generator[None]:
-        token = _begun.set(_begun.get() | {(self, task_id)})
-        try:
-            yield
-        finally:
-            _begun.reset(token)
+        return None if task_id is None or task_id in _begun.get() else task_id
 
     def _run_here(self, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function that no worker runs: it waits."""
@@ -231,7 +225,7 @@ class BaseLimited:
         with _turn_that_may_not_come(self._early):
             permit = ThreadWaiter(limiter, rules).wait()
         try:
-            with Renewal(permit) if self._renew else nullcontext():
+            with Renewal(permit) if self._renew else nullcontext(), _begins(task_id, function):
                 return function(*args, **_with_permit(function, permit, kwargs))
         finally:
             call_with_fallback(release_held, release_held_again, permit)
@@ -243,8 +237,9 @@ class BaseLimited:
         limiter, rules = self._waiter(task_id, args, kwargs)
         with _turn_that_may_not_come(self._early):
             permit = await TaskWaiter(limiter, rules).wait()
-        async with AsyncRelease(permit), AsyncRenewal(permit) if self._renew else nullcontext():
-            return await function(*args, **_with_permit(function, permit, kwargs))
+        async with AsyncJobRelease(permit), AsyncRenewal(permit) if self._renew else nullcontext():
+            with _begins(task_id, function):
+                return await function(*args, **_with_permit(function, permit, kwargs))
 
     def _waiter(
         self, task_id: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -291,6 +286,17 @@ def runs(function: Body | None, body: Body) -> bool:
             return True
         function = getattr(function, "__wrapped__", None)
     return False
+
+
+@contextmanager
+def _begins(task_id: str, function: Body) -> Generator[None]:
+    """Note that the code of a task runs, unless this is another limit of it."""
+    begun = _begun.get()
+    token = _begun.set(begun if hasattr(function, LIMITED) else begun | {task_id})
+    try:
+        yield
+    finally:
+        _begun.reset(token)
 
 
 @contextmanager

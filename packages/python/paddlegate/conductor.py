@@ -56,7 +56,7 @@ class Limited(BaseLimited):
         return str(task.get_task_id())
 
     def _run(self, task: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if task is None:
+        if self._id_to_begin(task) is None:
             return self._run_here(function, args, kwargs)
         until = hold_until(task)
         outcome, since = self._tried(task, function, args, kwargs), monotonic()
@@ -70,7 +70,7 @@ class Limited(BaseLimited):
     async def _arun(
         self, task: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        if task is None:
+        if self._id_to_begin(task) is None:
             return await self._run_here(function, args, kwargs)
         until = hold_until(task)
         outcome, since = await self._atried(task, function, args, kwargs), monotonic()

@@ -1,5 +1,5 @@
 # mypy: allow-untyped-calls
-"""Jobs that their hosts bring back late, on a virtual clock: the limiter stays in use."""
+"""Job adapters with tasks of their hosts, but without workers: what is put back, and when."""
 
 import asyncio
 import datetime
@@ -13,8 +13,9 @@ from typing import Any
 import dramatiq.errors
 import pytest
 from celery.exceptions import Retry as CeleryRetry  # type: ignore[import-untyped]
+from huey.api import Task  # type: ignore[import-untyped]
 from huey.exceptions import RetryTask  # type: ignore[import-untyped]
-from paddlegate import Paddlegate, TestClock, _limited, _permit, _waiting
+from paddlegate import Paddlegate, TestClock, UnavailableError, _limited, _permit, _waiting
 from paddlegate.celery import limited as celery_limited
 from paddlegate.dramatiq import limited as dramatiq_limited
 from paddlegate.huey import limited as huey_limited
@@ -106,7 +107,7 @@ HOSTS = {
         lambda number: SimpleNamespace(message_id=number, options={}),
         4,
     ),
-    "huey": (huey_limited, lambda number: SimpleNamespace(id=number), 4),
+    "huey": (huey_limited, lambda number: Task(id=number), 4),
     "taskiq": (taskiq_limited, lambda number: SimpleNamespace(task_id=number), 100),
     "arq": (arq_limited, task_of_arq, 10),
 }
@@ -176,3 +177,94 @@ def test_jobs_that_come_back_up_to_half_a_second_late(host, policy, monkeypatch)
     ideal = POLICIES[policy][2]
     print("seeds", list(SEEDS), "of the ideal", [round(it / ideal, 2) for it in took])
     assert sum(took) / len(took) <= 1.3 * ideal
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_job_whose_work_is_done_is_not_put_back_when_redis_goes(server, host, fails):
+    limited, task_of, _ = HOSTS[host]
+    policy: Any = {"concurrency": 1, "points": (99, 60)}
+    limit = limited(Paddlegate(server.url, timeout=20).limiter(host, **policy), estimate=1)
+    charged = []
+
+    def charge():
+        charged.append(1)
+        server.stop()
+
+    def body(*, permit):
+        charge()
+        if fails:
+            permit.points_used(2)
+
+    async def coroutine(*, permit):
+        charge()
+        if fails:
+            await permit.points_used(2)
+
+    async def background(*, permit):
+        charge()
+        permit.points_used(2)
+
+    def run(function):
+        return limit._run(task_of("a"), function, (), {})
+
+    def arun(function):
+        return asyncio.run(limit._arun(task_of("a"), function, (), {}))
+
+    for call, function in (run, body), (arun, coroutine):
+        if fails:
+            # The host decides whether a job that fails runs again.
+            with pytest.raises(UnavailableError):
+                call(function)
+        else:
+            assert call(function) is None
+        server.start()
+    with pytest.warns(RuntimeWarning, match="was not reported"):
+        assert arun(background) is None
+    assert len(charged) == 3
+
+
+@pytest.mark.parametrize("limited", [arq_limited, huey_limited])
+def test_a_job_that_has_begun_is_not_put_back_by_what_it_calls(limited):
+    pg = Paddlegate("memory://")
+    taken, free = pg.window("taken", 1, 0.3), pg.concurrent("free", 1)
+    assert taken.allow()
+    notes = []
+
+    @limited(taken, patience=0)
+    async def inner(*_args, **_kwargs):
+        notes.append("inner")
+
+    @limited(free)
+    async def of_arq(ctx):
+        notes.append("charged")
+        await asyncio.gather(inner(ctx))
+
+    @limited(free)
+    async def of_huey(task):
+        notes.append("charged")
+        await inner(task=task)
+
+    async def main():
+        if limited is arq_limited:
+            await asyncio.create_task(of_arq(task_of_arq("a")))
+        else:
+            await of_huey(task=Task())
+
+    asyncio.run(main())
+    assert notes == ["charged", "inner"]
+
+
+def test_each_limit_of_a_job_puts_it_back():
+    pg = Paddlegate("memory://")
+    outer, inner = pg.concurrent("outer", 1), pg.window("inner", 1, 60)
+    assert inner.allow()
+
+    @huey_limited(outer)
+    @huey_limited(inner)
+    def body(task):
+        raise AssertionError
+
+    with pytest.raises(RetryTask):
+        body(task=Task())
+    assert outer.stats().leases == 0
