@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
-from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
+from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError, shown
 from paddlegate._guarded import PERMIT, AsyncJobRelease, release_held, release_held_again
 from paddlegate._native import Waiter, call_with_fallback
 from paddlegate._order import order
@@ -113,10 +113,11 @@ class BaseLimited:
         patience = self.PATIENCE if patience is None else patience
         if not isinstance(patience, int | float) or not patience >= 0:
             raise InvalidError(
-                f"must be a number of seconds, not below zero: patience={patience!r}", "patience"
+                f"must be a number of seconds, not below zero: patience={shown(patience)}",
+                "patience",
             )
         if renew is not None and not isinstance(renew, bool):
-            raise InvalidError(f"must be True or False: renew={renew!r}", "renew")
+            raise InvalidError(f"must be True or False: renew={shown(renew)}", "renew")
         self._renew = self.RENEWS if renew is None else renew
         self._limiter = limiter
         self._options = {name: value for name, value in options.items() if value is not None}
