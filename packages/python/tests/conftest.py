@@ -87,7 +87,7 @@ def run(request):
 def until():
     """Wait for a condition."""
 
-    def until(condition, seconds=PATIENT):
+    def until(condition, seconds=100):
         for _ in range(20 * seconds):
             if condition():
                 return
@@ -113,7 +113,7 @@ def script():
             [sys.executable, *OPTIONS, "-c", code, *arguments],
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=200,
         )
         if ok:
             assert process.stderr == ""

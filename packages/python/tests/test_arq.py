@@ -10,11 +10,11 @@ import uuid
 from pathlib import Path
 
 import pytest
+from conftest import SOAK  # type: ignore[import-not-found]
 
 HERE = Path(__file__).parent
 # arq needs an older redis than the other job systems, so it lies apart.
 ARQ = Path(__file__).parents[3] / ".venv" / "arq"
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 JOBS = 1000 if SOAK else 30
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from celery.exceptions import Retry, SoftTimeLimitExceeded  # type: ignore[import-untyped]
+from conftest import SOAK  # type: ignore[import-not-found]
 from paddlegate import SKIPPED, InvalidError, OverLimit, Paddlegate
 from paddlegate._limited import NotYet
 from paddlegate.celery import limited
 
 HERE = Path(__file__).parent
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 PATIENT = 400
 JOBS = 1000 if SOAK else 40
 

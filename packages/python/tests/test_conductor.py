@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import SOAK  # type: ignore[import-not-found]
 
 HERE = Path(__file__).parent
 SERVER = HERE.parents[2] / "tests" / "conductor" / "server.py"
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 JOBS = 1000 if SOAK else 40
 ENDS = 1000
 PATIENT = 400

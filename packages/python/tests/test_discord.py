@@ -7,7 +7,6 @@ See tests/discord/server.mjs for that Discord, and discord_app.py for the bots.
 import asyncio
 import contextlib
 import json
-import os
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import aiohttp
 import discord
 import pytest
 import redis as client
+from conftest import SOAK  # type: ignore[import-not-found]
 from discord.http import Route
 from paddlegate import InvalidError, OverLimit, Paddlegate, UnavailableError
 from paddlegate._native import DiscordRoute, discord_window
@@ -27,7 +27,6 @@ from paddlegate.discord import WINDOW, Discord, limited
 
 HERE = Path(__file__).parent
 SHARED = HERE.parents[2] / "tests" / "discord"
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 PATIENT = 50
 CHANNEL, OTHER = 100000000000000001, 100000000000000002
 WITH_SHARED_LIMIT = 100000000000000009

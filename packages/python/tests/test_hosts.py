@@ -13,6 +13,7 @@ from pathlib import Path
 import dramatiq
 import pytest
 import rq
+from conftest import SOAK  # type: ignore[import-not-found]
 from dramatiq.brokers.stub import StubBroker
 from huey import RedisHuey  # type: ignore[import-untyped]
 from paddlegate import InvalidError, Paddlegate
@@ -28,7 +29,6 @@ from taskiq.schedule_sources import LabelScheduleSource
 
 loop = asyncio.new_event_loop()
 HERE = Path(__file__).parent
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 JOBS = 1000 if SOAK else 20
 WORKERS = {
     "rq": [
