@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary, ref
 
 from paddlegate._daemon_thread import call_in_thread
+from paddlegate._errors import InvalidError
 from paddlegate._native import Call, Unfinished
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def send_first(
     links: Links, call: Call, start: Callable[..., Any], *arguments: object
 ) -> Awaitable[Any]:
     """Send the call that `start(True, ...)` returned; await its result, as `run_operation` does."""
-    loop = asyncio.get_running_loop()
+    loop = running_loop()
     if not can_watch_sockets(loop):
         return loop.run_in_executor(None, start, False, *arguments)
     return run_call(links, loop, call)
@@ -96,7 +97,7 @@ def start_operation(
 
     The operation completes even if the returned future is not awaited.
     """
-    loop = asyncio.get_running_loop()
+    loop = running_loop()
     call = start(True, *arguments)
     if not isinstance(call, Call):
         future = loop.create_future()
@@ -105,6 +106,17 @@ def start_operation(
     if not can_watch_sockets(loop):
         return loop.run_in_executor(None, start, False, *arguments)
     return DetachedCall(links, loop, call).answer
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop of asyncio that runs here."""
+    loop = asyncio._get_running_loop()
+    if loop is None:
+        raise InvalidError(
+            "asyncio runs no event loop here, and trio is not supported: "
+            "call the verb without its a, in a thread"
+        )
+    return loop
 
 
 def can_watch_sockets(loop: asyncio.AbstractEventLoop) -> bool:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from paddlegate._errors import InvalidError
+from paddlegate._errors import InvalidError, shown
 
 
 class HasItems(Protocol):
@@ -56,8 +56,7 @@ def _header(value: object, kinds: tuple[type, ...]) -> str:
 
 
 def _invalid_headers(value: object) -> InvalidError:
-    shown = repr(value)[:40]
-    return InvalidError(f"must be a mapping or pairs of text: headers={shown}", "headers")
+    return InvalidError(f"must be a mapping or pairs of text: headers={shown(value)}", "headers")
 
 
 def body_text(body: Json | None) -> str:
@@ -78,8 +77,7 @@ def json_text(argument: str, value: Json) -> str:
             return json.dumps(value, default=_json_default)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidError(f"is no json: {argument} error={error}", argument) from None
-    shown = repr(value)[:40]
-    raise InvalidError(f"must be json, as text or an object: {argument}={shown}", argument)
+    raise InvalidError(f"must be json, as text or an object: {argument}={shown(value)}", argument)
 
 
 def _json_default(value: object) -> object:

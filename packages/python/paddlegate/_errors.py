@@ -21,10 +21,14 @@ class OverLimit(PaddlegateError):  # noqa: N818 - the name in all languages
 
     code = 1
 
-    def __init__(self, limiter: str, decision: Decision | GateDecision) -> None:
-        super().__init__(limiter, decision)
+    def __init__(
+        self, limiter: str, decision: Decision | GateDecision, key: str | None = None
+    ) -> None:
+        super().__init__(limiter, decision, key)
         self.limiter: str = getattr(decision, "limiter", None) or limiter
         """The name of the limiter that refused, or of the slot of a gate."""
+        self.key = key
+        """The key of a keyed limiter that refused; None for another one, and for several."""
         self.decision: Any = decision
         """The refusal: a `Decision`, or the `GateDecision` of a gate."""
 
@@ -42,7 +46,8 @@ class OverLimit(PaddlegateError):  # noqa: N818 - the name in all languages
 
     def __str__(self) -> str:
         when = "" if self.retry_after is None else f" retry_after={self.retry_after:g}"
-        return f"over the limit: limiter={self.limiter!r} reason={self.reason}{when}"
+        key = "" if self.key is None else f" key={self.key!r}"
+        return f"over the limit: limiter={self.limiter!r}{key} reason={self.reason}{when}"
 
 
 class InvalidError(PaddlegateError, ValueError):
@@ -54,6 +59,14 @@ class InvalidError(PaddlegateError, ValueError):
         super().__init__(message)
         self.argument = argument
         """The name of the invalid argument; None when there is none."""
+
+
+def shown(value: object) -> str:
+    """Return a wrong value for the text of an error, also one that Python cannot show."""
+    try:
+        return repr(value)[:40]
+    except Exception:
+        return "?"
 
 
 class UnavailableError(PaddlegateError, ConnectionError):

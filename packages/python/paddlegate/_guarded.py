@@ -6,10 +6,10 @@ import functools
 import inspect
 import warnings
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from paddlegate import _native
-from paddlegate._errors import InvalidError, LeaseLostWarning, PaddlegateError
+from paddlegate._errors import InvalidError, LeaseLostWarning, PaddlegateError, UnavailableError
 from paddlegate._native import call_with_fallback
 from paddlegate._permit import AsyncPermit, Permit
 from paddlegate._skipped import SKIPPED
@@ -22,9 +22,20 @@ if TYPE_CHECKING:
     from paddlegate._permit import Grant
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 
 PERMIT = "permit"
 """The keyword-only argument with which a function receives its permit."""
+
+
+class TakesPermit(Protocol[Result_co]):
+    """A function with the keyword-only argument `permit`, which its callers leave out.
+
+    Types cannot say that a function takes all arguments of another one but this.
+    """
+
+    def __call__(self, *args: Any, permit: Any, **kwargs: Any) -> Result_co: ...
 
 
 class Guarded(_native.WithinLimit):
@@ -50,7 +61,13 @@ class Guarded(_native.WithinLimit):
         """
         return self(function)(*args, **kwargs)
 
-    def __call__(self, function: Function) -> Function:
+    @overload
+    def __call__(self, function: TakesPermit[Result]) -> Callable[..., Result]: ...
+
+    @overload
+    def __call__(self, function: Function) -> Function: ...
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a function, generator function or coroutine function; each call is admitted first.
 
         With `on_limit="ignore"` a refused call returns `SKIPPED`, and a refused generator ends at
@@ -68,7 +85,7 @@ class Guarded(_native.WithinLimit):
             signature = inspect.signature(function)
             others = [it for it in signature.parameters.values() if it.name != PERMIT]
             wrapped.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
-        return cast("Function", wrapped)
+        return wrapped
 
     def _wrap(self, function: Callable[..., Any], passes_permit: bool) -> Callable[..., Any]:
         def with_permit(permit: object, named: dict[str, Any]) -> dict[str, Any]:
@@ -153,6 +170,27 @@ class AsyncRelease:
         traceback: TracebackType | None,
     ) -> None:
         await settle_and_release(self._permit, error)
+
+
+class AsyncJobRelease(AsyncRelease):
+    """Settles and releases the permit of a job. When Redis is away, the job does not fail.
+
+    Its work is done, and a host would run a job that fails again.
+    """
+
+    __slots__ = ()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            await super().__aexit__(kind, error, traceback)
+        except UnavailableError as unavailable:
+            text = f"the actual cost of a job was not reported: {unavailable}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _reject_awaitable(value: Any) -> Any:

@@ -11,7 +11,7 @@ from huey.storage import RedisPriorityQueue, RedisStorage  # type: ignore[import
 from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoReply
 
-from paddlegate._errors import InvalidError
+from paddlegate._errors import InvalidError, shown
 
 # Forgets the last task of a worker, puts back those whose time is over, and takes the next.
 # KEYS: the queue, the taken tasks by the time at which they run again.
@@ -60,7 +60,7 @@ def recover_tasks(huey: Any, *, after: float) -> None:
     if not isinstance(storage, RedisStorage) or isinstance(storage, RedisPriorityQueue):
         raise InvalidError("must be a RedisHuey or a RedisExpireHuey, without priorities", "huey")
     if isinstance(after, bool) or not isinstance(after, int | float) or not 0 < after < 1e9:
-        raise InvalidError(f"must be a number of seconds, above 0: after={after!r}", "after")
+        raise InvalidError(f"must be a number of seconds, above 0: after={shown(after)}", "after")
     taken = _TakenTasks(storage, after)
     storage.dequeue = taken.next
     storage.add_to_schedule, storage.read_schedule = taken.put_back, taken.move_scheduled

@@ -10,10 +10,10 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
-from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
-from paddlegate._guarded import PERMIT, AsyncRelease, release_held, release_held_again
+from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError, shown
+from paddlegate._guarded import PERMIT, AsyncJobRelease, release_held, release_held_again
 from paddlegate._native import Waiter, call_with_fallback
 from paddlegate._order import order
 from paddlegate._renewal import AsyncRenewal, Renewal
@@ -21,22 +21,29 @@ from paddlegate._waiting import TaskWaiter, ThreadWaiter
 
 if TYPE_CHECKING:
     from paddlegate._cost import Cost
+    from paddlegate._guarded import Function, Result, TakesPermit
     from paddlegate._limiter import Limiter
     from paddlegate._permit import Grant
     from paddlegate._waiting import Span
 
-Function = TypeVar("Function", bound="Callable[..., Any]")
 Limit = TypeVar("Limit", bound="BaseLimited")
 Body: TypeAlias = Callable[..., Any]
 
 UNKNOWN = 5.0
 """Seconds after which a task comes back for which no time is known, if its host has no default."""
 
+CLAIM_TIMEOUT = 0.2
+"""Seconds for which others wait for a task whose turn has come. It may be behind them in the queue
+of its host, where they hold the workers that it needs."""
+
 MAX_ID = 64
 """The longest id of a task on a limiter, in bytes."""
 
-_begun: ContextVar[frozenset[tuple[BaseLimited, str]]] = ContextVar("begun", default=frozenset())
-"""The limits that have let a task begin here, with its id."""
+LIMITED = "__paddlegate_limited__"
+"""The attribute of a function that a limit wraps."""
+
+_begun: ContextVar[frozenset[str]] = ContextVar("begun", default=frozenset())
+"""The ids of the tasks whose own code runs here."""
 
 
 class BaseLimited:
@@ -48,11 +55,13 @@ class BaseLimited:
     ends; `lock_timeout` of the limiter should be more than the task can take.
 
     A task over its limit is put back for its turn, with its place in the queue of the limiter, and
-    that is not counted as a retry. One whose turn comes within `patience` seconds waits in its
-    worker, for no longer: by default 1, 0.1 in Celery and 0.3 in Dramatiq, whose workers start a
-    task on time, and 5 in taskiq, whose scheduler does not. A function with the keyword-only
-    argument `permit` gets the permit, to correct an estimate. A coroutine function waits in its
-    loop, and gets the permit of `aacquire`.
+    that is not counted as a retry. Hosts bring tasks back late, so it comes back half a second
+    early, and one whose turn comes within `patience` seconds waits in its worker, for no longer: by
+    default 1, and 5 in taskiq, whose scheduler may be later, for which a task is 3 seconds early.
+    A task that has not come back `claim_timeout` after its turn, by default 0.2 seconds, is passed
+    by until it does, and then is the first. A function with the keyword-only argument `permit` gets
+    the permit, to correct an estimate. A coroutine function waits in its loop, and gets the permit
+    of `aacquire`.
 
     A host that takes a worker for dead runs its tasks again. While the lease of the first run
     lasts, that run may still go on, so the second is put back until the lease ends. With `renew`
@@ -65,8 +74,10 @@ class BaseLimited:
     `InvalidError`, argument `limiter`, `patience` or `renew`.
     """
 
-    __slots__ = ("_claim_timeout", "_limiter", "_options", "_patience", "_renew")
+    __slots__ = ("_claim_timeout", "_early", "_limiter", "_options", "_patience", "_renew")
     PATIENCE = 1.0
+    EARLY = 0.5
+    """Seconds by which a task comes back before its turn: as late as hosts usually are."""
     RENEWS = False
     """Whether the lease is renewed while the task runs, by default."""
 
@@ -102,18 +113,30 @@ class BaseLimited:
         patience = self.PATIENCE if patience is None else patience
         if not isinstance(patience, int | float) or not patience >= 0:
             raise InvalidError(
-                f"must be a number of seconds, not below zero: patience={patience!r}", "patience"
+                f"must be a number of seconds, not below zero: patience={shown(patience)}",
+                "patience",
             )
         if renew is not None and not isinstance(renew, bool):
-            raise InvalidError(f"must be True or False: renew={renew!r}", "renew")
+            raise InvalidError(f"must be True or False: renew={shown(renew)}", "renew")
         self._renew = self.RENEWS if renew is None else renew
         self._limiter = limiter
         self._options = {name: value for name, value in options.items() if value is not None}
-        self._claim_timeout = claim_timeout
+        self._claim_timeout = CLAIM_TIMEOUT if claim_timeout is None else claim_timeout
+        # A task that does not wait would come back again and again.
+        self._early = min(self.EARLY, patience / 2)
         self._patience = patience
 
-    def __call__(self, function: Function) -> Function:
+    @overload
+    def __call__(self, function: TakesPermit[Result]) -> Callable[..., Result]: ...
+
+    @overload
+    def __call__(self, function: Function) -> Function: ...
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap the function or coroutine function of a task."""
+        return self._decorate(function)
+
+    def _decorate(self, function: Body) -> Body:
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -130,7 +153,8 @@ class BaseLimited:
         shown = [it for it in signature.parameters.values() if not _is_permit(it)]
         # Hosts check the arguments of a task by its signature.
         body.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
-        return cast("Function", body)
+        setattr(body, LIMITED, True)
+        return body
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the task of the host that runs this function; None for an ordinary call.
@@ -166,8 +190,7 @@ class BaseLimited:
         if task_id is None:
             return self._run_here(function, args, kwargs)
         try:
-            with self._begins(task_id):
-                return self._run_task(task_id, function, args, kwargs)
+            return self._run_task(task_id, function, args, kwargs)
         except NotYet as wait:
             return self._put_back(task, wait)
 
@@ -178,26 +201,17 @@ class BaseLimited:
         if task_id is None:
             return await self._run_here(function, args, kwargs)
         try:
-            with self._begins(task_id):
-                return await self._arun_task(task_id, function, args, kwargs)
+            return await self._arun_task(task_id, function, args, kwargs)
         except NotYet as wait:
             return await self._aput_back(task, wait)
 
     def _id_to_begin(self, task: Any) -> str | None:
         """Return the id of a task that may begin; None if this is no task, or one that has begun.
 
-        A task that has begun may call its own function, and cannot be put back.
+        A task that has begun may call limited functions, its own too, and is never put back.
         """
         task_id = None if task is None else self._id_of(task)
-        return None if task_id is None or (self, task_id) in _begun.get() else task_id
-
-    @contextmanager
-    def _begins(self, task_id: str) -> Generator[None]:
-        token = _begun.set(_begun.get() | {(self, task_id)})
-        try:
-            yield
-        finally:
-            _begun.reset(token)
+        return None if task_id is None or task_id in _begun.get() else task_id
 
     def _run_here(self, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a function that no worker runs: it waits."""
@@ -209,10 +223,10 @@ class BaseLimited:
     ) -> Any:
         """Run the function of a task whose turn has come; otherwise raise `NotYet`."""
         limiter, rules = self._waiter(task_id, args, kwargs)
-        with _turn_that_may_not_come():
+        with _turn_that_may_not_come(self._early):
             permit = ThreadWaiter(limiter, rules).wait()
         try:
-            with Renewal(permit) if self._renew else nullcontext():
+            with Renewal(permit) if self._renew else nullcontext(), _begins(task_id, function):
                 return function(*args, **_with_permit(function, permit, kwargs))
         finally:
             call_with_fallback(release_held, release_held_again, permit)
@@ -222,10 +236,11 @@ class BaseLimited:
     ) -> Any:
         """Like `_run_task`, for a coroutine function."""
         limiter, rules = self._waiter(task_id, args, kwargs)
-        with _turn_that_may_not_come():
+        with _turn_that_may_not_come(self._early):
             permit = await TaskWaiter(limiter, rules).wait()
-        async with AsyncRelease(permit), AsyncRenewal(permit) if self._renew else nullcontext():
-            return await function(*args, **_with_permit(function, permit, kwargs))
+        async with AsyncJobRelease(permit), AsyncRenewal(permit) if self._renew else nullcontext():
+            with _begins(task_id, function):
+                return await function(*args, **_with_permit(function, permit, kwargs))
 
     def _waiter(
         self, task_id: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -275,14 +290,28 @@ def runs(function: Body | None, body: Body) -> bool:
 
 
 @contextmanager
-def _turn_that_may_not_come() -> Generator[None]:
+def _begins(task_id: str, function: Body) -> Generator[None]:
+    """Note that the code of a task runs, unless this is another limit of it."""
+    begun = _begun.get()
+    token = _begun.set(begun if hasattr(function, LIMITED) else begun | {task_id})
+    try:
+        yield
+    finally:
+        _begun.reset(token)
+
+
+@contextmanager
+def _turn_that_may_not_come(early: float) -> Generator[None]:
     """Raise `NotYet` for a refusal that ends, and when no store can be reached."""
     try:
         yield
     except OverLimit as refusal:
         if refusal.reason == "too_large":
             raise
-        raise NotYet(refusal.retry_after, refusal) from refusal
+        after = refusal.retry_after
+        if after is not None:
+            after = max(after - early, after / 4)
+        raise NotYet(after, refusal) from refusal
     except UnavailableError as error:
         raise NotYet(None, error) from error
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from paddlegate._asyncio import Links
     from paddlegate._cost import Cost
-    from paddlegate._guarded import Function
+    from paddlegate._guarded import Function, Result, TakesPermit
     from paddlegate._history import History
     from paddlegate._hub import Hubs
     from paddlegate._inspection import Inspection, TicketInfo
@@ -189,6 +189,9 @@ class Limiter(Jobs):
             tasks.create_task(run(job))
         """
         return AsyncTurns(self if key is None else self.with_key(key), count, wait_timeout)
+
+    @overload
+    def within_limit(self, cost: TakesPermit[Result], /) -> Callable[..., Result]: ...
 
     @overload
     def within_limit(self, cost: Function, /) -> Function: ...

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Literal, TypeAlias, TypeVar, final
 
-from typing_extensions import Unpack, disjoint_base
+from typing_extensions import Self, Unpack, disjoint_base
 
 from paddlegate import _limiter
 from paddlegate._cost import Cost
@@ -306,7 +306,7 @@ def call_with_fallback(
     """Call a function; if it raises, also call another with the same argument."""
 
 class WithinLimit:
-    def __new__(cls, *arguments: object) -> WithinLimit: ...
+    def __new__(cls, *arguments: object) -> Self: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -330,7 +330,7 @@ class TestClock:
     """
 
     __test__: bool
-    def __new__(cls, now_us: int = 0) -> TestClock: ...
+    def __new__(cls, now_us: int = 0) -> Self: ...
     now_us: int
     """Microseconds since 1970. An earlier time is that of a server whose clock ran backwards."""
     def advance(self, by: _Span) -> None:
@@ -344,7 +344,7 @@ class Paddlegate:
         *,
         timeout: _Span | None = None,
         clock: TestClock | None = None,
-    ) -> Paddlegate: ...
+    ) -> Self: ...
     def concurrent(
         self,
         name: str,
@@ -489,7 +489,7 @@ class Limiter:
         mode: _Mode | None = None,
         block_after: _BlockAfter | None = None,
         aging: _Span | None = None,
-    ) -> Limiter: ...
+    ) -> Self: ...
     @property
     def name(self) -> str:
         """The name of the limiter."""
@@ -721,7 +721,7 @@ class Together:
 class Gate:
     """Chooses the slot of a document that limits a request."""
 
-    def __new__(cls, paddlegate: Paddlegate, document: str) -> Gate: ...
+    def __new__(cls, paddlegate: Paddlegate, document: str) -> Self: ...
 
 @final
 class MultiStepCall:
@@ -811,7 +811,7 @@ class Waiter:
         now: float,
         settle_within: _Span | None = None,
         order: Order | None = None,
-    ) -> Waiter: ...
+    ) -> Self: ...
     @staticmethod
     def of_job(
         id: str,

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from paddlegate import _native
-from paddlegate._asyncio import Links, can_watch_sockets, run_operation
+from paddlegate._asyncio import Links, can_watch_sockets, run_operation, running_loop
 from paddlegate._convert import json_text
 from paddlegate._daemon_thread import call_in_thread
 from paddlegate._gate import Gate
@@ -107,7 +107,7 @@ class Paddlegate(_native.Paddlegate):
 
     async def aclose(self) -> None:
         """Like `close`, without blocking the event loop."""
-        await call_in_thread(asyncio.get_running_loop(), self.close)
+        await call_in_thread(running_loop(), self.close)
 
     def __enter__(self) -> Self:
         return self
@@ -317,7 +317,7 @@ class Paddlegate(_native.Paddlegate):
 
     async def alimiters(self, prefix: str = "") -> list[LimiterInfo]:
         """Like `limiters`."""
-        loop = asyncio.get_running_loop()
+        loop = running_loop()
         if not can_watch_sockets(loop):
             return await loop.run_in_executor(None, self.limiters, prefix)
         entries: list[_native.ListedLimiter] = []

@@ -7,7 +7,7 @@ import os
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from paddlegate._asyncio import run_operation, start_operation
+from paddlegate._asyncio import run_operation, running_loop, start_operation
 from paddlegate._errors import InvalidError
 
 if TYPE_CHECKING:
@@ -393,6 +393,6 @@ class Settlement(Generic[_T]):
 
 
 def _completed(answer: str) -> asyncio.Future[str]:
-    future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    future: asyncio.Future[str] = running_loop().create_future()
     future.set_result(answer)
     return future

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Final
+from typing import Any, Final
 
 
 class Skipped(enum.Enum):
@@ -20,5 +20,6 @@ class Skipped(enum.Enum):
     __str__ = __repr__
 
 
-SKIPPED: Final = Skipped.SKIPPED
+# A decorated function keeps its type, to which checkers could compare no other.
+SKIPPED: Final[Any] = Skipped.SKIPPED
 """The result of a body that a limiter with `on_limit="ignore"` refused."""

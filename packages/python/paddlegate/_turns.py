@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-from paddlegate._asyncio import run_operation
+from paddlegate._asyncio import run_operation, running_loop
 from paddlegate._errors import InvalidError
 from paddlegate._native import new_id
 
@@ -167,7 +167,7 @@ class AsyncTurns(BaseTurns):
 
     async def __anext__(self) -> str:
         """Return the id of the job whose turn comes next, when it comes."""
-        loop = asyncio.get_running_loop()
+        loop = running_loop()
         if self._loop is not loop:
             self._leave_hub()
             self._loop = loop
@@ -220,5 +220,5 @@ class AsyncTurns(BaseTurns):
             raise
 
     def _get_hub(self, node: str) -> Hub | None:
-        loop = asyncio.get_running_loop()
+        loop = running_loop()
         return self.limiter._hubs.for_loop(loop, node, True)

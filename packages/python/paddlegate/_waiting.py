@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
-from paddlegate._asyncio import run_operation
+from paddlegate._asyncio import run_operation, running_loop
 from paddlegate._blocking import warn_if_blocking
 from paddlegate._cleanup import cancel_in_background, cancel_on_loop
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError
@@ -122,7 +122,7 @@ class ThreadWaiter(BaseWaiter):
                     break
                 self._sleep()
             if not decision:
-                raise OverLimit(limiter.name, decision)
+                raise OverLimit(limiter.name, decision, limiter.key)
             permit = Permit(limiter, decision, sent)
             # A signal handler may raise here too.
             if rules.must_cancel(True):
@@ -160,7 +160,7 @@ class TaskWaiter(BaseWaiter):
     async def wait(self) -> AsyncPermit:
         """Wait for the permit, or raise `OverLimit`."""
         limiter, rules = self.limiter, self._rules
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self._sleeping: asyncio.Future[None] | None = None
         try:
             while True:
@@ -173,7 +173,7 @@ class TaskWaiter(BaseWaiter):
                     break
                 await self._sleep()
             if not decision:
-                raise OverLimit(limiter.name, decision)
+                raise OverLimit(limiter.name, decision, limiter.key)
             if rules.must_cancel(True):
                 cancel_on_loop(limiter, self.id)
             return AsyncPermit(limiter, decision, sent)

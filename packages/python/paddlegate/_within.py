@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sys
 import threading
 from contextlib import suppress
 from inspect import Parameter, signature
@@ -19,7 +21,7 @@ from paddlegate._guarded import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import TracebackType
+    from types import FrameType, TracebackType
 
     from paddlegate._cost import Cost
     from paddlegate._limiter import Limiter
@@ -27,15 +29,16 @@ if TYPE_CHECKING:
     from paddlegate._permit import AsyncPermit, Permit
     from paddlegate._waiting import Span
 
-Held: TypeAlias = tuple[object, Any]
+Held: TypeAlias = tuple[object, object, Any]
 
 
 class WithinLimit(Guarded):
     """Waits for the limiter, then runs the body of `with`, of `async with` or of a function.
 
     A lease is released at the end of the body. If the body raises, the estimate stays charged. One
-    object may serve many threads and tasks, and nested bodies; bodies that interleave in one task
-    need one object each.
+    object may serve many threads and tasks at once: also in an `ExitStack`, and in a generator that
+    one thread begins and another one ends. Where `__enter__` and `__exit__` are called by hand and
+    several bodies run in one thread or task, each body needs an object of its own.
     """
 
     __slots__ = (
@@ -66,41 +69,41 @@ class WithinLimit(Guarded):
         self._id = id
         self._settle_within = settle_within
         self._order = order or (None, None, None)
-        # The permits of running bodies, each with its thread or task.
+        # The permits of running bodies, each with what entered, and with its thread or task.
         self._held: list[Held] = []
 
     def __enter__(self) -> Permit:
         self._check_on_limit()
-        owner = _current_owner()
+        opener, owner = _opener(sys._getframe(1)), _current_owner()
         permit = self._acquire()
         try:
-            self._held.append((owner, permit))
+            self._held.append((opener, owner, permit))
         except BaseException:
             # A signal handler has raised.
             release_held_again(permit)
-            self._remove_held((owner, permit))
+            self._remove_held((opener, owner, permit))
             raise
         return permit
 
     def _exit(self, found: list[Held | None]) -> None:
         # `__exit__` is native, so that a signal handler cannot raise before this is called.
-        held = self._find_held()
+        held = self._find_held(sys._getframe(1))
         found.append(held)
         if held is not None:
-            release_held(held[1])
+            release_held(held[2])
             self._remove_held(held)
 
     def _exit_interrupted(self, found: list[Held | None]) -> None:
-        held = found[0] if found else self._find_held()
+        held = found[0] if found else self._find_held(sys._getframe(1))
         if held is not None:
-            release_held_again(held[1])
+            release_held_again(held[2])
             self._remove_held(held)
 
     async def __aenter__(self) -> AsyncPermit:
         self._check_on_limit()
-        owner = _current_owner()
+        opener, owner = _opener(sys._getframe(1)), _current_owner()
         permit = await self._aacquire()
-        self._held.append((owner, permit))
+        self._held.append((opener, owner, permit))
         return permit
 
     async def __aexit__(
@@ -109,10 +112,10 @@ class WithinLimit(Guarded):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        held = self._find_held()
+        held = self._find_held(sys._getframe(1))
         if held is not None:
             self._remove_held(held)
-            await settle_and_release(held[1], error)
+            await settle_and_release(held[2], error)
 
     def _passes_permit(self, function: Callable[..., Any]) -> bool:
         parameter = _parameters(function).get(PERMIT)
@@ -175,12 +178,18 @@ class WithinLimit(Guarded):
                 "on_limit",
             )
 
-    def _find_held(self) -> Held | None:
-        """Return the last permit that this thread or task entered with; None if there is none."""
-        owner = _current_owner()
+    def _find_held(self, frame: FrameType) -> Held | None:
+        """Return the last permit with which this frame entered; None if there is none.
+
+        Otherwise that of this thread or task, whose methods were called by hand.
+        """
+        opener, owner = _opener(frame), _current_owner()
         all_held = self._held.copy()
         for held in reversed(all_held):
-            if held[0] == owner:
+            if held[0] is opener:
+                return held
+        for held in reversed(all_held):
+            if held[1] == owner:
                 return held
         # Another task may exit than the one that entered, if only one permit is held.
         if len(all_held) > 1:
@@ -201,6 +210,15 @@ def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
     except (TypeError, ValueError):
         # Some builtins have no signature.
         return {}
+
+
+def _opener(frame: FrameType) -> object:
+    """Return what runs a body: the frame with its `with`, or the `ExitStack` that it is in.
+
+    A thread does not tell: frameworks begin a generator in one and end it in another.
+    """
+    is_stack = frame.f_globals is vars(contextlib)
+    return frame.f_locals.get("self", frame) if is_stack else frame
 
 
 def _current_owner() -> object:

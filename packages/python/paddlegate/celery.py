@@ -58,9 +58,6 @@ class Limited(BaseLimited):
     """Decorates the function of a task: keeps it within a limit, as `BaseLimited` says."""
 
     __slots__ = ()
-    # A worker keeps the tasks whose time it knows, and starts them to the millisecond. While a task
-    # waits in a process, one that is before it in the queue may find none that is free.
-    PATIENCE = 0.1
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         task = current_task._get_current_object() if current_task else None

@@ -21,7 +21,7 @@ from typing import Any
 
 from paddlegate._conductor_task import context_of, hold_until, put_back
 from paddlegate._conductor_worker import LIMIT, GatedWorker, gated
-from paddlegate._limited import BaseLimited, Body, Function, NotYet
+from paddlegate._limited import BaseLimited, Body, NotYet
 from paddlegate._poll_gate import PollGate
 
 __all__ = ["GatedWorker", "Limited", "gated", "limited"]
@@ -44,9 +44,8 @@ class Limited(BaseLimited):
             self._gate = PollGate(self._limiter, self._options, self._patience)
         return self._gate
 
-    def __call__(self, function: Function) -> Function:
-        """Wrap the function of a task."""
-        body = super().__call__(function)
+    def _decorate(self, function: Body) -> Body:
+        body = super()._decorate(function)
         setattr(body, LIMIT, self)
         return body
 
@@ -57,7 +56,7 @@ class Limited(BaseLimited):
         return str(task.get_task_id())
 
     def _run(self, task: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if task is None:
+        if self._id_to_begin(task) is None:
             return self._run_here(function, args, kwargs)
         until = hold_until(task)
         outcome, since = self._tried(task, function, args, kwargs), monotonic()
@@ -71,7 +70,7 @@ class Limited(BaseLimited):
     async def _arun(
         self, task: Any, function: Body, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        if task is None:
+        if self._id_to_begin(task) is None:
             return await self._run_here(function, args, kwargs)
         until = hold_until(task)
         outcome, since = await self._atried(task, function, args, kwargs), monotonic()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from paddlegate._errors import InvalidError, UnavailableError
+from paddlegate._errors import InvalidError, UnavailableError, shown
 from paddlegate._native import DiscordRoute, discord_window
 from paddlegate._paddlegate import Paddlegate
 
@@ -109,10 +109,10 @@ class Discord:
         if not isinstance(paddlegate, Paddlegate):
             raise InvalidError("must be a Paddlegate", "paddlegate")
         if not isinstance(name, str) or not 1 <= len(name.encode()) <= MAX_NAME:
-            raise InvalidError(f"must be text of 1 to {MAX_NAME} bytes: name={name!r}", "name")
+            raise InvalidError(f"must be text of 1 to {MAX_NAME} bytes: name={shown(name)}", "name")
         for argument, units in (("per_second", per_second), ("invalid_limit", invalid_limit)):
             if not isinstance(units, int) or isinstance(units, bool) or not 1 <= units <= 10_000:
-                raise InvalidError(f"must be from 1 to 10000: {argument}={units!r}", argument)
+                raise InvalidError(f"must be from 1 to 10000: {argument}={shown(units)}", argument)
         self._paddlegate = paddlegate
         self._name = name
         self._per_second = per_second

@@ -22,7 +22,7 @@ import dramatiq
 from dramatiq.errors import Retry
 from dramatiq.middleware import CurrentMessage
 
-from paddlegate._errors import InvalidError
+from paddlegate._errors import InvalidError, shown
 from paddlegate._limited import BaseLimited, Body, NotYet, limit_of, runs
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class LimitMiddleware(CurrentMessage):
         super().__init__()
         if isinstance(poll_ms, bool) or not isinstance(poll_ms, int) or poll_ms < 1:
             raise InvalidError(
-                f"must be a whole number of milliseconds, at least 1: poll_ms={poll_ms!r}",
+                f"must be a whole number of milliseconds, at least 1: poll_ms={shown(poll_ms)}",
                 "poll_ms",
             )
         self._poll_ms = poll_ms
@@ -69,9 +69,6 @@ class Limited(BaseLimited):
     """Decorates the function of a message: keeps it within a limit, as `BaseLimited` says."""
 
     __slots__ = ()
-    # A delayed message is late by two looks of its worker. While one waits for longer, it holds a
-    # thread that those before it in the queue of the limiter may need.
-    PATIENCE = 0.3
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         message = CurrentMessage.get_current_message()

@@ -13,7 +13,6 @@ job keeps its place in the queue of the limiter. Needs RQ 2.1.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from rq import Retry, get_current_job
@@ -34,6 +33,9 @@ class Limited(BaseLimited):
     """Decorates the function of a job: keeps it within a limit, as `BaseLimited` says."""
 
     __slots__ = ()
+    # The scheduler knows whole seconds, and may be another one late.
+    PATIENCE = 2.0
+    EARLY = 1.0
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         job = get_current_job()
@@ -44,7 +46,7 @@ class Limited(BaseLimited):
 
     def _put_back(self, task: Any, wait: NotYet) -> Retry:
         _keep_retries(task)
-        return Retry(MOST, math.ceil(wait.seconds()))
+        return Retry(MOST, max(round(wait.seconds()), 1))
 
 
 limited = Limited

@@ -93,6 +93,7 @@ class Limited(BaseLimited):
     __slots__ = ()
     # The scheduler may be three seconds late, and a task that waits in the loop costs nothing.
     PATIENCE = 5.0
+    EARLY = 3.0
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         running = _running.get()

@@ -18,8 +18,21 @@ from paddlegate import Paddlegate, TestClock
 # Seconds, so that a busy machine fails no test that is not about time.
 PATIENT = 20
 
+SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
+
 # Newer Pythons advise against forking beside threads; that this works is what is tested.
 OPTIONS = ["-X", "faulthandler", "-W", "error", "-W", "ignore:This process:DeprecationWarning"]
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "soak: run by `make soak`, since it takes long")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave the tests with the marker `soak` out of a quick run."""
+    long = [] if SOAK else [item for item in items if item.get_closest_marker("soak")]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in set(long)]
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +71,13 @@ def name(request):
     return f"{request.node.name}-{uuid.uuid4().hex}"
 
 
-@pytest.fixture(params=[asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+LOOPS = [
+    pytest.param(asyncio.run, id="asyncio"),
+    pytest.param(uvloop.run, id="uvloop", marks=pytest.mark.soak),
+]
+
+
+@pytest.fixture(params=LOOPS)
 def run(request):
     """Run a coroutine on a new event loop."""
     return request.param
@@ -68,7 +87,7 @@ def run(request):
 def until():
     """Wait for a condition."""
 
-    def until(condition, seconds=PATIENT):
+    def until(condition, seconds=100):
         for _ in range(20 * seconds):
             if condition():
                 return
@@ -94,7 +113,7 @@ def script():
             [sys.executable, *OPTIONS, "-c", code, *arguments],
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=200,
         )
         if ok:
             assert process.stderr == ""

@@ -27,7 +27,7 @@ VICTIM = int(os.environ["TASKS_VICTIM"])
 # A worker that stalls for less loses neither its lease nor its messages.
 LOST = 10
 # taskiq gives a message to another worker although the first lives and has not begun with it.
-IDLE = 60 if os.environ.get("PADDLEGATE_SOAK") == "1" else 20
+IDLE = 60
 broker = RedisBroker(
     url=URL, namespace=NAME, heartbeat_timeout=LOST * 1000, maintenance_chance=50_000
 )

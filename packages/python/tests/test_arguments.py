@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from paddlegate import InvalidError, Paddlegate, TestClock
+from paddlegate.celery import limited
 
 pg = Paddlegate("memory://")
 
@@ -262,3 +263,16 @@ def test_the_default_store_is_that_of_the_environment(monkeypatch, name, url):
     monkeypatch.setenv("PADDLEGATE_URL", url)
     assert Paddlegate().window(name, 1, 60).allow()
     assert not Paddlegate().window(name, 1, 60).allow()
+
+
+def test_what_python_cannot_show_is_named_too():
+    deep: object = []
+    for _ in range(3000):
+        deep = [deep]
+    limiter = pg.points("deep", 9, 60)
+    refused("headers", limiter.learn_from_response, deep)
+    refused("headers", limiter.learn_from_response, {"retry-after": deep})
+    refused("body", limiter.learn_from_response, {}, deep)
+    refused("body", limiter.learn_from_response, {}, {"usage": deep})
+    refused("patience", limited, limiter, patience=deep)
+    refused("renew", limited, limiter, renew=deep)

@@ -230,3 +230,12 @@ def test_loops_that_cannot_watch_sockets(redis, name):
     loop.run_until_complete(main())
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
+
+
+@pytest.mark.parametrize("verb", ["aacquire", "atry_acquire", "astats", "apeek"])
+def test_without_asyncio_the_error_says_so(redis, name, verb):
+    """A task of trio, say, runs a coroutine without an event loop of asyncio."""
+    limiter = redis.concurrent(name, 1)
+    coroutine = getattr(limiter, verb)()
+    with pytest.raises(InvalidError, match="asyncio runs no event loop here"):
+        coroutine.send(None)

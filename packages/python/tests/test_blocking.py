@@ -35,7 +35,7 @@ from paddlegate import Paddlegate
 # It may be ignored, as in the background of a shell.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-limiter = Paddlegate(sys.argv[1], timeout=30).window("x", 1, 60)
+limiter = Paddlegate(sys.argv[1], timeout=60).window("x", 1, 60)
 limiter.allow()
 """
 
@@ -105,10 +105,10 @@ def test_ctrl_c_ends_a_call():
         ) as process:
             connection, _ = server.accept()
             with connection:
-                # It is within the call, which lasts 30 seconds.
+                # It is within the call, which lasts a minute.
                 assert connection.recv(100)
                 process.send_signal(signal.SIGINT)
-                _, errors = process.communicate(timeout=20)
+                _, errors = process.communicate(timeout=50)
     assert process.returncode == -signal.SIGINT
     assert errors.strip().endswith("KeyboardInterrupt")
     assert "UnavailableError" not in errors

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 from celery.exceptions import Retry, SoftTimeLimitExceeded  # type: ignore[import-untyped]
+from conftest import SOAK  # type: ignore[import-not-found]
 from paddlegate import SKIPPED, InvalidError, OverLimit, Paddlegate
 from paddlegate._limited import NotYet
 from paddlegate.celery import limited
 
 HERE = Path(__file__).parent
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
-PATIENT = 400 if SOAK else 50
-JOBS = 1000 if SOAK else 100
+PATIENT = 400
+JOBS = 1000 if SOAK else 40
 
 
 def worker(app, *options):
@@ -30,16 +30,22 @@ def worker(app, *options):
 
 
 @pytest.fixture(scope="module")
-def tasks(url):
-    """The module, with workers of both its apps, of processes, greenlets and threads."""
+def module(url):
+    """The module, without workers."""
     os.environ["TASKS_URL"], os.environ["TASKS_NAME"] = url, f"tasks-{uuid.uuid4().hex}"
     sys.path.insert(0, str(HERE))
-    module = importlib.import_module("celery_app")
-    workers = [
-        worker("app", "-c", "8"),
-        worker("app", "-c", "8", "-P", "gevent", "-Q", f"{module.NAME}-gevent"),
-        worker("by_name", "-c", "2", "-P", "threads"),
-    ]
+    return importlib.import_module("celery_app")
+
+
+@pytest.fixture(scope="module")
+def tasks(module):
+    """The module, with a worker; with `make soak` those of greenlets and threads, too."""
+    workers = [worker("app", "-c", "8" if SOAK else "4")]
+    if SOAK:
+        workers += [
+            worker("app", "-c", "8", "-P", "gevent", "-Q", f"{module.NAME}-gevent"),
+            worker("by_name", "-c", "2", "-P", "threads"),
+        ]
     yield module
     for process in workers:
         process.terminate()
@@ -60,7 +66,7 @@ def ended(notes):
     return sorted(int(number) for _, kind, number in notes if kind == "end")
 
 
-@pytest.mark.timeout(500 if SOAK else 60)
+@pytest.mark.timeout(500)
 def test_many_tasks_with_a_killed_worker(tasks):
     began = time.monotonic()
     results = [tasks.job.delay(number) for number in range(JOBS)]
@@ -75,6 +81,7 @@ def test_many_tasks_with_a_killed_worker(tasks):
     assert (stats.granted, stats.refused, stats.leases, stats.tickets) == (JOBS + 1, 0, 0, 0)
 
 
+@pytest.mark.soak
 def test_each_key_has_its_limit(tasks):
     results = [tasks.of_tenant.delay(tenant, i) for i in range(10) for tenant in ("a", "b")]
     for result in results:
@@ -84,6 +91,7 @@ def test_each_key_has_its_limit(tasks):
         assert (ended(notes), at_once(notes)) == (list(range(10)), 1)
 
 
+@pytest.mark.soak
 def test_greenlets_keep_the_limit(tasks):
     queue = f"{tasks.NAME}-gevent"
     results = [tasks.of_tenant.apply_async((queue, i), queue=queue) for i in range(20)]
@@ -93,11 +101,13 @@ def test_greenlets_keep_the_limit(tasks):
     assert (ended(notes), at_once(notes)) == (list(range(20)), 1)
 
 
+@pytest.mark.soak
 def test_a_task_gets_its_permit_and_corrects_its_estimate(tasks):
     assert tasks.spend.delay(40).get(PATIENT) == 60
     assert tasks.budget.stats().units == 39
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("kind", "runs"), [("ValueError", 3), ("KeyError", 1)])
 def test_a_task_that_fails_releases_its_lease(tasks, kind, runs):
     with pytest.raises({"ValueError": ValueError, "KeyError": KeyError}[kind]):
@@ -106,12 +116,14 @@ def test_a_task_that_fails_releases_its_lease(tasks, kind, runs):
     assert tasks.errors.stats().leases == 0
 
 
+@pytest.mark.soak
 def test_a_time_limit_releases_the_lease(tasks):
     with pytest.raises(SoftTimeLimitExceeded):
         tasks.too_long.delay().get(PATIENT)
     assert tasks.errors.stats().leases == 0
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("task", "arguments", "error"),
     [
@@ -125,6 +137,7 @@ def test_bad_input_fails_the_task(tasks, task, arguments, error):
         getattr(tasks, task).delay(*arguments).get(PATIENT)
 
 
+@pytest.mark.soak
 def test_a_cost_above_a_lowered_limit_fails_the_task(tasks):
     small = tasks.pg.points(f"{tasks.NAME}-small", 10, 10)
     small.override(5)
@@ -143,8 +156,8 @@ def test_a_cost_above_a_lowered_limit_fails_the_task(tasks):
         (None, None, 180),
     ],
 )
-def test_no_message_waits_for_longer_than_the_broker_allows(tasks, options, after, countdown):
-    app = tasks.Celery("capped", broker="memory://", set_as_current=False)
+def test_no_message_waits_for_longer_than_the_broker_allows(module, options, after, countdown):
+    app = module.Celery("capped", broker="memory://", set_as_current=False)
     app.conf.broker_transport_options = options
 
     @app.task(bind=True)
@@ -162,15 +175,18 @@ def test_no_message_waits_for_longer_than_the_broker_allows(tasks, options, afte
     assert caught.value.when == countdown
 
 
+@pytest.mark.soak
 def test_a_task_comes_back_when_the_server_does(tasks):
     assert tasks.unreachable.delay().get(PATIENT) == 2
 
 
+@pytest.mark.soak
 def test_a_task_comes_back_when_no_time_is_known(tasks):
     assert tasks.when_opened.delay().get(PATIENT) == 1
     assert tasks.counted("asked-opened") == 3
 
 
+@pytest.mark.soak
 def test_a_task_in_a_pause_waits_in_the_broker(tasks, until):
     tasks.opened.pause(600)
     result = tasks.when_opened.delay()
@@ -179,6 +195,7 @@ def test_a_task_in_a_pause_waits_in_the_broker(tasks, until):
     tasks.opened.resume()
 
 
+@pytest.mark.soak
 def test_a_result_is_not_overwritten_by_the_state_of_a_task_that_waits(tasks, until):
     """The state RETRY is stored before the task is sent, however long that takes."""
     ident = uuid.uuid4().hex
@@ -193,6 +210,7 @@ def test_a_result_is_not_overwritten_by_the_state_of_a_task_that_waits(tasks, un
     assert tasks.app.AsyncResult(ident).state == "SUCCESS"
 
 
+@pytest.mark.soak
 def test_a_lease_is_renewed_while_its_task_runs(tasks):
     for result in [tasks.renews.delay(number) for number in range(2)]:
         result.get(PATIENT)
@@ -201,6 +219,7 @@ def test_a_lease_is_renewed_while_its_task_runs(tasks):
     assert (tasks.renewed.stats().reclaimed, tasks.renewed.stats().overages) == (0, 0)
 
 
+@pytest.mark.soak
 def test_tasks_are_limited_by_their_names(tasks):
     with pytest.raises(InvalidError):
         tasks.export.delay(10).get(PATIENT)
@@ -209,6 +228,7 @@ def test_tasks_are_limited_by_their_names(tasks):
     assert tasks.pg.window(f"{tasks.NAME}-shop", 9, 60).stats().units == 4
 
 
+@pytest.mark.soak
 def test_tasks_with_a_base_of_their_own_are_limited_by_their_names(tasks):
     based = tasks.pg.window(f"{tasks.NAME}-based", 9, 3600)
     assert tasks.based.delay(2).get(PATIENT) == 2
@@ -221,26 +241,29 @@ def test_tasks_with_a_base_of_their_own_are_limited_by_their_names(tasks):
             task.delay(10).get(PATIENT)
 
 
+@pytest.mark.soak
 def test_a_task_that_is_limited_by_its_name_may_call_itself(tasks):
     assert tasks.tree.delay(1).get(PATIENT) == [1, 0]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("length", [64, 65, 300])
 def test_a_long_id_of_a_task_is_shortened(tasks, length):
     assert tasks.ident.apply_async(task_id=uuid.uuid4().hex.ljust(length, "x")).get(PATIENT) == 1
 
 
+@pytest.mark.soak
 def test_a_task_that_cannot_be_put_back_fails(tasks):
     """The caller would wait for ever for one that is in no queue."""
     with pytest.raises(tasks.UnsentError):
         tasks.unsent.delay().get(PATIENT)
 
 
-def test_outside_a_worker_the_function_waits(tasks):
+def test_outside_a_worker_the_function_waits(module):
     memory = Paddlegate("memory://")
     limiter = memory.window("direct", 2, 0.2)
 
-    @tasks.app.task
+    @module.app.task
     @limited(limiter)
     def task(number):
         return number
@@ -253,6 +276,7 @@ def test_outside_a_worker_the_function_waits(tasks):
     assert skipping() is SKIPPED
 
 
+@pytest.mark.soak
 def test_a_function_that_a_task_calls_waits(tasks):
     """It cannot put the task back, which has begun."""
     assert tasks.outer.delay().get(PATIENT) == [1, 2]

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import SOAK  # type: ignore[import-not-found]
 
 HERE = Path(__file__).parent
 SERVER = HERE.parents[2] / "tests" / "conductor" / "server.py"
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 JOBS = 1000 if SOAK else 40
-ENDS = 1000 if SOAK else 20
-PATIENT = 400 if SOAK else 50
+ENDS = 1000
+PATIENT = 400
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +115,14 @@ def at_once(notes):
     return most
 
 
-@pytest.mark.timeout(500 if SOAK else 120)
+@pytest.mark.timeout(500)
 @pytest.mark.parametrize(
-    ("kind", "v2"), [("job", True), ("coroutine", True), ("job", False)], ids=str
+    ("kind", "v2"),
+    [
+        ("job", True),
+        pytest.param("coroutine", True, marks=pytest.mark.soak),
+        pytest.param("job", False, marks=pytest.mark.soak),
+    ],
 )
 def test_all_tasks_run_once_within_the_limits(app, conductor, until, kind, v2):
     server = conductor(v2=v2)
@@ -142,7 +147,8 @@ def test_all_tasks_run_once_within_the_limits(app, conductor, until, kind, v2):
     assert limiter.stats().tickets == 0
 
 
-@pytest.mark.timeout(500 if SOAK else 120)
+@pytest.mark.soak
+@pytest.mark.timeout(500)
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_no_task_is_lost_with_its_worker(app, conductor, until, how):
     server = conductor(responseTimeoutSeconds=8, retryCount=9)
@@ -164,6 +170,7 @@ def test_no_task_is_lost_with_its_worker(app, conductor, until, how):
     until(lambda: limiter.stats().leases == 0)
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("kind", ["shut", "coroutine-shut"])
 def test_a_paused_limiter_is_not_polled_for(app, conductor, until, kind):
@@ -187,6 +194,7 @@ def test_a_paused_limiter_is_not_polled_for(app, conductor, until, kind):
     assert all(it["sentBack"] == 0 for it in server.tasks())
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("more", [{}, {"TASKS_UNGATED": "1"}], ids=["gated", "ungated"])
 def test_tasks_wait_while_redis_is_away(app, conductor, until, server, more):
@@ -204,6 +212,7 @@ def test_tasks_wait_while_redis_is_away(app, conductor, until, server, more):
     assert len(running.tasks()) == 5, "none used an attempt"
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(120)
 def test_the_lease_of_a_long_task_is_renewed(app, conductor, until):
     server = conductor()
@@ -217,6 +226,7 @@ def test_the_lease_of_a_long_task_is_renewed(app, conductor, until):
     assert {it["retryCount"] for it in server.tasks()} == {0}
 
 
+@pytest.mark.soak
 def test_a_task_gets_its_permit(app, conductor, until):
     server = conductor()
     kinds = ["spend", "coroutine-spend"]
@@ -229,6 +239,7 @@ def test_a_task_gets_its_permit(app, conductor, until):
     assert (app.points.stats().units, coroutine.stats().units) == (39, 39)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("kind", "words"),
     [("fails", "by zero"), ("nameless", "must have 1 to 512 bytes"), ("keyless", "key")],
@@ -243,6 +254,7 @@ def test_what_is_wrong_fails_the_task(app, conductor, until, kind, words):
     assert noted(app, kind) == []
 
 
+@pytest.mark.soak
 def test_a_function_that_a_task_calls_waits(app, conductor, until):
     server = conductor()
     server.start("outer", [{"number": 7}])

@@ -19,7 +19,7 @@ from conductor.client.worker.worker import Worker  # type: ignore[import-untyped
 from conductor.client.worker.worker_interface import (  # type: ignore[import-untyped]
     WorkerInterface,
 )
-from paddlegate import InvalidError, Paddlegate
+from paddlegate import InvalidError, Paddlegate, _poll_gate
 from paddlegate._conductor_task import hold_until, put_back
 from paddlegate._conductor_worker import LIMIT
 from paddlegate._limited import NotYet
@@ -94,7 +94,7 @@ def test_the_gate_is_closed_while_nothing_passes(clock):
     assert not gate.is_closed(), "a task would wait for half a second"
 
 
-def test_the_gate_does_not_ask_each_time():
+def test_the_gate_does_not_ask_each_time(monkeypatch):
     asked = []
 
     class Full:
@@ -104,11 +104,17 @@ def test_the_gate_does_not_ask_each_time():
 
     PAUSED.pause(60)
     gate = PollGate(Full(), {"cost": 2}, 1)  # type: ignore[arg-type]
-    began = time.monotonic()
-    while time.monotonic() < began + 2:
+    now = 1000.0
+    monkeypatch.setattr(_poll_gate, "monotonic", lambda: now)
+    times = []
+    for milliseconds in range(4000):
+        now = 1000 + milliseconds / 1000
+        before = len(asked)
         gate.is_closed()
-    # After 0.05, 0.1, 0.2, 0.4, 0.8 seconds and then each second.
-    assert 3 <= len(asked) <= time.monotonic() - began + 6
+        if len(asked) > before:
+            times.append(milliseconds)
+    # Twice as late each time, then each second.
+    assert times == pytest.approx([0, 50, 100, 200, 400, 800, 1600, 2600, 3600], abs=9)
     assert asked[0] == {"key": None, "cost": 2, "estimate": None, "limits": True}
 
 

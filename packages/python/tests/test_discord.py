@@ -7,7 +7,6 @@ See tests/discord/server.mjs for that Discord, and discord_app.py for the bots.
 import asyncio
 import contextlib
 import json
-import os
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import aiohttp
 import discord
 import pytest
 import redis as client
+from conftest import SOAK  # type: ignore[import-not-found]
 from discord.http import Route
 from paddlegate import InvalidError, OverLimit, Paddlegate, UnavailableError
 from paddlegate._native import DiscordRoute, discord_window
@@ -27,7 +27,6 @@ from paddlegate.discord import WINDOW, Discord, limited
 
 HERE = Path(__file__).parent
 SHARED = HERE.parents[2] / "tests" / "discord"
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
 PATIENT = 50
 CHANNEL, OTHER = 100000000000000001, 100000000000000002
 WITH_SHARED_LIMIT = 100000000000000009
@@ -109,6 +108,7 @@ def test_bots_share_the_limit_of_a_bucket(serve, url, name):
     assert (report["global"], report["invalid"]) == (0, report["user"])
 
 
+@pytest.mark.soak
 def test_the_library_alone_is_refused(serve, url):
     """Shows that the simulated Discord sees what the adapter prevents."""
     server = serve(limit=3, intervalMs=1000)
@@ -116,6 +116,7 @@ def test_the_library_alone_is_refused(serve, url):
     assert server.report()["user"] > 12
 
 
+@pytest.mark.soak
 def test_bots_share_the_global_limit(serve, url, name):
     server = serve(limit=1000, **{"global": 20})
     channels = [CHANNEL + i for i in range(30)]

@@ -53,7 +53,7 @@ def offset(server):
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("kind", ["thread", "asyncio"])
+@pytest.mark.parametrize("kind", ["thread", pytest.param("asyncio", marks=pytest.mark.soak)])
 def test_sentinels_name_the_master_before_and_after_a_failover(
     server, replica, sentinel, until, kind
 ):

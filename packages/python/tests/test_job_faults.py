@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import redis
 
+pytestmark = pytest.mark.soak
 HERE = Path(__file__).parent
 # arq needs an older redis than the other job systems, so it lies apart.
 ARQ = Path(__file__).parents[3] / ".venv" / "arq"

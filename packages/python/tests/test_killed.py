@@ -21,12 +21,10 @@ from paddlegate.huey import recover_tasks
 
 loop = asyncio.new_event_loop()
 HERE = Path(__file__).parent
-SOAK = os.environ.get("PADDLEGATE_SOAK") == "1"
-JOBS = 1000 if SOAK else 45
-PATIENT = 800 if SOAK else 200
+JOBS = 1000
+PATIENT = 800
 AT_ONCE, RATE = 3, 20
-# taskiq gives messages back by the clock, which a busy machine does not keep.
-HOSTS = ["dramatiq", "huey", "rq", *(["taskiq"] if SOAK else [])]
+HOSTS = ["dramatiq", "huey", "rq", "taskiq"]
 HUEY = ["huey.bin.huey_consumer", "-w", "4", "-d", "0.1", "-s", "1"]
 RQ = ["rq.cli", "worker", "-u", "{url}", "--with-scheduler", "--path", "."]
 WORKERS = {
@@ -133,7 +131,8 @@ def finish(app, host, until, jobs):
     return app.notes(host)
 
 
-@pytest.mark.timeout(900 if SOAK else 240)
+@pytest.mark.soak
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("host", HOSTS)
 def test_jobs_of_a_killed_worker_run_again(started, until, host):
     app = started(host, JOBS // 3)
@@ -161,6 +160,7 @@ def test_jobs_of_a_killed_worker_run_again(started, until, host):
     )
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(120)
 def test_huey_without_recovery_forgets_what_its_killed_consumer_had_taken(started, until):
     app = started("forgetful", 15)

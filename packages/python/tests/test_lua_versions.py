@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from test_vectors import Synchronous, cases, replay  # type: ignore[import-not-found]
 
+pytestmark = pytest.mark.soak
 # These servers are Python programs: 100,000 entries take one a minute when the machine is busy.
 MOST_UNITS = 10_000
 SERVER = Path(__file__).with_name("lua_server.py")
@@ -24,7 +25,8 @@ def address(request):
 
 
 def is_small(case):
-    return all(step.get("cost") not in range(MOST_UNITS + 1, 10**6) for step in case["steps"])
+    costs = [step.get("cost") for step in case["steps"]]
+    return not any(isinstance(cost, int) and MOST_UNITS < cost < 10**6 for cost in costs)
 
 
 CASES = [each for each in cases(errors=False) if is_small(each.values[2])]

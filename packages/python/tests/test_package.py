@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import paddlegate
+import pytest
 from paddlegate import AsyncPermit, Limiter, Paddlegate, Permit, _native
 
 README = Path(__file__).parents[1] / "README.md"
@@ -50,6 +51,7 @@ def test_the_readme_names_everything():
         assert verb.startswith("_") or f"`{verb}" in text, verb
 
 
+@pytest.mark.timeout(300)
 def test_the_stubs_agree_with_the_module():
     check = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "paddlegate"],

@@ -517,3 +517,39 @@ def test_nobody_is_left_behind_a_call_that_nobody_awaits(gate, name, run):
         assert (await limiter.atry_acquire()).degraded
 
     run(main())
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("verb", ["try_acquire", "acquire", "stats"])
+@pytest.mark.parametrize("kind", ["threads", "tasks"])
+def test_a_thousand_calls_at_a_silent_server_end_in_time(silent, kind, verb):
+    """They do not queue for each other: one time-out is that of all."""
+    timeout, took = 4, []
+    limiter = Paddlegate(silent, timeout=timeout).concurrent("x", 5)
+
+    def call():
+        began = time.monotonic()
+        with pytest.raises(UnavailableError):
+            getattr(limiter, verb)()
+        took.append(time.monotonic() - began)
+
+    async def acall():
+        began = time.monotonic()
+        with pytest.raises(UnavailableError):
+            await getattr(limiter, f"a{verb}")()
+        took.append(time.monotonic() - began)
+
+    async def acalls():
+        await asyncio.gather(*(acall() for _ in range(1000)))
+
+    if kind == "tasks":
+        asyncio.run(acalls())
+    else:
+        threads = [threading.Thread(target=call) for _ in range(1000)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(took) == 1000
+    assert max(took) < 1.5 * timeout

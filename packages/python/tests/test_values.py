@@ -1,6 +1,7 @@
 # mypy: allow-untyped-calls
 """Decisions and errors as values: frozen, comparable, picklable."""
 
+import asyncio
 import copy
 import multiprocessing
 import pickle
@@ -166,3 +167,27 @@ def test_over_limit_says_when(decisions):
     assert str(OverLimit("shop + user", decisions[8])).startswith(
         f"over the limit: limiter={decisions[8].limiter!r} reason=concurrency"
     )
+
+
+def test_a_refusal_has_the_key_of_its_limiter(store, name):
+    limiter = store.window(name, 1, 60, keyed=True, wait_timeout=0)
+    limiter.acquire(key="acme")
+
+    async def asynchronous():
+        await limiter.aacquire(key="acme")
+
+    for call in (
+        lambda: limiter.acquire(key="acme"),
+        lambda: limiter.within_limit(key="acme").run(str),
+        lambda: asyncio.run(asynchronous()),
+    ):
+        with pytest.raises(OverLimit) as caught:
+            call()
+        copied = pickle.loads(pickle.dumps(caught.value))
+        assert (copied.limiter, copied.key) == (name, "acme")
+        assert f"limiter={name!r} key='acme' reason=window" in str(copied)
+    alone = store.window(f"{name}-alone", 1, 60, wait_timeout=0)
+    alone.acquire()
+    with pytest.raises(OverLimit) as caught:
+        alone.acquire()
+    assert caught.value.key is None

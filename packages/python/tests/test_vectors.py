@@ -48,26 +48,8 @@ ORDERS = {
     "restore",
     "controls",
 }
-# What is also replayed on an event loop.
-ON_LOOPS = {
-    "points",
-    "policy",
-    "concurrency",
-    "queue",
-    "control",
-    "costs",
-    "keyed",
-    "permits",
-    "quota",
-    "extend",
-    "refund",
-    "modes",
-    "shares",
-    "ready",
-    "inspect",
-    "history",
-}
 PREFIXES = {file: uuid.uuid4().hex for file in FILES}
+loop = asyncio.new_event_loop()
 
 
 def cases(*, errors):
@@ -414,9 +396,12 @@ class Asynchronous:
     @staticmethod
     def call(limiter, verb, *arguments, **named):
         if verb == "_cancel":
-            return asyncio.run(asked(limiter._links, limiter._cancel, *arguments))
+            return loop.run_until_complete(asked(limiter._links, limiter._cancel, *arguments))
         verb = "_aenter" if verb == "_enter" else f"a{METHODS.get(verb, verb)}"
-        return asyncio.run(getattr(limiter, verb)(*arguments, **named))
+        return loop.run_until_complete(getattr(limiter, verb)(*arguments, **named))
+
+
+FORMS = {"synchronous": Synchronous, "asynchronous": Asynchronous}
 
 
 def step_answer(how, limiter, step, permits):
@@ -587,17 +572,27 @@ def test_there_are_vectors():
     assert len(cases(errors=True)) > 50
 
 
-@pytest.mark.parametrize(("file", "number", "case"), cases(errors=False))
-def test_answers(address, file, number, case):
-    replay(Synchronous, address, file, number, case, "")
+def replays():
+    """Give each case to each store: in one form, in the other one too with `make soak`."""
+    return [
+        pytest.param(
+            store,
+            form,
+            *case.values,
+            id=f"{store}-{form}-{case.id}",
+            marks=[pytest.mark.soak] if (row + column + turn) % 2 else [],
+        )
+        for row, case in enumerate(cases(errors=False))
+        for column, store in enumerate(["memory", "redis"])
+        for turn, form in enumerate(FORMS)
+    ]
 
 
 @pytest.mark.parametrize(
-    ("file", "number", "case"),
-    [case for case in cases(errors=False) if case.values[0] in ON_LOOPS],
+    ("address", "form", "file", "number", "case"), replays(), indirect=["address"]
 )
-def test_answers_on_an_event_loop(address, file, number, case):
-    replay(Asynchronous, address, file, number, case, "a")
+def test_answers(address, form, file, number, case):
+    replay(FORMS[form], address, file, number, case, form)
 
 
 @pytest.mark.parametrize(("file", "number", "case"), cases(errors=True))

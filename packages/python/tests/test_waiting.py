@@ -13,8 +13,12 @@ import time
 
 import pytest
 import redis as client
+from conftest import SOAK  # type: ignore[import-not-found]
 from paddlegate import OverLimit, Paddlegate, Permit, WithinLimit
 from paddlegate._waiting import ThreadWaiter
+
+# Seconds, which only a soak judges.
+SOON = 4 if SOAK else 40
 
 CTRL_C = """
 import signal, sys, time
@@ -23,7 +27,7 @@ from paddlegate import Paddlegate
 # It may be ignored, as in the background of a shell.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-limiter = Paddlegate(sys.argv[1], timeout=20).concurrent(sys.argv[2], 1, wait_timeout=60)
+limiter = Paddlegate(sys.argv[1], timeout=60).concurrent(sys.argv[2], 1, wait_timeout=60)
 print("ready", flush=True)
 try:
     with limiter.within_limit():
@@ -100,11 +104,11 @@ def generator():
 
 signal.signal(signal.SIGALRM, handler)
 left = alarms = 0
-for i in range(1200):
+for i in range(int(sys.argv[3])):
     body = (with_, function, lambda: list(generator()))[i % 3]
     try:
         try:
-            signal.setitimer(signal.ITIMER_REAL, 2e-5 + i % 400 * 2e-6)
+            signal.setitimer(signal.ITIMER_REAL, 2e-5 + i % 100 * 8e-6)
             body()
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -210,7 +214,7 @@ def test_a_wait_that_is_too_long(store, name):
     start = time.monotonic()
     with pytest.raises(OverLimit) as caught:
         limiter.acquire()
-    assert 0.05 <= time.monotonic() - start < 20
+    assert time.monotonic() - start >= 0.05
     assert caught.value.decision.status == "refused"
     assert is_left(limiter) == (1, 0)
     assert limiter.stats().refused == 1
@@ -348,7 +352,7 @@ def test_a_lost_connection_is_made_again(server, name, crowd, until):
         holder.release()
         # Not `waited`: if the wake-up goes to the old channel, the next look counts as a new call.
         until(lambda: limiter.stats().granted == 2)
-        assert time.monotonic() - start < 4
+        assert time.monotonic() - start < SOON
 
 
 def test_clusters(name, crowd, until):
@@ -377,13 +381,13 @@ def test_ctrl_c_leaves_nothing_behind(redis, url, name, code, until):
         until(lambda: limiter.stats().tickets == 1)
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=50)
     assert errors == ""
     ready, interrupted = output.splitlines()
     assert ready == "ready"
     word, at = interrupted.split()
     assert word == "interrupted"
-    assert float(at) - start < 4
+    assert float(at) - start < SOON
     until(lambda: is_left(limiter) == (1, 0))
 
 
@@ -395,7 +399,8 @@ def test_handlers_that_raise_leave_nothing_behind(redis, url, name, script, unti
 
 
 def test_handlers_that_raise_leave_no_lease_of_a_body_behind(redis, url, name, script):
-    assert script(ALARM_OF_A_BODY, url, name).stdout == "True True\n"
+    times = "1200" if SOAK else "300"
+    assert script(ALARM_OF_A_BODY, url, name, times).stdout == "True True\n"
 
 
 def test_handlers_that_raise_where_a_body_is_left(store, name, monkeypatch):
@@ -451,10 +456,10 @@ def test_ctrl_c_does_not_wait_for_a_silent_server():
         ) as process:
             connection, _ = server.accept()
             with connection:
-                # It is within the call, which lasts 20 seconds.
+                # It is within the call, which lasts a minute.
                 assert connection.recv(100)
                 process.send_signal(signal.SIGINT)
-                output, _ = process.communicate(timeout=15)
+                output, _ = process.communicate(timeout=50)
     assert "interrupted" in output
 
 
@@ -544,7 +549,7 @@ def test_tasks_wait_no_longer_than_they_want(store, name, run):
         start = time.monotonic()
         with pytest.raises(OverLimit):
             await limiter.aacquire()
-        assert 0.05 <= time.monotonic() - start < 20
+        assert time.monotonic() - start >= 0.05
         await are_left(limiter, 1, 0)
 
     run(main())
@@ -560,7 +565,7 @@ def test_cancelled_tasks_leave_nothing_behind(store, name, run):
         for task in tasks:
             task.cancel()
         results = await asyncio.gather(*tasks, return_exceptions=True)
-        assert time.monotonic() - start < 4
+        assert time.monotonic() - start < SOON
         assert all(isinstance(it, asyncio.CancelledError) for it in results)
         await are_left(limiter, 1, 0)
         with pytest.raises(asyncio.TimeoutError):

@@ -1,0 +1,71 @@
+"""What users write, for type checkers; nothing runs it. mypy and pyright check it strictly."""
+
+from paddlegate import SKIPPED, AsyncPermit, Limiter, OverLimit, Paddlegate, Permit, TestClock
+from paddlegate.celery import limited
+
+clock = TestClock()
+pg = Paddlegate("memory://", timeout=1, clock=clock)
+erp: Limiter = pg.concurrent("erp", 3, wait_timeout=5, on_limit="ignore")
+api = pg.limiter("api", concurrency=3, window=(20, 1))
+tenants = pg.points("tenants", 100, 60, keyed=True)
+
+
+def verbs() -> None:
+    decision = api.try_acquire(1)
+    if decision.allowed and decision.permit is not None:
+        api.release(decision.permit)
+    try:
+        with api.within_limit(estimate=3, key="acme") as permit:
+            permit.points_used(2)
+    except OverLimit as refusal:
+        print(refusal.retry_after, refusal.decision.remaining)
+    with pg as store:
+        print([limit.remaining for limit in store.window("w", 1, "minute").peek().limits])
+    both = pg.together(api, erp)
+    print(both.inspect().limits, erp.stats().granted, tenants.override(5).overrides)
+
+
+async def asynchronous_verbs() -> None:
+    async with api.within_limit() as permit:
+        print(permit.decision.limit)
+    asynchronous: AsyncPermit = await api.aacquire(2)
+    await asynchronous.release()
+    async with pg as store:
+        print(await store.window("w", 1, "minute").aallow())
+
+
+@erp.within_limit
+def skipped(number: int) -> int:
+    return number
+
+
+@api.within_limit(estimate=3)
+def estimated(name: str, *, permit: Permit) -> int:
+    return permit.points_used(len(name)) == "settled"
+
+
+@api.within_limit(estimate=3)
+async def estimated_in_a_loop(name: str, *, permit: AsyncPermit) -> str:
+    await permit.points_used(len(name))
+    return name
+
+
+def tenant_of(tenant: str, units: int) -> str:
+    return tenant
+
+
+@limited(tenants, key=tenant_of, estimate=3)
+def task(tenant: str, units: int, *, permit: Permit) -> int:
+    return permit.decision.remaining or units
+
+
+def callers() -> int:
+    if skipped(1) is SKIPPED:
+        return 0
+    # mypy has no type for a function that takes all arguments of another one but a named one.
+    first = estimated("a")  # type: ignore[call-arg]
+    return first + task("acme", 3) + skipped(2)  # type: ignore[call-arg]
+
+
+async def asynchronous_callers() -> str:
+    return await estimated_in_a_loop("a")  # type: ignore[call-arg]
