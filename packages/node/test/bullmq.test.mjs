@@ -7,15 +7,14 @@ import { Queue, QueueEvents, Worker } from "bullmq";
 import { limited } from "../bullmq.mjs";
 import { OverLimitError, Paddlegate } from "../index.mjs";
 import waiter from "../lib/waiter.js";
-import { required, unique, until } from "./support.mjs";
+import { isSoak, required, unique, until } from "./support.mjs";
 
 const { ACQUIRE_JOB } = waiter;
 const url = required("PADDLEGATE_TEST_URL");
 const { hostname, port } = new URL(url);
 const connection = { host: hostname, port: Number(port), maxRetriesPerRequest: null };
 const pg = new Paddlegate(url, { timeoutMs: 20_000 });
-const isSoak = process.env.PADDLEGATE_SOAK === "1";
-const JOBS = isSoak ? 1_000 : 120;
+const JOBS = isSoak ? 1_000 : 60;
 const LONG = isSoak ? 60_000 : 12_000;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -4,7 +4,7 @@ import net from "node:net";
 import test from "node:test";
 import { Worker } from "node:worker_threads";
 import { OverLimitError, Paddlegate } from "../index.mjs";
-import { entry, redis, redisServer, required, run, unique, until } from "./support.mjs";
+import { entry, redis, redisServer, required, run, soak, unique, until } from "./support.mjs";
 
 const url = required("PADDLEGATE_TEST_URL");
 const patient = { timeoutMs: 10_000 };
@@ -182,7 +182,7 @@ test("one connection listens for all, from the first wait on, and a waiter costs
   assert.equal(listeners(), 1);
 });
 
-test("the waiters of a process look together", async (t) => {
+soak("the waiters of a process look together", async (t) => {
   const own = await redisServer(t);
   const pg = new Paddlegate(own.url, patient);
   const limiter = pg.concurrent("x", 1, { waitTimeoutMs: 600_000, lockTimeoutMs: 600_000 });

@@ -5,11 +5,19 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { Paddlegate } from "../index.mjs";
 
 export const entry = new URL("../index.mjs", import.meta.url).href;
 export const root = fileURLToPath(new URL("../", import.meta.url));
+
+/** A test that takes long, or judges the time of a machine. */
+export const isSoak = process.env.PADDLEGATE_SOAK === "1";
+export const soak = isSoak ? test : () => {};
+
+/** Holds up this program, without a load on the machine. */
+export const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 /** The value of an environment variable; the tests fail without it. */
 export function required(name) {
@@ -84,12 +92,14 @@ export async function redisServer(t, options = []) {
   return server;
 }
 
-/** A Redis Sentinel that watches a server under the name `main`, once it knows a replica of it. Ended with the test. */
-export async function redisSentinel(t, watched) {
+/** A Redis Sentinel that watches a server and its replica under the name `main`. Ended with the test. */
+export async function redisSentinel(t, watched, replica) {
   const folder = mkdtempSync(join(tmpdir(), "paddlegate-"));
   const port = await freePort();
   const file = join(folder, "sentinel.conf");
   const lines = [`port ${port}`, "bind 127.0.0.1", `sentinel monitor main 127.0.0.1 ${watched} 1`];
+  // It asks the master for its replicas only every ten seconds.
+  lines.push(`sentinel known-replica main 127.0.0.1 ${replica}`);
   writeFileSync(file, [...lines, "sentinel down-after-milliseconds main 600000", ""].join("\n"));
   const running = spawn("redis-server", [file, "--sentinel"], { stdio: "ignore" });
   t.after(async () => {
