@@ -6,11 +6,11 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
-import { REST } from "@discordjs/rest";
+import { DefaultRestOptions, REST } from "@discordjs/rest";
 import { limited } from "../discord.mjs";
 import { InvalidError, OverLimitError, Paddlegate, UnavailableError } from "../index.mjs";
 import native from "../lib/native.js";
-import { isSoak, required, unique } from "./support.mjs";
+import { isSoak, redis, redisServer, required, unique } from "./support.mjs";
 
 const url = required("PADDLEGATE_TEST_URL");
 const shared = (file) => fileURLToPath(new URL(`../../../tests/discord/${file}`, import.meta.url));
@@ -135,7 +135,11 @@ test("two clients of the library alone are refused", async (t) => {
     [(options) => limited(new Paddlegate(url, { timeoutMs: 20_000 }), options), 0],
     [() => ({}), 1],
   ]) {
-    const given = { retries: 0, rejectOnRateLimit: ["/"], api: `http://127.0.0.1:${server.port}/api` };
+    const given = {
+      retries: 0,
+      rejectOnRateLimit: ["/"],
+      api: `http://127.0.0.1:${server.port}/api`,
+    };
     const clients = [1, 2].map(() => new REST({ ...given, ...limit({ name }) }).setToken("t"));
     const channel = refusals === 0 ? CHANNEL : OTHER;
     await clients[0].post(messages(channel), { body: {} });
@@ -202,6 +206,28 @@ test("without a server onUnavailable decides", async (t) => {
   await assert.rejects(client(t, server, {}, away).get("/users/@me"), UnavailableError);
   const open = client(t, server, { onUnavailable: "fail_open" }, away);
   assert.equal((await open.get("/users/@me")).username, "bot");
+});
+
+test("a request that Discord has got does not fail, whatever happens to Redis", async (t) => {
+  const server = await serve(t);
+  const poison = (own) => {
+    for (const key of redis(own.url, "keys", "*").split("\n")) {
+      redis(own.url, "set", key, "poison");
+    }
+  };
+  for (const [i, gone] of [(own) => own.stop(), poison, (_, pg) => pg.close()].entries()) {
+    const own = await redisServer(t);
+    const pg = new Paddlegate(own.url, { timeoutMs: 10_000 });
+    const makeRequest = async (...request) => {
+      const response = await DefaultRestOptions.makeRequest(...request);
+      await gone(own, pg);
+      return response;
+    };
+    const api = `http://127.0.0.1:${server.port}/api`;
+    const rest = new REST({ api, retries: 0, ...limited(pg, { makeRequest }) }).setToken("t");
+    await rest.post(messages(String(BigInt(CHANNEL) + BigInt(i))), { body: {} });
+    assert.equal((await server.report()).requests, i + 1);
+  }
 });
 
 test("bad input is named", () => {

@@ -7,7 +7,9 @@ import { join } from "node:path";
 import test from "node:test";
 import { root, soak } from "./support.mjs";
 
-const { version, files, optionalDependencies } = JSON.parse(readFileSync(join(root, "package.json")));
+const { version, files, optionalDependencies } = JSON.parse(
+  readFileSync(join(root, "package.json")),
+);
 const use = `
   new Paddlegate("memory://").points("shop", 1000, 20).withinLimit({ estimate: 200 }, (permit) => permit.pointsUsed(50))
     .then(console.log);`;
