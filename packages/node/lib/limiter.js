@@ -177,6 +177,7 @@ class Limiter {
     if (this.#redis !== null) {
       throw new InvalidError("store", "is in Redis, where an answer takes time: use await allow()");
     }
+    this.#hub.checkOpen();
     const key = options === undefined ? null : onlyKey(options);
     let ticket;
     if (key === undefined) {
@@ -546,7 +547,7 @@ class Limiter {
   #start(operation, options, read, more) {
     try {
       // Operations that return units or leases are allowed until the last call has ended.
-      if (!ALLOWED_WHILE_CLOSING.has(operation)) this.#hub.checkOpen();
+      this.#hub.checkOpen(ALLOWED_WHILE_CLOSING.has(operation));
       const signal = request(operation, options, more?.options);
       const { key } = besides;
       const run = key === null ? this.#run : ofKey(this.#run, key);
