@@ -9,6 +9,7 @@ import {
   block,
   entry,
   freePort,
+  isSoak,
   redis,
   redisSentinel,
   redisServer,
@@ -54,6 +55,27 @@ test("a silent server fails by the deadline and may have counted", async (t) => 
   }
   const took = performance.now() - began;
   assert.ok(took >= 299 && took < 6_000, `took=${took}`);
+});
+
+test("a thousand calls at a silent server are all sent at once, and all end", async (t) => {
+  let sent = "";
+  const silent = await server(t, (socket) =>
+    socket.on("data", (bytes) => {
+      sent += bytes;
+    }),
+  );
+  // What a machine that stalls could not send in time would not be sent at all.
+  const timeoutMs = isSoak ? 1_000 : 3_000;
+  const limiter = new Paddlegate(silent, { timeoutMs }).window("x", 1, 1);
+  const began = performance.now();
+  const verbs = ["allow", "tryAcquire", "acquire", "peek"];
+  const calls = Array.from({ length: 1_000 }, (_, i) => limiter[verbs[i % 4]]());
+  const ends = await Promise.allSettled(calls);
+  const took = performance.now() - began;
+  assert.ok(ends.every(({ reason }) => reason instanceof UnavailableError));
+  // None has waited for the end of another one.
+  assert.equal(sent.match(/EVALSHA/g).length, 1_000);
+  if (isSoak) assert.ok(took <= 1.5 * timeoutMs, `took=${took}`);
 });
 
 test("a server that never shakes hands fails by the deadline and has not counted", async (t) => {
