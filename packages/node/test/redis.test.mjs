@@ -338,7 +338,7 @@ test("sentinels name the master before and after a failover", async (t) => {
   const [first, second] = [await redisServer(t), await redisServer(t)];
   redis(first.url, "config", "set", "repl-diskless-sync-delay", "0");
   redis(second.url, "replicaof", "127.0.0.1", String(first.port));
-  const sentinel = await redisSentinel(t, first.port, second.port);
+  const sentinel = await redisSentinel(t, first.port);
   const nobody = `127.0.0.1:${await freePort()}`;
   const pg = new Paddlegate(`redis+sentinel://${nobody},127.0.0.1:${sentinel.port}/main`, patient);
   const slots = pg.concurrent("slots", 1, { waitTimeoutMs: 50_000 });

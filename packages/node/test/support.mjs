@@ -92,14 +92,12 @@ export async function redisServer(t, options = []) {
   return server;
 }
 
-/** A Redis Sentinel that watches a server and its replica under the name `main`. Ended with the test. */
-export async function redisSentinel(t, watched, replica) {
+/** A Redis Sentinel that watches a server under the name `main`, once it knows a replica of it. Ended with the test. */
+export async function redisSentinel(t, watched) {
   const folder = mkdtempSync(join(tmpdir(), "paddlegate-"));
   const port = await freePort();
   const file = join(folder, "sentinel.conf");
   const lines = [`port ${port}`, "bind 127.0.0.1", `sentinel monitor main 127.0.0.1 ${watched} 1`];
-  // It asks the master for its replicas only every ten seconds.
-  lines.push(`sentinel known-replica main 127.0.0.1 ${replica}`);
   writeFileSync(file, [...lines, "sentinel down-after-milliseconds main 600000", ""].join("\n"));
   const running = spawn("redis-server", [file, "--sentinel"], { stdio: "ignore" });
   t.after(async () => {
