@@ -2,10 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { OverLimitError, Paddlegate, points, TestClock, throttle, window } from "paddlegate-wasm";
-import {
-  Paddlegate as FullPaddlegate,
-  TestClock as FullTestClock,
-} from "paddlegate-wasm/full";
+import { Paddlegate as FullPaddlegate, TestClock as FullTestClock } from "paddlegate-wasm/full";
 
 const LIMITS = { rpm: window(500, "minute"), tpm: points(150_000, 60), concurrency: 20 };
 
