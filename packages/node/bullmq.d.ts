@@ -24,12 +24,15 @@ export interface LimitedOptions<J extends Job = Job> {
   readonly weight?: Of<J, number>;
   /** How late a job may be for its turn before others pass it by. Default 5000; its place is kept for a minute more. */
   readonly claimTimeoutMs?: number;
-  /** A job whose turn comes within so many milliseconds waits in its worker. Default 1000. */
+  /**
+   * A job whose turn comes within so many milliseconds waits in its worker. Default 1000, and not less than 500, or 1000 for a
+   * job that was delayed: BullMQ gives it back up to half a second late, so it comes back that much earlier.
+   */
   readonly patienceMs?: number;
 }
 
 /**
- * Keeps a processor of BullMQ 5 within a limit. A job over its limit is delayed until its turn, with its place in the queue
+ * Keeps a processor of BullMQ 5 or 6 within a limit. A job over its limit is delayed until its turn, with its place in the queue
  * of the limiter kept and its attempts untouched. With a concurrency limit the job holds a lease, which is renewed while it
  * runs and released when it ends, however it ends.
  *

@@ -19,6 +19,11 @@ const { ACQUIRE_JOB } = require("./lib/waiter.js");
 const MAX_ID = 64;
 /** How long a job waits in its worker for its turn. */
 const PATIENCE_MS = 1_000;
+/**
+ * How late BullMQ gives a delayed job to a worker when workers are busy. So much earlier than its turn a job comes back, and
+ * waits in its worker, because the limit would stand idle for it.
+ */
+const LATENESS_MS = 500;
 /** When a job comes back for which no time is known. */
 const UNKNOWN_MS = 5_000;
 
@@ -48,8 +53,11 @@ function limited(processor, options) {
     const value = (it) => (typeof it === "function" ? it(job) : it);
     const limiter = value(of);
     const request = Object.fromEntries(REQUEST.map((name) => [name, value(asked[name])]));
-    const permit = await limiter[ACQUIRE_JOB](idOf(job), request, how).catch((error) =>
-      putBack(job, token, error),
+    // A job that started before without an end comes back for its turn, which may have moved meanwhile.
+    const isBack = job.attemptsStarted > job.attemptsMade + 1;
+    const patienceMs = Math.max(how.patienceMs, isBack ? 2 * LATENESS_MS : LATENESS_MS);
+    const permit = await limiter[ACQUIRE_JOB](idOf(job), request, { ...how, patienceMs }).catch(
+      (error) => putBack(job, token, error),
     );
     const stopRenewing = renewing(permit);
     try {
@@ -65,8 +73,14 @@ function limited(processor, options) {
 async function putBack(job, token, error) {
   const isOver = error instanceof OverLimitError && error.reason !== "too_large";
   if (!(isOver || error instanceof UnavailableError)) throw error;
-  await job.moveToDelayed(Date.now() + (error.retryAfterMs ?? UNKNOWN_MS), token);
+  await job.moveToDelayed(Date.now() + delayOf(error), token);
   throw new DelayedError(error.message);
+}
+
+/** Only a job with a ticket waits in its worker when it is early; others would be refused again. */
+function delayOf({ decision, retryAfterMs = null }) {
+  if (retryAfterMs === null) return UNKNOWN_MS;
+  return decision.status === "queued" ? Math.max(retryAfterMs - LATENESS_MS, 0) : retryAfterMs;
 }
 
 /** The ids of two queues differ, also of one name under two prefixes, and a long one is shortened. */

@@ -3,7 +3,7 @@
 const { createHash } = require("node:crypto");
 
 const { DefaultRestOptions } = require("@discordjs/rest");
-const { InvalidError, UnavailableError } = require("./lib/errors.js");
+const { InvalidError, PaddlegateError } = require("./lib/errors.js");
 const { discordRoute, discordWindow } = require("./lib/native.js");
 const { Paddlegate } = require("./lib/paddlegate.js");
 const { only } = require("./lib/request.js");
@@ -210,9 +210,9 @@ function again({ status, statusText, headers }, body) {
 
 const digest = (text) => createHash("sha256").update(text).digest("hex");
 
-/** The request has succeeded; the next response is learned instead. */
+/** Discord has got the request, which must not seem to have failed; the next response is learned instead. */
 function ignored(error) {
-  if (!(error instanceof UnavailableError)) throw error;
+  if (!(error instanceof PaddlegateError)) throw error;
 }
 
 module.exports = { limited };

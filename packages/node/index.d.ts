@@ -901,8 +901,8 @@ export class Paddlegate {
   limiterPage(options?: PageOptions): Promise<LimiterPage>;
   /**
    * Closes the connections to Redis after the pending calls have ended. Waits end with `InvalidError` (`argument` is
-   * `"store"`) and leave the queue; later calls fail with `InvalidError` too. Limits and leases are not affected.
-   * Further calls of `close`, and a call in memory, do nothing.
+   * `"store"`) and leave the queue; later calls fail with `InvalidError` too, also in memory. Limits and leases are not affected.
+   * Further calls of `close` do nothing.
    */
   close(): Promise<void>;
   /** Closes the store at the end of `await using`. */

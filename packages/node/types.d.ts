@@ -56,6 +56,7 @@ export interface LimitArguments {
   readonly leaky: readonly [capacity: number, drain: Interval, refund?: Refund];
   readonly points: readonly [capacity: number, refill: Interval, refund?: Refund];
   readonly throttle: Interval | readonly [limit: number, interval: Interval];
+  /** As in all lists the lock timeout is in seconds, or a text; `lockTimeoutMs` of `concurrency()` is in milliseconds. */
   readonly concurrency: number | readonly [limit: number, lockTimeout?: Interval];
   readonly quota: readonly [
     limit: number,

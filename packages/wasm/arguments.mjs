@@ -117,7 +117,8 @@ function only(names, options = NOTHING) {
   }
   for (const name in options) {
     if (!names.includes(name)) {
-      throw new InvalidError(`is no option; there is ${names.join(", ")}`, name);
+      const known = names.join(", ");
+      throw new InvalidError(`is no option here: option=${name}; there is ${known}`, name);
     }
   }
   return options;

@@ -3,7 +3,7 @@
 const { InvalidError } = require("./errors.js");
 const { limitSpecs } = require("./limits.js");
 const { isDate } = require("./timers.js");
-const { flag, numeric, object, only, permitId, text } = require("./request.js");
+const { flag, noOption, numeric, object, only, permitId, text } = require("./request.js");
 
 /**
  * Converts the options of admin methods to the form that the addon takes (`bindings/node/src/admin_request.rs`). Each
@@ -111,7 +111,7 @@ function read(names, options) {
     const value = options[name];
     if (OF_CALLS.includes(name)) call[name] = value;
     else if (!names.includes(name)) {
-      throw new InvalidError(name, `is no option; there is ${[...names, ...OF_CALLS].join(", ")}`);
+      throw noOption(name, [...names, ...OF_CALLS]);
     } else if (value !== undefined && value !== null) {
       const [field, convert] = FIELDS[name];
       command[field] = convert(value);

@@ -3,7 +3,7 @@
 const { finish } = require("./multi-step.js");
 const { wholeMs } = require("./decision.js");
 const { InvalidError, OverLimitError, callNative } = require("./errors.js");
-const { abortSignal, object, text } = require("./request.js");
+const { abortSignal, noOption, object, text } = require("./request.js");
 const { sleep } = require("./waiting.js");
 
 /** Selects the slot of a document that limits a request, and counts the request there. */
@@ -45,9 +45,7 @@ function read(facts) {
     if (value === undefined || value === null) continue;
     if (name === "signal") known.signal = abortSignal(value);
     else if (FACTS.includes(name)) known[name] = text(name, value);
-    else {
-      throw new InvalidError(name, `is no fact here; there are ${FACTS.join(", ")} and signal`);
-    }
+    else throw noOption(name, [...FACTS, "signal"]);
   }
   known.signal?.throwIfAborted();
   return known;

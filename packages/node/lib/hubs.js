@@ -5,13 +5,36 @@ const { InvalidError } = require("./errors.js");
 const { Subscription } = require("./subscription.js");
 const { Waiters } = require("./waiters.js");
 
-/** The subscriptions of one store on Redis: one for each node that sends wake-ups, created for its first waiter. */
-class RedisHub {
-  #store;
-  #byNode = new Map();
+/** The waiters of one store, and whether it is open. */
+class Hub {
+  #isClosing = false;
   #isClosed = false;
 
+  /** Throws once the store is being closed; for a call that gives something back, once it is closed. */
+  checkOpen(givesBack = false) {
+    if (givesBack ? this.#isClosed : this.#isClosing) {
+      throw new InvalidError("store", "is closed; open another one");
+    }
+  }
+
+  /** Ends all waits, which give back their tickets. */
+  close() {
+    this.#isClosing = true;
+  }
+
+  /** Ends all other calls too. */
+  closed() {
+    this.#isClosed = true;
+  }
+}
+
+/** The subscriptions of one store on Redis: one for each node that sends wake-ups, created for its first waiter. */
+class RedisHub extends Hub {
+  #store;
+  #byNode = new Map();
+
   constructor(store) {
+    super();
     this.#store = store;
   }
 
@@ -39,14 +62,8 @@ class RedisHub {
     return subscription;
   }
 
-  /** Throws once the store is being closed. */
-  checkOpen() {
-    if (this.#isClosed) throw new InvalidError("store", "is closed; open another one");
-  }
-
-  /** Ends all waits and closes the connections for wake-ups. */
   close() {
-    this.#isClosed = true;
+    super.close();
     for (const subscription of this.#byNode.values()) subscription.close();
     this.#byNode.clear();
   }
@@ -62,11 +79,12 @@ class RedisHub {
 }
 
 /** The waiters of one memory store. Every call delivers the wake-ups that it has caused. */
-class MemoryHub {
+class MemoryHub extends Hub {
   #store;
   #waiters = new Waiters();
 
   constructor(store) {
+    super();
     this.#store = store;
   }
 
@@ -75,6 +93,7 @@ class MemoryHub {
   }
 
   open(run) {
+    this.checkOpen();
     if (this.#waiters.channel === "") {
       slots[OPERATION] = LISTEN;
       // Without a channel the waiters retry at the time of their decision.
@@ -83,9 +102,10 @@ class MemoryHub {
     return this.#waiters;
   }
 
-  /** A memory store cannot be closed. */
-  checkOpen() {}
-  close() {}
+  close() {
+    super.close();
+    this.#waiters.close();
+  }
 
   /** Delivers the wake-ups of the last call. */
   deliver() {

@@ -86,7 +86,7 @@ const { inspection } = require("./inspection.js");
 const { statistics } = require("./statistics.js");
 const { Turns } = require("./turns.js");
 const { Waiter, ACQUIRE_JOB, ACQUIRE_QUEUED, RELEASE_LATE } = require("./waiter.js");
-const { abortable } = require("./waiting.js");
+const { abortable, giveBack } = require("./waiting.js");
 
 // Fulfilled promises: creating one for each answer takes half as long as a decision.
 const TRUE = Promise.resolve(true);
@@ -177,6 +177,7 @@ class Limiter {
     if (this.#redis !== null) {
       throw new InvalidError("store", "is in Redis, where an answer takes time: use await allow()");
     }
+    this.#hub.checkOpen();
     const key = options === undefined ? null : onlyKey(options);
     let ticket;
     if (key === undefined) {
@@ -546,7 +547,7 @@ class Limiter {
   #start(operation, options, read, more) {
     try {
       // Operations that return units or leases are allowed until the last call has ended.
-      if (!ALLOWED_WHILE_CLOSING.has(operation)) this.#hub.checkOpen();
+      this.#hub.checkOpen(ALLOWED_WHILE_CLOSING.has(operation));
       const signal = request(operation, options, more?.options);
       const { key } = besides;
       const run = key === null ? this.#run : ofKey(this.#run, key);
@@ -583,19 +584,20 @@ class Limiter {
 
   /** Cancels the lease that a call may have, which ends with this error; throws the error. */
   #cancelUndecided(error, id, key) {
-    // A lease that cannot be cancelled expires.
-    if (error.mayHaveCounted) this.cancel(id, { key }).catch(nothing);
+    if (error.mayHaveCounted) giveBack(() => this.cancel(id, { key }));
     throw error;
   }
 
-  /** Gives back the grant of a call that was aborted before its answer. Failures are ignored: the grant expires. */
+  /** Gives back the grant of a call that was aborted before its answer. */
   async [RELEASE_LATE](decision, { estimate, key }) {
     if (!isNewGrant(decision, this.#members)) return;
     const { permit, fencingToken } = decision;
     const parts = [];
-    if (estimate !== undefined && estimate !== null) parts.push(this.correct(permit, 0, { key }));
-    if (fencingToken !== null) parts.push(this.release(permit, { key }));
-    await Promise.allSettled(parts);
+    if (estimate !== undefined && estimate !== null) {
+      parts.push(giveBack(() => this.correct(permit, 0, { key })));
+    }
+    if (fencingToken !== null) parts.push(giveBack(() => this.release(permit, { key })));
+    await Promise.all(parts);
   }
 }
 

@@ -14,6 +14,7 @@ const { json } = require("./commands.js");
 const { Redis } = require("./redis.js");
 const { flag, numeric, text } = require("./request.js");
 const { nativeClock } = require("./test-clock.js");
+const { setImmediate } = require("./timers.js");
 
 /** A store, which creates limiters. */
 class Paddlegate {
@@ -262,8 +263,10 @@ class Paddlegate {
 
   async #close() {
     this.#hub.close();
-    await this.#redis?.close();
+    // The waits end in this turn of the event loop.
+    await (this.#redis?.close() ?? new Promise((resolve) => setImmediate(resolve)));
     this.#store.close();
+    this.#hub.closed();
   }
 
   get #parts() {

@@ -118,13 +118,13 @@ function unknown(name, operation, others) {
   const queue = QUEUES.has(operation) ? ["priority", "share", "weight"] : [];
   const limits = describes(operation, others) ? ["limits"] : [];
   const given = others ?? (operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : []);
-  const all = [
-    ...given,
-    ...limits,
-    ...queue,
-    "cost, estimate, settleWithinMs, key and signal",
-  ].join(", ");
-  return new InvalidError(name, `is no option here; there are ${all}`);
+  const always = ["cost", "estimate", "settleWithinMs", "key", "signal"];
+  return noOption(name, [...given, ...limits, ...queue, ...always]);
+}
+
+/** Returns the error for a name that is none of the options. */
+function noOption(name, names) {
+  return new InvalidError(name, `is no option here: option=${name}; there is ${names.join(", ")}`);
 }
 
 /** Marks a permit, which is accepted in place of its id. */
@@ -191,9 +191,7 @@ const NOTHING = Object.freeze({});
 /** Checks the names of options: a misspelt name would otherwise be ignored. */
 function only(names, options) {
   for (const name in object(options)) {
-    if (!names.includes(name)) {
-      throw new InvalidError(name, `is no option; there is ${names.join(", ")}`);
-    }
+    if (!names.includes(name)) throw noOption(name, names);
   }
   return { ...options };
 }
@@ -211,4 +209,5 @@ module.exports = {
   abortSignal,
   object,
   only,
+  noOption,
 };

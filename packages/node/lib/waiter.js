@@ -4,7 +4,7 @@ const { AT_END } = require("./shared-buffer.js");
 const { callNative } = require("./errors.js");
 const { Waiter: Rules, newId } = require("./native.js");
 const { clearTimeout, now } = require("./timers.js");
-const { abortable, after } = require("./waiting.js");
+const { abortable, after, giveBack } = require("./waiting.js");
 
 /** Internal methods of `Limiter`: sends one attempt of a waiter; returns a grant that came too late. */
 const ACQUIRE_QUEUED = Symbol("acquire queued");
@@ -152,7 +152,7 @@ class Waiter {
 
   /** Cancels what the call left in the store; with `isDelivered` not a grant, which the caller or the limiter has. */
   #cancel(isDelivered) {
-    if (this.#native?.mustCancel(isDelivered)) this.#limiter.cancel(this.id).catch(() => {});
+    if (this.#native?.mustCancel(isDelivered)) giveBack(() => this.#limiter.cancel(this.id));
   }
 
   /** Returns the grant or the ticket of the last attempt once its answer arrives. */

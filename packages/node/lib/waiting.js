@@ -1,5 +1,6 @@
 "use strict";
 
+const { UnavailableError } = require("./errors.js");
 const { clearTimeout, setTimeout } = require("./timers.js");
 
 /** The longest delay of a Node timer. */
@@ -9,6 +10,24 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 function after(ms, then) {
   // Timers count whole milliseconds from a time that may lie before now; with one more they never end early.
   return setTimeout(then, Math.min(Math.floor(ms) + 1, MAX_TIMER_MS));
+}
+
+/** The pauses after which a call that gives something back is made again, in milliseconds. */
+const AGAIN_AFTER_MS = [100, 400, 1_600];
+
+/**
+ * Makes a call that gives something back, and again while the store is unavailable. The caller does not wait for it, and it
+ * does not keep the process alive: what was not given back expires.
+ */
+async function giveBack(call) {
+  for (const pause of [...AGAIN_AFTER_MS, null]) {
+    try {
+      return await call();
+    } catch (error) {
+      if (pause === null || !(error instanceof UnavailableError)) return undefined;
+      await new Promise((resolve) => after(pause, resolve).unref());
+    }
+  }
 }
 
 /** Waits `ms`; rejects with the reason of `signal` if it is aborted. */
@@ -57,4 +76,4 @@ function onAbort(signal, stop) {
   };
 }
 
-module.exports = { after, sleep, abortable };
+module.exports = { after, sleep, abortable, giveBack };

@@ -1,10 +1,10 @@
-// How the lease of a job of BullMQ is renewed, with permits of this test.
+// How the lease of a job of BullMQ is renewed, with permits of this test, and what happens when Redis goes during a job.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { limited } from "../bullmq.mjs";
-import { UnavailableError } from "../index.mjs";
+import { OverLimitError, Paddlegate, UnavailableError } from "../index.mjs";
 import waiter from "../lib/waiter.js";
-import { until } from "./support.mjs";
+import { redisServer, until } from "./support.mjs";
 
 const { ACQUIRE_JOB } = waiter;
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -52,12 +52,12 @@ test("a renewal that fails is tried again before the lease ends", async () => {
   const renew = async (permit) => {
     events.push("renewal");
     if (events.length > 1) return true;
-    // Of 3000 ms half are over. Timers end in the order of their times, also on a machine that stalls.
-    permit.expiresInMs = 1_500;
-    setTimeout(() => events.push("end"), 1_500);
+    // Of 800 ms half are over. Timers end in the order of their times, also on a machine that stalls.
+    permit.expiresInMs = 400;
+    setTimeout(() => events.push("end"), 400);
     throw new UnavailableError("away");
   };
-  await renewals(3_000, renew, () => until(() => events.includes("end")));
+  await renewals(800, renew, () => until(() => events.includes("end")));
   assert.deepEqual(events.slice(0, 2), ["renewal", "renewal"]);
 });
 
@@ -82,4 +82,36 @@ test("a lease of months is not renewed at once", async () => {
     () => sleep(50),
   );
   assert.equal(calls, 0);
+});
+
+test("a job whose work has begun is never put away, whatever happens to Redis", async (t) => {
+  const elsewhere = new Paddlegate("memory://").window("x", 1, 60);
+  await elsewhere.allow();
+  for (const [work, error] of [
+    [async () => "done", null],
+    [async (permit) => permit.correct(1), UnavailableError],
+    [async (permit) => permit.renew(), UnavailableError],
+    [() => elsewhere.acquire({ waitTimeoutMs: 0 }), OverLimitError],
+    [
+      async () => {
+        throw new RangeError("its own");
+      },
+      RangeError,
+    ],
+  ]) {
+    const own = await redisServer(t);
+    const pg = new Paddlegate(own.url, { timeoutMs: 10_000 });
+    const limiter = pg.limiter("erp", { concurrency: 1, points: [10, 60] });
+    let begun = 0;
+    const processor = async (_job, _token, _signal, permit) => {
+      begun += 1;
+      await own.stop();
+      return work(permit);
+    };
+    const job = { queueQualifiedName: "bull:queue", id: "1", moveToDelayed: assert.fail };
+    const ended = limited(processor, { limiter, estimate: 2 })(job, "token");
+    if (error === null) assert.equal(await ended, "done");
+    else await assert.rejects(ended, error);
+    assert.equal(begun, 1);
+  }
 });

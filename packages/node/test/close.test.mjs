@@ -23,48 +23,57 @@ test("two hundred stores that were closed leave no connection", async (t) => {
   await until(() => connections() === before);
 });
 
-test("every wait ends, leaves the queue, and every later call is refused", async () => {
-  const name = unique();
-  const pg = new Paddlegate(url, patient);
-  const limiter = pg.concurrent(name, 1, { waitTimeoutMs: 60_000, lockTimeoutMs: 60_000 });
-  const other = new Paddlegate(url, patient).concurrent(name, 1);
-  const permit = await other.acquire();
-  const stats = () => other.stats();
-  const waiting = Array.from({ length: 5 }, (_, i) =>
-    limiter.acquire(i % 2 ? {} : { id: `mine-${i}` }),
-  );
-  await until(async () => (await stats()).tickets === 5);
-  // Under way while the store is closed.
-  waiting.push(limiter.acquire(), limiter.acquire({ id: "late" }));
-  const ended = Promise.all(waiting.map((wait) => assert.rejects(wait, isClosed)));
-  const closing = pg.close();
-  const calls = [
-    () => limiter.acquire(),
-    () => limiter.withinLimit(assert.fail),
-    () => limiter.tryAcquire(),
-    () => limiter.peek(),
-    () => limiter.stats(),
-    () => limiter.enqueue("x"),
-    () => limiter.admit("x"),
-    () => limiter.admitAll(["x"]),
-    () => limiter.pause({ forMs: 5 }),
-    () => limiter.reset(),
-    () => pg.window(unique(), 1, 1).allow(),
-    () => pg.window(unique(), 1, 1).allow({ cost: 1 }),
-    () => pg.limiters(),
-    () => pg.limiterPage(),
-    () =>
-      pg.invantiveGate({ RateLimitControlSlotList: [{ Name: "a", ActionsPerSecond: 1 }] }).admit(),
-  ];
-  for (const call of calls) await assert.rejects(call, isClosed, `${call}`);
-  await ended;
-  await closing;
-  for (const call of calls) await assert.rejects(call, isClosed, `${call}`);
-  await assert.rejects(limiter.release(permit), isClosed);
-  const { tickets, leases } = await stats();
-  assert.deepEqual([tickets, leases], [0, 1]);
-  assert.equal(await permit.release(), "released");
-});
+for (const store of ["redis", "memory"]) {
+  test(`${store}: every wait ends, leaves the queue, and every later call is refused`, async () => {
+    const name = unique();
+    const open = () => new Paddlegate(store === "redis" ? url : "memory://", patient);
+    const pg = open();
+    const limiter = pg.concurrent(name, 1, { waitTimeoutMs: 60_000, lockTimeoutMs: 60_000 });
+    // In memory there is no other way to the limits of a store.
+    const other = (store === "redis" ? open() : pg).concurrent(name, 1);
+    const permit = await other.acquire();
+    const stats = () => other.stats();
+    const waiting = Array.from({ length: 5 }, (_, i) =>
+      limiter.acquire(i % 2 ? {} : { id: `mine-${i}` }),
+    );
+    await until(async () => (await stats()).tickets === 5);
+    // Under way while the store is closed.
+    waiting.push(limiter.acquire(), limiter.acquire({ id: "late" }));
+    const ended = Promise.all(waiting.map((wait) => assert.rejects(wait, isClosed)));
+    const closing = pg.close();
+    const gate = { RateLimitControlSlotList: [{ Name: "a", ActionsPerSecond: 1 }] };
+    const calls = [
+      () => limiter.acquire(),
+      () => limiter.withinLimit(assert.fail),
+      () => limiter.tryAcquire(),
+      () => limiter.allow(),
+      () => limiter.peek(),
+      () => limiter.stats(),
+      () => limiter.enqueue("x"),
+      () => limiter.admit("x"),
+      () => limiter.admitAll(["x"]),
+      () => limiter.pause({ forMs: 5 }),
+      () => limiter.reset(),
+      () => pg.window(unique(), 1, 1).allow(),
+      () => pg.window(unique(), 1, 1).allow({ cost: 1 }),
+      () => pg.unlimited(unique()).allow(),
+      () => pg.limiters(),
+      () => pg.limiterPage(),
+      () => limiter.turns().next(),
+      () => pg.invantiveGate(gate).admit(),
+    ];
+    if (store === "memory") calls.push(async () => limiter.allowSync());
+    for (const call of calls) await assert.rejects(call, isClosed, `${call}`);
+    await ended;
+    await closing;
+    for (const call of calls) await assert.rejects(call, isClosed, `${call}`);
+    await assert.rejects(limiter.release(permit), isClosed);
+    if (store === "memory") return;
+    const { tickets, leases } = await stats();
+    assert.deepEqual([tickets, leases], [0, 1]);
+    assert.equal(await permit.release(), "released");
+  });
+}
 
 test("calls that are under way end before the connection does", async () => {
   const pg = new Paddlegate(url, patient);
@@ -95,15 +104,6 @@ test("closing twice is as good as once, and a store that was never used can be c
   await Promise.all([pg.close(), pg.close()]);
   assert.equal(pg[Symbol.asyncDispose]() instanceof Promise, true);
   await assert.rejects(pg.window("x", 1, 1).allow(), isClosed);
-});
-
-test("in memory it does nothing", async () => {
-  const pg = new Paddlegate("memory://");
-  const limiter = pg.window("x", 2, 60);
-  assert.equal(await limiter.allow(), true);
-  await pg.close();
-  assert.equal(await limiter.allow(), true);
-  assert.equal(await limiter.allow(), false);
 });
 
 test("a process whose store is closed ends, whatever waited", async () => {

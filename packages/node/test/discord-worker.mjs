@@ -5,7 +5,7 @@ import { OverLimitError, Paddlegate } from "../index.mjs";
 
 const given = JSON.parse(process.argv[2]);
 const pg = new Paddlegate(given.url, { timeoutMs: 20_000 });
-const options = given.name ? limited(pg, { name: given.name, ...given.options }) : {};
+const options = limited(pg, { name: given.name, ...given.options });
 const rest = new REST({ api: `http://127.0.0.1:${given.port}/api`, retries: 0, ...options });
 rest.setToken("a.token.of-a-bot");
 

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import { root } from "./support.mjs";
+import { root, soak } from "./support.mjs";
 
 const { version } = JSON.parse(readFileSync(join(root, "package.json")));
 const use = `
@@ -17,7 +17,8 @@ const use = `
 const imported = ["module", `import { Paddlegate } from "paddlegate";${use}`];
 const required = ["commonjs", `const { Paddlegate } = require("paddlegate");${use}`];
 
-test("npm pack, npm install, import and require", (t) => {
+// Of every change `make test-readme` installs the packages.
+soak("npm pack, npm install, import and require", (t) => {
   const { run, pack, install, node } = emptyFolder(t);
   const [main, native] = pack();
   assert.deepEqual(

@@ -131,13 +131,14 @@ test("without a url the environment names the store, else it is in memory", asyn
     else process.env.PADDLEGATE_URL = before;
   });
   const name = unique();
+  const patient = { timeoutMs: 10_000 };
   process.env.PADDLEGATE_URL = required("PADDLEGATE_TEST_URL");
-  assert.equal(await new Paddlegate().window(name, 1, 60).allow(), true);
-  assert.equal(await new Paddlegate(null).window(name, 1, 60).allow(), false);
+  assert.equal(await new Paddlegate(undefined, patient).window(name, 1, 60).allow(), true);
+  assert.equal(await new Paddlegate(null, patient).window(name, 1, 60).allow(), false);
   for (const empty of ["", undefined]) {
     if (empty === undefined) delete process.env.PADDLEGATE_URL;
     else process.env.PADDLEGATE_URL = empty;
-    assert.equal(await new Paddlegate().window(name, 1, 60).allow(), true);
+    assert.equal(await new Paddlegate(undefined, patient).window(name, 1, 60).allow(), true);
   }
 });
 
@@ -316,7 +317,7 @@ test("what is null is the default", async () => {
 
 test("an option that is none is told which there are", async () => {
   const limiter = new Paddlegate("memory://").window("x", 1, 1);
-  const common = "cost, estimate, settleWithinMs, key and signal";
+  const common = "cost, estimate, settleWithinMs, key, signal";
   const queues = `priority, share, weight, ${common}`;
   const waiting = `id, waitTimeoutMs, ${queues}`;
   const ticket = `claimTimeoutMs, waitTimeoutMs, ${queues}`;
@@ -331,8 +332,17 @@ test("an option that is none is told which there are", async () => {
     [() => limiter.admit("x", { identity: "x" }), `onLimit, claimTimeoutMs, ${queues}`],
     [() => limiter.claim("x", { identity: "x" }), ticket],
   ]) {
-    const message = `is no option here; there are ${options}`;
+    const message = `is no option here: option=identity; there is ${options}`;
     await assert.rejects(call, { argument: "identity", message });
+  }
+  for (const call of [
+    () => limiter.pause({ forMs: 1, identity: "x" }),
+    () => limiter.reportBudget({ identity: "x" }),
+    () => limiter.inspect({ identity: "x" }),
+    () => new Paddlegate("memory://", { identity: "x" }),
+    () => new Paddlegate("memory://").window("x", 1, 1, { identity: "x" }),
+  ]) {
+    await assert.rejects(async () => call(), { argument: "identity", message: /option=identity;/ });
   }
 });
 

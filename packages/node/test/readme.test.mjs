@@ -1,8 +1,8 @@
-// The README's examples run as they stand, against the Redis of the tests.
+// What the README's examples print, each in a process and a Redis of its own. Of every change `make test-readme` runs them.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { entry, redis, redisServer, run } from "./support.mjs";
+import { entry, redis, redisServer, run, soak } from "./support.mjs";
 
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
 const examples = [...readme.matchAll(/^```js\n(.*?)^```/gms)].map(([, code]) => code);
@@ -34,7 +34,7 @@ const printed = [
 test("the README has its examples", () => assert.equal(examples.length, printed.length));
 
 for (const [i, example] of examples.entries()) {
-  test(`README, example ${i + 1}`, async (t) => {
+  soak(`README, example ${i + 1}`, async (t) => {
     const own = await redisServer(t);
     const code = example
       .replace('"paddlegate"', JSON.stringify(entry))

@@ -6,8 +6,10 @@ import { join } from "node:path";
 import test from "node:test";
 import { DataError, Paddlegate, UnavailableError } from "../index.mjs";
 import {
+  block,
   entry,
   freePort,
+  isSoak,
   redis,
   redisSentinel,
   redisServer,
@@ -20,9 +22,6 @@ import {
 
 const url = required("PADDLEGATE_TEST_URL");
 const patient = { timeoutMs: 10_000 };
-const busy = (ms) => {
-  for (const until = performance.now() + ms; performance.now() < until; );
-};
 
 test("a refused connection fails at once and has not counted", async () => {
   const limiter = new Paddlegate(`redis://127.0.0.1:${await freePort()}`, patient).window(
@@ -58,6 +57,27 @@ test("a silent server fails by the deadline and may have counted", async (t) => 
   assert.ok(took >= 299 && took < 6_000, `took=${took}`);
 });
 
+test("a thousand calls at a silent server are all sent at once, and all end", async (t) => {
+  let sent = "";
+  const silent = await server(t, (socket) =>
+    socket.on("data", (bytes) => {
+      sent += bytes;
+    }),
+  );
+  // What a machine that stalls could not send in time would not be sent at all.
+  const timeoutMs = isSoak ? 1_000 : 3_000;
+  const limiter = new Paddlegate(silent, { timeoutMs }).window("x", 1, 1);
+  const began = performance.now();
+  const verbs = ["allow", "tryAcquire", "acquire", "peek"];
+  const calls = Array.from({ length: 1_000 }, (_, i) => limiter[verbs[i % 4]]());
+  const ends = await Promise.allSettled(calls);
+  const took = performance.now() - began;
+  assert.ok(ends.every(({ reason }) => reason instanceof UnavailableError));
+  // None has waited for the end of another one.
+  assert.equal(sent.match(/EVALSHA/g).length, 1_000);
+  if (isSoak) assert.ok(took <= 1.5 * timeoutMs, `took=${took}`);
+});
+
 test("a server that never shakes hands fails by the deadline and has not counted", async (t) => {
   const silent = await server(t, () => {});
   const limiter = new Paddlegate(silent.replace("redis", "rediss"), { timeoutMs: 300 }).window(
@@ -83,33 +103,29 @@ test("each call has its own deadline", async (t) => {
   assert.ok(took >= 3950 && took < 80_000, `took=${took}`);
 });
 
-test("an answer that came while the program was busy still counts", async () => {
-  const limiter = new Paddlegate(url, { timeoutMs: 2000 }).window(unique(), 5, 60);
+test("what a busy program could not send, or read, in time still counts", async () => {
+  const [fresh, trusted, unused, sent] = Array.from({ length: 4 }, () =>
+    new Paddlegate(url, { timeoutMs: 1500 }).window(unique(), 5, 60),
+  );
   // The server may have to get the script of a first call and that of the next.
-  await limiter.allow();
-  await limiter.allow();
-  const call = limiter.allow();
+  for (const limiter of [unused, sent]) {
+    await limiter.allow();
+    await limiter.allow();
+  }
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  await trusted.allow();
+  const call = sent.allow();
   await new Promise(setImmediate);
-  busy(2500);
-  assert.equal(await call, true);
+  const calls = [fresh, trusted, unused].flatMap((limiter) => [limiter.allow(), limiter.allow()]);
+  block(2000);
+  assert.deepEqual(await Promise.all([call, ...calls]), Array(7).fill(true));
 });
-
-for (const state of ["new", "trusted", "unused for a while"]) {
-  test(`a program too busy to send waits for the answer: its connection is ${state}`, async () => {
-    const limiter = new Paddlegate(url, { timeoutMs: 1500 }).window(unique(), 5, 60);
-    if (state !== "new") await limiter.allow();
-    if (state === "unused for a while") await new Promise((resolve) => setTimeout(resolve, 150));
-    const calls = [limiter.allow(), limiter.allow()];
-    busy(2000);
-    assert.deepEqual(await Promise.all(calls), [true, true]);
-  });
-}
 
 test("what was not sent in time since the program was busy is not sent at all", async () => {
   const limiter = new Paddlegate(url, { timeoutMs: 1500 }).window(unique(), 5, 60);
   const call = limiter.allow();
   // By then it connects.
-  process.nextTick(() => process.nextTick(busy, 2000));
+  process.nextTick(() => process.nextTick(block, 2000));
   await assert.rejects(call, { name: "UnavailableError", mayHaveCounted: false });
   assert.equal((await limiter.peek({ cost: 0 })).remaining, 5);
 });
@@ -117,7 +133,7 @@ test("what was not sent in time since the program was busy is not sent at all", 
 test("a busy program gives up a silent server", async (t) => {
   const limiter = new Paddlegate(await server(t, () => {}), { timeoutMs: 300 }).window("x", 1, 1);
   const call = limiter.allow();
-  busy(500);
+  block(500);
   await assert.rejects(call, { name: "UnavailableError", mayHaveCounted: true });
 });
 

@@ -5,11 +5,19 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import test from "node:test";
 import { fileURLToPath } from "node:url";
 import { Paddlegate } from "../index.mjs";
 
 export const entry = new URL("../index.mjs", import.meta.url).href;
 export const root = fileURLToPath(new URL("../", import.meta.url));
+
+/** A test that takes long, or judges the time of a machine. */
+export const isSoak = process.env.PADDLEGATE_SOAK === "1";
+export const soak = isSoak ? test : () => {};
+
+/** Holds up this program, without a load on the machine. */
+export const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
 /** The value of an environment variable; the tests fail without it. */
 export function required(name) {

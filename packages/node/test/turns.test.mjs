@@ -105,7 +105,7 @@ for (const [store, pg] of Object.entries(stores)) {
 }
 
 test("a closed store ends a loop with an error", async () => {
-  const pg = new Paddlegate(url);
+  const pg = new Paddlegate(url, { timeoutMs: 10_000 });
   const turn = pg.concurrent(unique(), 1).turns().next();
   const isClosed = (error) => error instanceof InvalidError && error.argument === "store";
   const ended = assert.rejects(turn, isClosed);

@@ -4,12 +4,15 @@ import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { after } from "node:test";
+import test, { after } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 import { build } from "../build.mjs";
 import { serverOf } from "../serve.mjs";
 
+/** A test that takes long, or judges the time of a machine. */
+export const isSoak = process.env.PADDLEGATE_SOAK === "1";
+export const soak = isSoak ? test : () => {};
 export const PATIENCE = 30_000;
 export const WIDE = { width: 1400, height: 900 };
 export const NARROW = { width: 320, height: 700 };

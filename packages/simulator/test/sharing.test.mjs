@@ -5,6 +5,7 @@ import test from "node:test";
 import {
   at,
   give,
+  isSoak,
   opened,
   origin,
   presetScenario,
@@ -53,8 +54,8 @@ test("broken links are told", async (t) => {
     await rerun(page);
     assert.equal((await totalsOf(page)).length, 2, "the page works nevertheless");
   };
-  const fragments = ["#v9.z.abc", "#v1.z.abc", "#v1.j.abc", "#nonsense", "#v1.j.W10"];
-  await Promise.all(fragments.map(broken));
+  const fragments = ["#v1.z.abc", "#v9.z.abc", "#v1.j.abc", "#nonsense", "#v1.j.W10"];
+  await Promise.all(fragments.slice(0, isSoak ? 5 : 1).map(broken));
 });
 
 test("CSV, JSON and PNG are saved whole", async (t) => {

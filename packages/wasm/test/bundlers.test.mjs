@@ -7,12 +7,16 @@ import { join } from "node:path";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
+import { isSoak } from "./vectors.mjs";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const { files } = JSON.parse(readFileSync(join(root, "package.json")));
 
+// Each module and each loader once; all pairs in `make soak`.
+const isQuick = (folder, loader) => (folder === "") === (loader === "binary");
 for (const folder of ["", "/full"]) {
   for (const loader of ["binary", "file"]) {
+    if (!isSoak && !isQuick(folder, loader)) continue;
     test(`esbuild takes in paddlegate-wasm${folder} as ${loader}`, async (t) => {
       const app = mkdtempSync(join(tmpdir(), "paddlegate-"));
       t.after(() => rmSync(app, { recursive: true }));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { OverLimitError, Paddlegate, points, TestClock, throttle, window } from "paddlegate-wasm";
-import { Paddlegate as FullPaddlegate } from "paddlegate-wasm/full";
+import { Paddlegate as FullPaddlegate, TestClock as FullTestClock } from "paddlegate-wasm/full";
 
 const LIMITS = { rpm: window(500, "minute"), tpm: points(150_000, 60), concurrency: 20 };
 
@@ -58,13 +58,17 @@ test("every verb takes a cost by label", async () => {
   assert.deepEqual([left("rpm"), left("tpm")], [495, 149_950]);
 
   const limits = { rpm: window(5, "minute"), tpm: points(100, 60) };
-  const pair = new Paddlegate().limiter("pair", limits);
+  const clock = new TestClock(60_000_000);
+  const pair = new Paddlegate("memory://", { clock }).limiter("pair", limits);
   assert.deepEqual(
     [60, 41, 40].map((tpm) => pair.allow({ cost: { tpm } })),
     [true, false, true],
   );
 
-  const jobs = new FullPaddlegate().limiter("jobs", limits);
+  const jobs = new FullPaddlegate("memory://", { clock: new FullTestClock(60_000_000) }).limiter(
+    "jobs",
+    limits,
+  );
   const { action, permit } = jobs.admit("job", { estimate: { tpm: 60 } });
   assert.deepEqual([action, permit.correct({ tpm: 20 })], ["run", "settled"]);
   assert.equal(jobs.admit("other", { cost: { tpm: 81 }, onLimit: "drop" }).action, "drop");

@@ -8,7 +8,7 @@ import * as small from "paddlegate-wasm";
 import * as full from "paddlegate-wasm/full";
 import * as web from "paddlegate-wasm/full/web";
 import { replay } from "./replay.mjs";
-import { allVectors, vectors } from "./vectors.mjs";
+import { allVectors, share } from "./vectors.mjs";
 
 const { OverLimitError, Paddlegate, TestClock, limitersFromDocument, SKIPPED } = full;
 const require = createRequire(import.meta.url);
@@ -46,13 +46,10 @@ test("import and require share one instance, the small module has another", () =
   assert.equal("load" in new small.Paddlegate(), false);
 });
 
-test("the larger module answers as the vectors say, in Node and for the web", async () => {
+test("the larger module for the web answers as the vectors say", async () => {
   await web.default(readFileSync(new URL("dist/full/web/paddlegate_bg.wasm", root)));
-  const count = (files) => files.reduce((sum, file) => sum + file.cases.length, 0);
-  assert.ok(count(allVectors) > count(vectors), "some learn");
-  for (const file of allVectors) {
+  for (const file of share(allVectors)) {
     file.cases.forEach((_, index) => {
-      replay(full, file, index);
       replay(web, file, index);
     });
   }

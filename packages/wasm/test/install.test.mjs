@@ -1,11 +1,11 @@
-// As a user would: the packed tarball, installed into an empty folder.
+// As a user would: the packed tarball, installed into an empty folder. Of every change `make test-readme` installs it.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import test from "node:test";
 import { fileURLToPath } from "node:url";
+import { soak } from "./vectors.mjs";
 
 const root = fileURLToPath(new URL("../", import.meta.url));
 const use = `
@@ -13,7 +13,7 @@ const use = `
   const { permit } = shop.tryAcquire({ estimate: 200 });
   console.log(shop.correct(permit, 50), shop.peek({ cost: 0 }).remaining);`;
 
-test("npm pack, npm install, import and require", (t) => {
+soak("npm pack, npm install, import and require", (t) => {
   const folder = mkdtempSync(join(tmpdir(), "paddlegate-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const run = (command, ...args) =>

@@ -303,3 +303,16 @@ test("statistics have refusals by label and histograms of waits and leases", asy
   for (const part of [stats, stats.refusedBy, stats.waits, stats.holds])
     assert.ok(Object.isFrozen(part));
 });
+
+test("an option that is none is told by its name", async () => {
+  const pg = new Paddlegate();
+  const limiter = pg.window("x", 1, 1);
+  for (const call of [
+    () => limiter.allow({ identity: "x" }),
+    () => limiter.acquire({ identity: "x" }),
+    () => limiter.pause({ forMs: 1, identity: "x" }),
+    () => pg.window("x", 1, 1, { identity: "x" }),
+  ]) {
+    await assert.rejects(async () => call(), { argument: "identity", message: /option=identity;/ });
+  }
+});

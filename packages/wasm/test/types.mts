@@ -1,4 +1,5 @@
 // Compiled only: what users may write, and what the compiler must refuse.
+
 import {
   bucket,
   type Cost,
@@ -22,6 +23,9 @@ import {
   throttle,
   window,
 } from "paddlegate-wasm";
+import fullWasm from "paddlegate-wasm/full/paddlegate.wasm";
+import initFull from "paddlegate-wasm/full/web";
+import wasm from "paddlegate-wasm/paddlegate.wasm";
 import init, { Paddlegate as WebPaddlegate } from "paddlegate-wasm/web";
 
 await init(new URL("https://example.com/paddlegate.wasm"));
@@ -150,3 +154,6 @@ erp.reportBudget({ remaining: 5, restoreRate: 50, resetAt: 1 }).learned satisfie
 erp.pause();
 // @ts-expect-error: no such policy
 pg.concurrent("x", 1, { onLimit: "wait" });
+
+await init(wasm);
+await initFull(fullWasm);

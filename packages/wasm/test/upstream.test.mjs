@@ -45,10 +45,11 @@ test("upstream's numbers rule from then on", () => {
 });
 
 test("a lease without an estimate has nothing to settle, but learns", async () => {
-  const limiter = new Paddlegate().limiter("erp", { concurrency: 9000, bucket: [5000, 3600] });
+  const clock = new TestClock(1_700_000_000_000_000);
+  const pg = new Paddlegate("memory://", { clock });
+  const limiter = pg.limiter("erp", { concurrency: 9000, bucket: [5000, 3600] });
   const early = await limiter.acquire();
-  // The clock of JavaScript shows milliseconds, and calls of the same one are as old as each other.
-  for (const now = Date.now(); Date.now() <= now; );
+  clock.advance(0.001);
   const late = await limiter.acquire();
   const left = (remaining) => ({ headers: { "X-RateLimit-Remaining": remaining } });
   assert.equal(late.learnFromResponse(left(700)).learned[0], "remaining[bucket]");
@@ -139,7 +140,7 @@ for (const [provider, [headers, status, remaining, pausedForMs]] of Object.entri
 }
 
 test("an answer says what was learned and what was not", () => {
-  const api = new Paddlegate().bucket("api", 100, 60);
+  const api = frozen().bucket("api", 100, 60);
   const headers = { RateLimit: '"s";r=5;t=30', "RateLimit-Policy": '"s";q=1000000000000;w=60' };
   assert.deepEqual(api.learnFromResponse({ status: 200, headers }).ignored, [
     "limit: above max_learned",

@@ -1,5 +1,6 @@
 // The shared vector files, as Node reads them.
 import { readdirSync, readFileSync } from "node:fs";
+import test from "node:test";
 
 const folder = new URL("../../../tests/vectors/", import.meta.url);
 
@@ -26,3 +27,11 @@ const isSmall = ({ limits, limiters, steps }) => {
 };
 
 export const vectors = allVectors.map((file) => ({ ...file, cases: file.cases.filter(isSmall) }));
+
+/** A test that takes long, or judges the time of a machine. */
+export const isSoak = process.env.PADDLEGATE_SOAK === "1";
+export const soak = isSoak ? test : () => {};
+
+/** What a further module of the same core replays: of each file the first case, in `make soak` all. */
+export const share = (files) =>
+  isSoak ? files : files.map((file) => ({ ...file, cases: file.cases.slice(0, 1) }));
