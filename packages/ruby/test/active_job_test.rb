@@ -121,6 +121,23 @@ class ActiveJobTest < Minitest::Test
     assert_equal 0, erp.stats.leases
   end
 
+  def test_a_job_that_has_begun_is_not_put_back_when_redis_goes
+    lost = Paddlegate::Store.new("redis://127.0.0.1:1").points("lost", 9, 1)
+    begun = Class.new(job_class { limited_by Paddlegate::Store.new("memory://").window("w", 9, 1) })
+    begun.queue_adapter = :test
+    call = nil
+    begun.define_method(:perform) { call.call }
+    [-> { lost.acquire(cost: 1) }, -> { lost.correct("#{"0" * 32}:1:1", 1) }].each do |it|
+      call = it
+      assert_raises(Paddlegate::UnavailableError) { enqueued(begun).perform_now }
+    end
+    assert_empty begun.queue_adapter.enqueued_jobs
+    first = job_class { limited_by lost, cost: 1 }
+    first.queue_adapter = :test
+    enqueued(first).perform_now
+    assert_equal 1, first.queue_adapter.enqueued_jobs.size
+  end
+
   def test_bad_input_is_named
     limiter = memory.window("bad", 1, 1)
     error = assert_raises(Paddlegate::InvalidError) do

@@ -12,6 +12,9 @@ module Paddlegate
     NOT_GIVEN = -1
     # The longest id of a job on a limiter, in bytes; a longer one is shortened.
     MAX_ID = 64
+    # Where a fiber has the job that it runs, which is told of each call; only inside of a host that
+    # asks for it.
+    RUNNING = :paddlegate_running_job
     private_constant :NOT_GIVEN, :MAX_ID
 
     # Returns the {Permit} of a job whose turn has come, or comes within `patience` seconds.
@@ -26,6 +29,13 @@ module Paddlegate
       id = Digest::SHA256.hexdigest(id) if id.bytesize > MAX_ID
       waiter = Waiter.new(limiter, id, cost, estimate, settle_within, nil, order)
       waiter.of_job(claim_timeout, patience).acquire
+    end
+
+    # Returns what the block returns: the result of a call that takes units. The job that runs here
+    # learns of it.
+    def self.tell(&call)
+      job = Thread.current[RUNNING]
+      job ? job.learn(&call) : yield
     end
   end
 end

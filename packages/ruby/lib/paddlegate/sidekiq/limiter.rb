@@ -133,16 +133,16 @@ module Paddlegate
         # For a job middleware; `job` has a `jid`, and `retry_count` after a failure.
         def in_job(job)
           before = running_job
-          Thread.current[:paddlegate_sidekiq_job] = RunningJob.new(job)
+          Thread.current[JobTurn::RUNNING] = RunningJob.new(job)
           yield
         ensure
-          Thread.current[:paddlegate_sidekiq_job] = before
+          Thread.current[JobTurn::RUNNING] = before
         end
 
         # @api private
         # Returns the job that this fiber runs; `nil` outside of jobs.
         def running_job
-          Thread.current[:paddlegate_sidekiq_job]
+          Thread.current[JobTurn::RUNNING]
         end
 
         # @api private

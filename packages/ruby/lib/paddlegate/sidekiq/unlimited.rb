@@ -29,6 +29,7 @@ module Paddlegate
         def within_limit(*_ignored, **_also_ignored)
           raise InvalidError.new("give one", "block") unless block_given?
 
+          Limiter.running_job&.begin
           yield HANDLE
         end
 
