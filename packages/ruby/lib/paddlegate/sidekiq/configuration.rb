@@ -39,7 +39,9 @@ module Paddlegate
         end
 
         # What decides when a job over its limit runs again: a proc, or `:planned`, with which the
-        # job comes back when its turn comes. It keeps its place in the queue of its limiter, and
+        # job comes back when its turn comes: as much earlier as the interval in which Sidekiq looks
+        # for scheduled jobs, and it waits in its worker for the rest, as for every turn within one
+        # and a half of that interval. It keeps its place in the queue of its limiter, and
         # `reschedule` counts only where it was given to that limiter. For a limiter of
         # {Paddlegate::Factories} and an error of another library no turn is known, so {BACKOFF}
         # decides.

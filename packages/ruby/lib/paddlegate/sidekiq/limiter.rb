@@ -165,7 +165,7 @@ module Paddlegate
           return if exception.reason == :too_large
           return if most && Library.reschedule_next(times, most).nil?
 
-          exception.retry_after || JobTurn::UNKNOWN
+          JobTurn.delay(exception, JobTurn.sidekiq_patience)
         end
 
         def reject_block(block)
