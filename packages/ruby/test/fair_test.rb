@@ -343,7 +343,10 @@ class FairTest < Minitest::Test
       ticks = 0
       Scheduler.run do
         held = limiter.acquire
-        5.times { |number| Fiber.schedule { limiter.within_limit { order << number } } }
+        5.times do |number|
+          Fiber.schedule { limiter.within_limit { order << number } }
+          eventually { limiter.stats.tickets == number + 1 }
+        end
         Fiber.schedule { 10.times { sleep(0.01) && ticks += 1 } }
         Fiber.schedule do
           sleep(0.05)
