@@ -25,6 +25,18 @@ module Helper
   NOW = 1_700_000_000_000_000
   DAY = 86_400
 
+  # Methods of test classes.
+  module ClassMethods
+    # For a test that takes long: it runs in a soak alone.
+    def in_soak(test)
+      remove_method(test) unless SOAK
+    end
+  end
+
+  def self.included(test)
+    test.extend(ClassMethods)
+  end
+
   # A name that no other test and no other run has.
   def unique(name = "test")
     "ruby-#{name}-#{SecureRandom.hex(6)}"

@@ -50,15 +50,17 @@ class SidekiqPlannedTest < Minitest::Test
     Array.new(count) { |number| { "jid" => "job-#{number}" } }
   end
 
-  def test_ten_thousand_jobs_at_ten_a_minute
+  JOBS = SOAK ? 10_000 : 200
+
+  def test_many_jobs_at_ten_a_minute
     { window: :minute, leaky: :minute, bucket: :minute }.each do |kind, per|
       on_clock do |clock|
         limiter = Sidekiq::Limiter.public_send(kind, "mail", 10, per, backoff: :planned)
-        runs, passed, took = simulate(clock, jobs(10_000), limiter)
-        assert_equal 10_000, passed.uniq.size
-        assert_operator took, :<=, 1_000 * MINUTE
+        runs, passed, took = simulate(clock, jobs(JOBS), limiter)
+        assert_equal JOBS, passed.uniq.size
+        assert_operator took, :<=, JOBS / 10 * MINUTE
         assert_operator runs.values.max, :<=, 2, "#{kind}: a job asks twice at most"
-        assert_equal jobs(10_000).map { |job| job["jid"] }, passed, "#{kind}: in their order"
+        assert_equal jobs(JOBS).map { |job| job["jid"] }, passed, "#{kind}: in their order"
       end
     end
   end
