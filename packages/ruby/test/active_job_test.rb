@@ -85,9 +85,13 @@ class ActiveJobTest < Minitest::Test
   end
 
   def test_what_is_performed_now_waits_and_fails_as_a_call
-    limiter = memory.window("now", 1, 0.1)
+    limiter = memory.concurrent("now", 1, wait_timeout: 60)
     job = job_class { limited_by limiter }
-    2.times { job.perform_now }
+    held = limiter.acquire
+    waiter = Thread.new { job.perform_now }
+    eventually { limiter.stats.tickets == 1 }
+    held.release
+    waiter.join
     assert_equal 1, limiter.stats.waited
     none = memory.window("none", 1, :hour, wait_timeout: 0).tap(&:allow?)
     assert_raises(Paddlegate::OverLimit) { job_class { limited_by none }.perform_now }

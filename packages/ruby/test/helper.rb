@@ -76,6 +76,12 @@ module Helper
     Process.clock_gettime(Process::CLOCK_MONOTONIC) - start
   end
 
+  # Yields up to five times, until something took less than so many seconds: what a machine that
+  # stalls does not do each time.
+  def assert_once_within(seconds)
+    assert((1..5).any? { yield < seconds }, "never within #{seconds} s")
+  end
+
   # Waits for a condition, which another thread or process is about to make true.
   def eventually(what = "it")
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + (SOAK ? 600 : 60)
