@@ -180,7 +180,7 @@ module Paddlegate
     def try_acquire(cost: nil, estimate: nil, id: nil, key: nil, settle_within: nil, limits: nil)
       # Most calls have no arguments, and take a third longer below.
       if cost.nil? && estimate.nil? && id.nil? && key.nil? && settle_within.nil? &&
-         limits.nil? && !@leases && !Thread.current[JobTurn::RUNNING]
+         limits.nil? && !@leases && (JobTurn::HOSTS.empty? || !Thread.current[JobTurn::RUNNING])
         buffer = CallBuffer.checkout
         code = @functions.acquire(@handle, nil, buffer.decision, buffer.error)
         buffer.check(code) unless code.zero?
@@ -215,7 +215,7 @@ module Paddlegate
     def allow?(cost: nil, estimate: nil, key: nil, settle_within: nil)
       # Most calls have no other arguments; in memory they need no decision with all its fields.
       if @at_once && cost.nil? && estimate.nil? && settle_within.nil? &&
-         !Thread.current[JobTurn::RUNNING]
+         (JobTurn::HOSTS.empty? || !Thread.current[JobTurn::RUNNING])
         decided = begin
           if key.nil?
             Native.pg_allow_at_once(@handle, nil, 1)

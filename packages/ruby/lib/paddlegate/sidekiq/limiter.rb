@@ -132,6 +132,7 @@ module Paddlegate
         # Runs the block as the body of a job: its limiters with `backoff: :planned` keep its place.
         # For a job middleware; `job` has a `jid`, and `retry_count` after a failure.
         def in_job(job)
+          JobTurn::HOSTS.push(:sidekiq) if JobTurn::HOSTS.empty?
           before = running_job
           Thread.current[JobTurn::RUNNING] = RunningJob.new(job)
           yield
