@@ -10,7 +10,8 @@ require "sidekiq/api"
 class ActiveJobTest < Minitest::Test
   include Helper
 
-  JOBS = SOAK ? 1_000 : 40
+  # One case with a real process each time.
+  JOBS = SOAK ? 1_000 : 30
 
   def setup
     Sidekiq.redis(&:flushdb)
@@ -27,7 +28,7 @@ class ActiveJobTest < Minitest::Test
     end
   end
 
-  def test_each_key_has_its_limit
+  in_soak def test_each_key_has_its_limit
     in_sidekiq do
       20.times { |number| Tenant.perform_later(%w[a b][number % 2], number: number) }
       eventually { ended(Tenant).size >= 20 }
@@ -37,7 +38,7 @@ class ActiveJobTest < Minitest::Test
     assert_equal 20, APP_STORE.concurrent("tenants", 1, keyed: true).stats.granted
   end
 
-  def test_an_estimate_is_corrected_and_a_failure_releases
+  in_soak def test_an_estimate_is_corrected_and_a_failure_releases
     in_sidekiq do
       Spend.perform_later(40)
       Fails.perform_later
@@ -51,7 +52,7 @@ class ActiveJobTest < Minitest::Test
     end
   end
 
-  def test_what_is_wrong_fails_its_job_alone
+  in_soak def test_what_is_wrong_fails_its_job_alone
     in_sidekiq do
       %w[name cost key fine].each { |what| Wrong.perform_later(what) }
       eventually { notes(Wrong).size == 4 }
@@ -62,7 +63,7 @@ class ActiveJobTest < Minitest::Test
     assert_equal [1, 0, 0], [stats.granted, stats.leases, stats.tickets]
   end
 
-  def test_a_lease_that_ends_while_its_job_runs_makes_room_once
+  in_soak def test_a_lease_that_ends_while_its_job_runs_makes_room_once
     in_sidekiq do
       3.times { |number| Long.perform_later(number) }
       eventually { ended(Long).size == 3 }
@@ -72,7 +73,7 @@ class ActiveJobTest < Minitest::Test
     assert_equal [3, 0, 0], [stats.granted, stats.leases, stats.tickets]
   end
 
-  def test_no_job_is_lost_with_a_process_that_is_stopped
+  in_soak def test_no_job_is_lost_with_a_process_that_is_stopped
     in_sidekiq do
       JOBS.times { |number| Sync.perform_later(number) }
       eventually { notes(Sync).any? }
@@ -84,9 +85,13 @@ class ActiveJobTest < Minitest::Test
   end
 
   def test_what_is_performed_now_waits_and_fails_as_a_call
-    limiter = memory.window("now", 1, 0.1)
+    limiter = memory.concurrent("now", 1, wait_timeout: 60)
     job = job_class { limited_by limiter }
-    2.times { job.perform_now }
+    held = limiter.acquire
+    waiter = Thread.new { job.perform_now }
+    eventually { limiter.stats.tickets == 1 }
+    held.release
+    waiter.join
     assert_equal 1, limiter.stats.waited
     none = memory.window("none", 1, :hour, wait_timeout: 0).tap(&:allow?)
     assert_raises(Paddlegate::OverLimit) { job_class { limited_by none }.perform_now }
@@ -121,6 +126,62 @@ class ActiveJobTest < Minitest::Test
     assert_equal 0, erp.stats.leases
   end
 
+  def test_keys_and_estimates_in_this_process
+    tenants = memory.concurrent("tenants", 1, keyed: true)
+    leases = ->(name) { tenants.inspection(key: name).lease_count }
+    held = []
+    keyed = Class.new(job_class { limited_by ->(*) { tenants }, key: ->(name) { name } }) do
+      define_method(:perform) { |name| held << [name, leases.call(name)] }
+    end
+    %w[a b].each { |name| enqueued(keyed, name).perform_now }
+    assert_equal [["a", 1], ["b", 1]], held
+    assert_equal([0, 0], %w[a b].map(&leases))
+
+    spend = memory.points("spend", 100, :hour)
+    spends = Class.new(job_class { limited_by spend, estimate: ->(units) { units } }) do
+      define_method(:perform) { |units| permit.correct(units - 1) }
+    end
+    enqueued(spends, 40).perform_now
+    assert_equal 39, spend.stats.units
+  end
+
+  def test_a_failure_releases_and_what_is_wrong_fails_its_job_alone
+    erp = memory.concurrent("erp", 1, keyed: true)
+    limited = job_class do
+      limited_by ->(what) { what == "name" ? APP_STORE.window("", 1, 1) : erp },
+                 cost: ->(what) { what == "cost" ? raise(IndexError) : 1 },
+                 key: ->(what) { "a" unless what == "key" }
+    end
+    job = Class.new(limited) do
+      define_method(:perform) { |what| raise ArgumentError if what == "fails" }
+    end
+    { "name" => Paddlegate::InvalidError, "cost" => IndexError, "key" => Paddlegate::InvalidError,
+      "fails" => ArgumentError }.each do |what, error|
+      assert_raises(error, what) { enqueued(job, what).perform_now }
+    end
+    enqueued(job, "fine").perform_now
+    assert_equal [2, 0], [erp.stats.granted, erp.inspection(key: "a").lease_count]
+  end
+
+  def test_a_job_that_has_begun_is_not_put_back_when_redis_goes
+    lost = Paddlegate::Store.new("redis://127.0.0.1:1").points("lost", 9, 1)
+    call = nil
+    limiter = memory.window("begun", 9, 1)
+    begun = Class.new(job_class { limited_by limiter }) do
+      define_method(:perform) { call.call }
+    end
+    begun.queue_adapter = :test
+    [-> { lost.acquire(cost: 1) }, -> { lost.correct("#{"0" * 32}:1:1", 1) }].each do |it|
+      call = it
+      assert_raises(Paddlegate::UnavailableError) { enqueued(begun).perform_now }
+    end
+    assert_empty begun.queue_adapter.enqueued_jobs
+    first = job_class { limited_by lost, cost: 1 }
+    first.queue_adapter = :test
+    enqueued(first).perform_now
+    assert_equal 1, first.queue_adapter.enqueued_jobs.size
+  end
+
   def test_bad_input_is_named
     limiter = memory.window("bad", 1, 1)
     error = assert_raises(Paddlegate::InvalidError) do
@@ -140,8 +201,8 @@ class ActiveJobTest < Minitest::Test
   end
 
   # A job as a worker gets it.
-  def enqueued(job)
-    job.new.tap { |it| it.enqueued_at = Time.now.utc.iso8601 }
+  def enqueued(job, *arguments)
+    job.new(*arguments).tap { |it| it.enqueued_at = Time.now.utc.iso8601 }
   end
 
   def in_sidekiq

@@ -39,13 +39,15 @@ class FairTest < Minitest::Test
     both do |store|
       limiter = store.concurrent(unique, 1)
       limiter.acquire
-      spent = elapsed do
-        error = assert_raises(Paddlegate::OverLimit) { limiter.acquire(wait_timeout: 0.05) }
-        assert_equal :concurrency, error.decision.reason
-      end
-      assert_operator spent, :>=, 0.05
       # The default is five seconds, and so long it sleeps at most.
-      assert_operator spent, :<, 4
+      assert_once_within(4) do
+        spent = elapsed do
+          error = assert_raises(Paddlegate::OverLimit) { limiter.acquire(wait_timeout: 0.05) }
+          assert_equal :concurrency, error.decision.reason
+        end
+        assert_operator spent, :>=, 0.05
+        spent
+      end
       assert_equal [0, 1], counts(limiter, :tickets, :leases)
     end
   end
@@ -310,15 +312,17 @@ class FairTest < Minitest::Test
   end
 
   def test_a_lost_connection_is_opened_again
-    limiter = redis.concurrent(unique, 1)
-    held = limiter.acquire
-    waiter = Thread.new { limiter.acquire(wait_timeout: 60) }
-    eventually { limiter.stats.tickets == 1 && subscriptions.positive? }
-    kill_subscriptions
-    eventually { subscriptions.positive? }
-    held.release
     # Sooner than it would look by itself.
-    assert_operator elapsed { waiter.value }, :<, 4
+    assert_once_within(4) do
+      limiter = redis.concurrent(unique, 1)
+      held = limiter.acquire
+      waiter = Thread.new { limiter.acquire(wait_timeout: 60) }
+      eventually { limiter.stats.tickets == 1 && subscriptions.positive? }
+      kill_subscriptions
+      eventually { subscriptions.positive? }
+      held.release
+      elapsed { waiter.value }
+    end
   end
 
   def test_a_signal_handler_may_wait
@@ -327,7 +331,8 @@ class FairTest < Minitest::Test
     before = trap("USR1") { done = limiter.acquire(wait_timeout: 20).decision.status }
     limiter.acquire
     other = Thread.new { limiter.acquire(wait_timeout: 20).release }
-    eventually { limiter.stats.tickets == 1 }
+    # On a machine that stalls the lease has ended before.
+    eventually { limiter.stats.tickets == 1 || !other.alive? }
     Process.kill("USR1", Process.pid)
     eventually { done }
     assert_equal :granted, done
@@ -343,7 +348,10 @@ class FairTest < Minitest::Test
       ticks = 0
       Scheduler.run do
         held = limiter.acquire
-        5.times { |number| Fiber.schedule { limiter.within_limit { order << number } } }
+        5.times do |number|
+          Fiber.schedule { limiter.within_limit { order << number } }
+          eventually { limiter.stats.tickets == number + 1 }
+        end
         Fiber.schedule { 10.times { sleep(0.01) && ticks += 1 } }
         Fiber.schedule do
           sleep(0.05)
@@ -377,11 +385,14 @@ class FairTest < Minitest::Test
   def test_a_fiber_gives_up_in_time
     limiter = memory.concurrent(unique, 1)
     limiter.acquire
-    spent = elapsed do
-      Scheduler.run { assert_raises(Paddlegate::OverLimit) { limiter.acquire(wait_timeout: 0.05) } }
-    end
     # Later it would have looked by itself.
-    assert_operator spent, :<, 4.9
+    assert_once_within(4.9) do
+      elapsed do
+        Scheduler.run do
+          assert_raises(Paddlegate::OverLimit) { limiter.acquire(wait_timeout: 0.05) }
+        end
+      end
+    end
   end
 
   # A listener that is idle, and closed, when a test says so.

@@ -6,7 +6,7 @@ require "helper"
 class ForkTest < Minitest::Test
   include Helper
 
-  CHILDREN = ENV["PADDLEGATE_SOAK"] ? 70 : 20
+  CHILDREN = Helper::SOAK ? 70 : 8
   TRIES = 20
   LIMIT = CHILDREN * TRIES / 2
 

@@ -25,6 +25,18 @@ module Helper
   NOW = 1_700_000_000_000_000
   DAY = 86_400
 
+  # Methods of test classes.
+  module ClassMethods
+    # For a test that takes long: it runs in a soak alone.
+    def in_soak(test)
+      remove_method(test) unless SOAK
+    end
+  end
+
+  def self.included(test)
+    test.extend(ClassMethods)
+  end
+
   # A name that no other test and no other run has.
   def unique(name = "test")
     "ruby-#{name}-#{SecureRandom.hex(6)}"
@@ -62,6 +74,12 @@ module Helper
     start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
     yield
     Process.clock_gettime(Process::CLOCK_MONOTONIC) - start
+  end
+
+  # Yields up to five times, until something took less than so many seconds: what a machine that
+  # stalls does not do each time.
+  def assert_once_within(seconds)
+    assert((1..5).any? { yield < seconds }, "never within #{seconds} s")
   end
 
   # Waits for a condition, which another thread or process is about to make true.

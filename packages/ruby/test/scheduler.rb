@@ -38,6 +38,8 @@ class Scheduler
   def unblock(_blocker, fiber)
     @ready << [fiber]
     @woken.last.write(".")
+  rescue IOError
+    # All have ended meanwhile.
   end
 
   def kernel_sleep(duration = nil)

@@ -4,7 +4,8 @@ require "helper"
 require "paddlegate/sidekiq"
 
 module Sidekiq
-  Limiter = Paddlegate::Sidekiq::Limiter
+  # With Sidekiq it is there.
+  Limiter = Paddlegate::Sidekiq::Limiter unless const_defined?(:Limiter, false)
 end
 
 # A configuration of its own for each test, on an empty memory store.

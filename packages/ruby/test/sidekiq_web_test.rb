@@ -82,6 +82,7 @@ class SidekiqWebTest < Minitest::Test
     assert_equal %w[window 5 policy 1 4], row(page, "<td>window</td>").first(5)
     assert_equal %w[concurrency 1 policy 1 0], row(page, "<td>concurrency</td>").first(5)
     assert_equal %w[Held 1], row(page, "<th>Held</th>")
+    assert_equal %w[Reclaimed 0], row(page, "<th>Reclaimed</th>")
     assert_equal "import-1", row(page, "import-1").first
     assert_equal %w[export-2 4], row(page, "export-2").first(2)
     assert_match(/minutes, from \d\d:\d\d UTC: 1 granted, 0 refused, at most 1 calls in one/, page)

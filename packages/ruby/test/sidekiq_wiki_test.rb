@@ -143,6 +143,16 @@ class SidekiqWikiTest < Minitest::Test
     assert_equal 1, job::ERP.held
   end
 
+  # It stands for other limiters in tests, whose metrics a program may report.
+  def test_unlimited_has_the_metrics_of_all_kinds
+    metrics = [Sidekiq::Limiter.concurrent("erp", 1), Sidekiq::Limiter.leaky("shop", 1, 1)]
+              .flat_map { |limiter| limiter.class.public_instance_methods(false) } - [:within_limit]
+    assert_equal 10, metrics.size
+    unlimited = Sidekiq::Limiter.unlimited
+    unlimited.within_limit { 1 }
+    assert(metrics.all? { |metric| unlimited.public_send(metric).zero? })
+  end
+
   def test_limiting_is_not_throttling
     delays = []
     worker = Class.new { define_singleton_method(:perform_in) { |delay, *| delays << delay } }

@@ -32,6 +32,19 @@ class ThreadsTest < Minitest::Test
     end
   end
 
+  # No call waits for the time-outs of others: each ends after one and a half at most.
+  in_soak def test_a_thousand_calls_at_a_server_that_does_not_answer
+    silent(6) do |store|
+      limiter = store.bucket("b", 5, 60)
+      calls = Array.new(1_000) do
+        Thread.new do
+          elapsed { assert_raises(Paddlegate::UnavailableError) { limiter.try_acquire } }
+        end
+      end
+      assert_operator calls.map(&:value).max, :<, 9
+    end
+  end
+
   def test_timeout_ends_a_call
     silent(20) do |store|
       limiter = store.bucket("b", 5, 60)

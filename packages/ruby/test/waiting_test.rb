@@ -39,7 +39,7 @@ class WaitingTest < Minitest::Test
     assert_operator spent, :>=, 0.19
   end
 
-  def test_the_waiters_of_a_process_look_together
+  in_soak def test_the_waiters_of_a_process_look_together
     limiter = redis.concurrent(unique, 1, wait_timeout: 600, lock_timeout: 600)
     holder = limiter.acquire
     waiting = Array.new(100) { Thread.new { limiter.within_limit { nil } } }

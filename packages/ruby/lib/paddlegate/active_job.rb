@@ -36,7 +36,10 @@ module Paddlegate
       # - `limiter`: a {Limiter}, or one of several that decide together
       # - `key`, `cost`, `estimate`, `settle_within`, `claim_timeout`, `priority`, `share` and
       #   `weight`: as in {Jobs#admit}
-      # - `patience`: a job whose turn comes within so many seconds waits in its worker; default 1
+      # - `patience`: a job whose turn comes within so many seconds waits in its worker. A job that
+      #   is put away comes back early by two thirds of it, since hosts bring jobs back late: give
+      #   one and a half of the interval in which the host looks. Default 1; for the adapter of
+      #   Sidekiq one and a half of its own interval, 7.5
       #
       # All but `claim_timeout` and `patience` may be procs of the job's arguments. With a
       # concurrency limit the job holds a lease, which is released when it ends, with or without an
@@ -46,18 +49,19 @@ module Paddlegate
       # When Redis is away, `on_unavailable` of the limiter decides; if that raises, the job comes
       # back after five seconds, as does one whose limiter is paused without an end. A job that can
       # never pass fails.
-      def limited_by(limiter, patience: 1, claim_timeout: nil, **options)
+      def limited_by(limiter, patience: nil, claim_timeout: nil, **options)
         unknown = options.keys - %i[key cost estimate settle_within priority share weight]
         raise ArgumentError, "unknown keyword: #{unknown.first.inspect}" unless unknown.empty?
 
-        Value.seconds("patience", patience)
+        Value.seconds("patience", patience) unless patience.nil?
         # Limits may have one limiter, in which each then needs an id of its own.
         number = self.paddlegate_limits += 1
         around_perform do |job, block|
           id = number == 1 ? job.job_id : "#{job.job_id}.#{number}"
           value = ->(it) { it.respond_to?(:call) ? it.call(*job.arguments) : it }
           given = options.transform_values(&value).compact
-          ActiveJob.run(job, id, value.call(limiter), given, claim_timeout, patience, &block)
+          ActiveJob.run(job, id, value.call(limiter), given, claim_timeout,
+                        patience || ActiveJob.patience(job), &block)
         end
       end
     end
@@ -77,11 +81,19 @@ module Paddlegate
       rescue OverLimit => e
         raise if e.reason == :too_large || permit || job.enqueued_at.nil?
 
-        put_back(job, e.retry_after, e)
+        put_back(job, JobTurn.delay(e, patience), e)
       rescue UnavailableError => e
         raise if permit || job.enqueued_at.nil?
 
-        put_back(job, nil, e)
+        put_back(job, JobTurn::UNKNOWN, e)
+      end
+
+      # @api private
+      # Returns the default patience.
+      def patience(job)
+        return JobTurn::PATIENCE unless job.class.queue_adapter_name == "sidekiq"
+
+        JobTurn.sidekiq_patience
       end
 
       private
@@ -94,7 +106,7 @@ module Paddlegate
 
       def put_back(job, after, error)
         job.executions -= 1
-        job.retry_job(wait: after || JobTurn::UNKNOWN, error: error)
+        job.retry_job(wait: after, error: error)
       end
 
       def release(permit)

@@ -17,7 +17,7 @@ module Paddlegate
       # is free when the caller continues.
       def cancel(limiter, id, wait: true)
         thread = Thread.handle_interrupt(Object => :never) { start(limiter, id) }
-        thread.join(Library::CANCEL_TIMEOUT) if wait
+        wait_for(thread) if wait
       rescue ThreadError
         # The program is exiting and cannot create a thread.
         cancel_now(limiter, id)
@@ -31,6 +31,16 @@ module Paddlegate
       end
 
       private
+
+      # In a fiber of a scheduler, Ruby 3.1 waits without an end.
+      def wait_for(thread)
+        return thread.join(Library::CANCEL_TIMEOUT) unless Fiber.scheduler
+
+        deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + Library::CANCEL_TIMEOUT
+        while thread.alive? && Process.clock_gettime(Process::CLOCK_MONOTONIC) < deadline
+          sleep(0.002)
+        end
+      end
 
       def start(limiter, id)
         join_at_exit

@@ -27,13 +27,13 @@ module Paddlegate
       texts = NAMES.zip([context, url, log_on_code, data_container_id, ip]).map do |name, value|
         FFI::MemoryPointer.from_string(Value.text(name, value)) unless value.nil?
       end
-      buffer = CallBuffer.checkout
-      attributes = buffer.attributes(texts)
-      buffer.check(@functions.invantive_gate_admit(@handle, attributes, buffer.gate_decision,
-                                                   buffer.error))
-      decision = GateDecision.read(buffer.gate_decision)
-      buffer.checkin
-      decision
+      JobTurn.tell do
+        buffer = CallBuffer.checkout
+        attributes = buffer.attributes(texts)
+        buffer.check(@functions.invantive_gate_admit(@handle, attributes, buffer.gate_decision,
+                                                     buffer.error))
+        GateDecision.read(buffer.gate_decision).tap { buffer.checkin }
+      end
     end
 
     # Decides as {#admit} does, sleeps for the `delay` of the decision, then yields the

@@ -51,14 +51,15 @@ module Paddlegate
       claim_timeout =
         claim_timeout.nil? ? NOT_GIVEN : Value.interval("claim_timeout", claim_timeout)
       order = Value.order(priority, share, weight)
-      buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate, settle_within, order)
-      sent_at = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      outputs = [buffer.admission, buffer.error]
-      buffer.check(@functions.admit_within(@handle, id, on_limit, claim_timeout, request, *outputs))
-      admission = Admission.read(buffer.admission, self, sent_at, !estimate.nil?)
-      buffer.checkin
-      admission
+      JobTurn.tell do
+        buffer = CallBuffer.checkout
+        request = buffer.request(cost, estimate, settle_within, order)
+        sent_at = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        outputs = [buffer.admission, buffer.error]
+        buffer.check(@functions.admit_within(@handle, id, on_limit, claim_timeout, request,
+                                             *outputs))
+        Admission.read(buffer.admission, self, sent_at, !estimate.nil?).tap { buffer.checkin }
+      end
     end
 
     # Decides on several jobs of one unit each, in their order, and returns a list of {Admission}s.
@@ -76,7 +77,7 @@ module Paddlegate
       ids = ids.map { |id| Value.text("id", id) }
       return ids.map { |id| admit(id, on_limit: on_limit, cost: 1) } if partial
 
-      all_or_none(ids, on_limit_name(on_limit))
+      JobTurn.tell { all_or_none(ids, on_limit_name(on_limit)) }
     end
 
     # Takes the cost, or otherwise a ticket in the queue under `id`. Returns a {Decision} whose

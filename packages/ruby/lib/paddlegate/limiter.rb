@@ -180,7 +180,7 @@ module Paddlegate
     def try_acquire(cost: nil, estimate: nil, id: nil, key: nil, settle_within: nil, limits: nil)
       # Most calls have no arguments, and take a third longer below.
       if cost.nil? && estimate.nil? && id.nil? && key.nil? && settle_within.nil? &&
-         limits.nil? && !@leases
+         limits.nil? && !@leases && (JobTurn::HOSTS.empty? || !Thread.current[JobTurn::RUNNING])
         buffer = CallBuffer.checkout
         code = @functions.acquire(@handle, nil, buffer.decision, buffer.error)
         buffer.check(code) unless code.zero?
@@ -202,9 +202,11 @@ module Paddlegate
       end
       return try_acquire_lease(cost, estimate, settle_within, limits) if @leases
 
-      buffer = CallBuffer.checkout
-      buffer.check(call_acquire(buffer, cost, estimate, settle_within, limits))
-      read_decision(buffer)
+      JobTurn.tell do
+        buffer = CallBuffer.checkout
+        buffer.check(call_acquire(buffer, cost, estimate, settle_within, limits))
+        read_decision(buffer)
+      end
     end
 
     # Takes the cost as {#try_acquire} does and returns whether the call was granted. Raises
@@ -212,7 +214,8 @@ module Paddlegate
     # use {#within_limit} or {#try_acquire}.
     def allow?(cost: nil, estimate: nil, key: nil, settle_within: nil)
       # Most calls have no other arguments; in memory they need no decision with all its fields.
-      if @at_once && cost.nil? && estimate.nil? && settle_within.nil?
+      if @at_once && cost.nil? && estimate.nil? && settle_within.nil? &&
+         (JobTurn::HOSTS.empty? || !Thread.current[JobTurn::RUNNING])
         decided = begin
           if key.nil?
             Native.pg_allow_at_once(@handle, nil, 1)
@@ -235,6 +238,10 @@ module Paddlegate
       end
 
       Library.check_allow(@handle) if @leases
+      if Thread.current[JobTurn::RUNNING]
+        return try_acquire(cost: cost, estimate: estimate, settle_within: settle_within).allowed?
+      end
+
       buffer = CallBuffer.checkout
       buffer.check(call_acquire(buffer, cost, estimate, settle_within))
       allowed = buffer.decision.get_int32(0) == Decision::GRANTED
@@ -386,12 +393,14 @@ module Paddlegate
     # Takes the cost under an id. `wait` has the arguments of {CallBuffer#wait}, or is `nil`;
     # `order` is as in {Value.order}.
     def acquire_with_id(id, cost, estimate, settle_within, wait, order = nil, limits = nil)
-      buffer = CallBuffer.checkout
-      request = buffer.request(cost, estimate, settle_within, order, limits)
-      wait &&= buffer.wait(*wait)
-      buffer.check(@functions.acquire_with_id(@handle, request, id, wait, buffer.decision,
-                                              buffer.error))
-      read_decision(buffer)
+      JobTurn.tell do
+        buffer = CallBuffer.checkout
+        request = buffer.request(cost, estimate, settle_within, order, limits)
+        wait &&= buffer.wait(*wait)
+        buffer.check(@functions.acquire_with_id(@handle, request, id, wait, buffer.decision,
+                                                buffer.error))
+        read_decision(buffer)
+      end
     end
 
     # @api private

@@ -209,6 +209,39 @@ module Paddlegate
       end
     end
 
+    # Gives a function that waits for a server a thread of its own when a fiber of a scheduler calls
+    # it, so that the other fibers run on. A fiber that is ended ends its call first: what is given
+    # back then comes after it.
+    def self.spare_fibers(functions, name, types)
+      arguments = Array.new(types.size) { |i| "a#{i}" }.join(", ")
+      functions.singleton_class.alias_method :"#{name}_here", name
+      functions.module_eval <<~RUBY, __FILE__, __LINE__ + 1
+        def self.#{name}(#{arguments})                                     # def self.reset(a0, a1)
+          return #{name}_here(#{arguments}) unless Fiber.current_scheduler #   return reset_here ...
+
+          thread = Thread.new do                                           #   thread = Thread.new do
+            Thread.handle_interrupt(Object => :immediate) do               #     ...
+              #{name}_here(#{arguments})                                   #       reset_here(a0, a1)
+            end                                                            #     end
+          end                                                              #   end
+          begin                                                            #   begin
+            thread.value                                                   #     thread.value
+          ensure                                                           #   ensure
+            thread.kill.join if thread.alive?                              #     thread.kill.join ...
+          end                                                              #   end
+        end                                                                # end
+      RUBY
+    end
+    private_class_method :spare_fibers
+
+    # Ruby 3.0 does not tell whether its fiber may block.
+    if Fiber.respond_to?(:current_scheduler)
+      FUNCTIONS.each { |name, types| spare_fibers(Server, name, types) }
+      { pg_list_open_prefix: 4, pg_list_open_page: 5 }.each do |name, count|
+        spare_fibers(self, name, Array.new(count))
+      end
+    end
+
     # The garbage collector may not see a store before the program ends.
     at_exit { pg_send_counts }
   end

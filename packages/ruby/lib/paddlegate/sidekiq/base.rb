@@ -55,7 +55,8 @@ module Paddlegate
           job.enter(name, options[:group], arguments[:key]) do |id|
             next limiter.within_limit(**arguments, &block) if id.nil?
 
-            limiter.within_limit_of_job(id, options[:wait_timeout], **arguments, &block)
+            patience = [options[:wait_timeout], JobTurn.sidekiq_patience].max
+            limiter.within_limit_of_job(id, patience, **arguments, &block)
           end
         end
 

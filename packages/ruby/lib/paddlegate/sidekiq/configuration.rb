@@ -39,23 +39,28 @@ module Paddlegate
         end
 
         # What decides when a job over its limit runs again: a proc, or `:planned`, with which the
-        # job comes back when its turn comes. It keeps its place in the queue of its limiter, and
-        # `reschedule` counts only where it was given to that limiter. For an error of another
-        # library no turn is known, so {BACKOFF} decides.
+        # job comes back when its turn comes: as much earlier as the interval in which Sidekiq looks
+        # for scheduled jobs, and it waits in its worker for the rest, as for every turn within one
+        # and a half of that interval. It keeps its place in the queue of its limiter, and
+        # `reschedule` counts only where it was given to that limiter. For a limiter of
+        # {Paddlegate::Factories} and an error of another library no turn is known, so {BACKOFF}
+        # decides.
         #
-        # A proc is called with the limiter (or `nil`), the job and the exception, and returns
+        # A proc is called with the limiter (of one of {Paddlegate::Factories} the name, without any
+        # `nil`), the job and the exception, and returns
         # the seconds until the job runs again. `job["overrated"]` is how often the job was over the
         # limit, this time included. The default is {BACKOFF}: five minutes for each time, plus a
         # random time of up to five minutes.
         attr_reader :backoff
 
-        # The classes of errors for which jobs are rescheduled; add the errors of other libraries.
+        # The classes of errors for which jobs are rescheduled: {Paddlegate::OverLimit}, that of
+        # {Limiter} too; add the errors of other libraries.
         attr_reader :errors
 
         def initialize
           @redis = {}.freeze
           @backoff = BACKOFF
-          @errors = [OverLimit]
+          @errors = [Paddlegate::OverLimit]
         end
 
         def redis=(options)

@@ -132,17 +132,18 @@ module Paddlegate
         # Runs the block as the body of a job: its limiters with `backoff: :planned` keep its place.
         # For a job middleware; `job` has a `jid`, and `retry_count` after a failure.
         def in_job(job)
+          JobTurn::HOSTS.push(:sidekiq) if JobTurn::HOSTS.empty?
           before = running_job
-          Thread.current[:paddlegate_sidekiq_job] = RunningJob.new(job)
+          Thread.current[JobTurn::RUNNING] = RunningJob.new(job)
           yield
         ensure
-          Thread.current[:paddlegate_sidekiq_job] = before
+          Thread.current[JobTurn::RUNNING] = before
         end
 
         # @api private
         # Returns the job that this fiber runs; `nil` outside of jobs.
         def running_job
-          Thread.current[:paddlegate_sidekiq_job]
+          Thread.current[JobTurn::RUNNING]
         end
 
         # @api private
@@ -165,7 +166,7 @@ module Paddlegate
           return if exception.reason == :too_large
           return if most && Library.reschedule_next(times, most).nil?
 
-          exception.retry_after || JobTurn::UNKNOWN
+          JobTurn.delay(exception, JobTurn.sidekiq_patience)
         end
 
         def reject_block(block)

@@ -17,7 +17,14 @@ module Paddlegate
 
         HANDLE = Handle.new.freeze
         EMPTY_STATISTICS = Statistics.none
-        private_constant :HANDLE, :EMPTY_STATISTICS
+        # The metrics of {Concurrent} and {Leaky}.
+        METRICS = { held: :granted, held_time: :held_time, immediate: :immediate, waited: :waited,
+                    wait_time: :wait_time, overages: :overages, reclaimed: :reclaimed,
+                    hits: :granted, misses: :refused, sleep: :wait_time }.freeze
+        private_constant :HANDLE, :EMPTY_STATISTICS, :METRICS
+
+        # Each returns 0, so that `unlimited` can stand for any other limiter.
+        METRICS.each { |metric, counter| define_method(metric) { stats.public_send(counter) } }
 
         # @api private
         def initialize # rubocop:disable Lint/MissingSuper
@@ -29,6 +36,7 @@ module Paddlegate
         def within_limit(*_ignored, **_also_ignored)
           raise InvalidError.new("give one", "block") unless block_given?
 
+          Limiter.running_job&.begin
           yield HANDLE
         end
 

@@ -77,11 +77,11 @@ module Paddlegate
           @statistics ||= limiter(all_keys: true).stats
         end
 
-        # Returns the names and values of the metrics that are not zero, then those of each label.
+        # Returns the names and values of the metrics, then those of each label that has refused.
         def metrics
           shown = METRICS.transform_values { |metric| statistics.public_send(metric) }
           shown.merge!(statistics.refused_by.transform_keys { |label| "Refused by #{label}" })
-          shown.reject { |_, value| value.zero? }.transform_values { |value| number(value) }
+          shown.transform_values { |value| number(value) }
         end
 
         # Returns the charts of the history: the minutes and the hours.
