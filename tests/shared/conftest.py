@@ -3,6 +3,7 @@ import uuid
 
 import pytest
 from fleet import LANGUAGES, Fleet
+from servers import own_redis
 
 SERVERS = ("redis", "cluster")
 
@@ -22,7 +23,8 @@ def fleet():
 @pytest.fixture(scope="session")
 def urls():
     variables = ("PADDLEGATE_TEST_URL", "PADDLEGATE_TEST_CLUSTER_URL")
-    return dict(zip(SERVERS, map(os.environ.__getitem__, variables), strict=True))
+    with own_redis():
+        yield dict(zip(SERVERS, map(os.environ.__getitem__, variables), strict=True))
 
 
 @pytest.fixture(scope="session", params=SERVERS)

@@ -14,5 +14,7 @@ cc -std=c11 -O1 -Wall -Wextra -Werror -pthread tests/timeouts/clients/client.c -
 
 workers=3
 [[ -z ${PADDLEGATE_SOAK:-} ]] || workers=0
-PADDLEGATE_C_CLIENT=$dir/client LD_LIBRARY_PATH=$dir/lib .venv/bin/python -m pytest -n $workers --timeout=120 \
+# Each worker would load the plugins of all packages that are installed.
+export PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
+PADDLEGATE_C_CLIENT=$dir/client LD_LIBRARY_PATH=$dir/lib .venv/bin/python -m pytest -p xdist -p pytest_timeout -n $workers --timeout=120 \
     -p no:cacheprovider -o tmp_path_retention_policy=none tests/timeouts "$@"
