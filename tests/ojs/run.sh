@@ -8,5 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 : "${PADDLEGATE_TEST_URL:?names no Redis to test on}"
 
-exec .venv/bin/python -m pytest -n 3 --timeout=60 -p no:cacheprovider \
+# Each worker would load the plugins of all packages that are installed.
+export PYTEST_DISABLE_PLUGIN_AUTOLOAD=1
+exec .venv/bin/python -m pytest -p xdist -p pytest_timeout -n 3 --timeout=60 -p no:cacheprovider \
     -o tmp_path_retention_policy=none tests/ojs "$@"

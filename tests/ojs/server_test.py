@@ -155,12 +155,60 @@ def test_a_cancelled_job_frees_its_slot_and_its_place(ojs):
     assert ojs.fetched(3) == [third["id"]]
 
 
-def test_a_batch_names_the_job_that_is_wrong(ojs):
-    good = {"type": "t", "args": []}
-    assert len(ojs.post("/jobs/batch", {"jobs": [good, good]}, 201).body["jobs"]) == 2
-    error = ojs.post("/jobs/batch", {"jobs": [good, {"type": "t"}]}, 400).body["error"]
-    assert "jobs[1]: args" in error["message"]
-    assert len(ojs.fetch(9)) == 3, "those before it stay"
+def test_a_batch_is_whole_or_not_at_all(ojs):
+    good = {"type": "t", "args": [], "rate_limit": {"key": "batch", "concurrency": 9}}
+    assert ojs.post("/jobs/batch", {"jobs": []}, 201).body["count"] == 0
+    first, second = ojs.post("/jobs/batch", {"jobs": [good, good]}, 201).body["jobs"]
+    limited = {**good, "rate_limit": {"key": "new", "concurrency": 1}}
+    double = {**good, "id": "01961111-aaaa-7bbb-8ccc-dddddddddddd"}
+    for jobs, status, message in [
+        ([limited, {"type": "t"}], 400, "jobs[1]: args"),
+        ([limited, 5], 400, "jobs[1] must be an object"),
+        ([limited, {**good, "options": {"unique": {}}}], 422, "jobs[1]: options.unique"),
+        ([limited, good, {**good, "id": second["id"]}], 409, "jobs[2]: a job has this id"),
+        ([double, double], 409, "jobs[1]: a job has this id"),
+    ]:
+        error = ojs.post("/jobs/batch", {"jobs": jobs}, status).body["error"]
+        assert message in error["message"]
+        assert ojs.ask("GET", "/rate-limits/new").status == 404, "nothing is defined"
+    assert ojs.key("batch")["waiting_count"] == 2
+    enqueued = [event["job_id"] for event in ojs.events("job.enqueued")]
+    assert enqueued == [first["id"], second["id"]]
+    assert ojs.fetched(9) == enqueued
+
+
+@CHECKED
+@pytest.mark.parametrize(
+    ("job", "argument"),
+    [
+        ({"options": {"unique": {"keys": ["type"]}}}, "options.unique"),
+        ({"unique": {"keys": ["type"]}}, "unique"),
+        ({"workflow": {"steps": []}}, "workflow"),
+        ({"options": {"cron": "* * * * *"}}, "options.cron"),
+        ({"cron": "* * * * *"}, "cron"),
+        ({"options": {"surprise": 1}}, "options.surprise"),
+        ({"options": {"retry": {"surprise": 1}}}, "retry.surprise"),
+        ({"options": {"retry": {"backoff_strategy": "polynomial"}}}, "retry.backoff_strategy"),
+        ({"options": {"retry": {"on_exhaustion": "page"}}}, "retry.on_exhaustion"),
+    ],
+)
+def test_what_is_not_supported_is_refused(ojs, job, argument):
+    error = ojs.post("/jobs", {"type": "t", "args": [], **job}, 422).body["error"]
+    assert (error["code"], error["details"]["argument"]) == ("unsupported", argument)
+    assert ojs.fetch(9) == []
+
+
+@CHECKED
+def test_options_may_stand_in_the_job_itself_and_others_are_kept(ojs):
+    at = "2026-11-21T12:00:10Z"
+    job = {"type": "t", "args": [], "scheduled_at": at, "timeout_ms": 1_000, "trace": "x"}
+    shown = ojs.post("/jobs", {**job, "unique": None, "options": {"cron": None}}, 201).body["job"]
+    assert (shown["state"], shown["trace"]) == ("scheduled", "x")
+    assert ojs.fetch() == []
+    ojs.clock.advance(10)
+    [job] = ojs.fetch()
+    ojs.clock.advance(1)
+    assert ojs.job(job)["error"]["code"] == "timeout"
 
 
 @CHECKED
