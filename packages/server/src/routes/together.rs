@@ -109,7 +109,7 @@ fn several(app: &App, access: &Access, members: &[Member]) -> Result<Limiter, Pr
     };
     let limiters = members.iter().map(of_member).collect::<Result<Vec<Limiter>, Problem>>()?;
     let limiters: Vec<&Limiter> = limiters.iter().collect();
-    Ok(app.paddlegate().together(&limiters)?)
+    Ok(app.paddlegate().together(&limiters)?.with_on_unavailable(app.options().on_unavailable))
 }
 
 /// Takes the cost of all limiters, or of none.
