@@ -3,11 +3,13 @@
 mod acquire;
 mod audit;
 pub(crate) mod changes;
+mod check;
 mod events;
 pub(crate) mod health;
 mod jobs;
 mod learn;
 pub(crate) mod limiters;
+mod many;
 mod metrics;
 mod ojs;
 mod settle;
@@ -76,6 +78,8 @@ fn guarded(routes: Router<App>, app: &App) -> Router {
 fn api() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::base())
         .merge(acquire::router())
+        .merge(check::router())
+        .merge(many::router())
         .merge(settle::router())
         .merge(jobs::router())
         .merge(learn::router())
