@@ -28,7 +28,7 @@ fn tokens() -> PathBuf {
 }
 
 fn guarded() -> Running {
-    Running::start(Options { limits: Some(file(LIMITS)), tokens: Some(tokens()), ..Options::default() })
+    Running::start(Options { limits: Some(file(LIMITS)), tokens: Some(tokens()), ojs: true, ..Options::default() })
 }
 
 fn open() -> Running {

@@ -61,7 +61,7 @@ pub(crate) struct Together {
     /// The id of the call, 1 to 64 bytes. Default: random.
     #[schema(max_length = 64)]
     id: Option<String>,
-    /// How long the request may be held, at most 300 s. Default 0.
+    /// How long the request may be held, at most 300 s; more is cut. Default 0.
     #[schema(inline)]
     wait_timeout: Option<Span>,
     /// Whether the decision has each limit. Default false.
