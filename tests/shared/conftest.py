@@ -14,8 +14,8 @@ def seed():
 
 
 @pytest.fixture(scope="session")
-def fleet():
-    """Give one worker process per language."""
+def fleet(urls):
+    """Give one worker process per language, which ends before the servers do."""
     with Fleet(LANGUAGES) as fleet:
         yield fleet
 
