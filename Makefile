@@ -193,7 +193,7 @@ test-shared: build-python build-node build-ruby build-go build-kotlin build-cli 
 	$(TALLY) shared $(SERVERS) tests/shared/run.sh
 
 test-verbs: build-python build-node build-ruby build-go build-kotlin build-wasm build-cli ## Test that all packages have the same verbs with the same arguments
-	$(TALLY) verbs .venv/bin/python -m pytest -p no:cacheprovider tests/verbs
+	$(TALLY) verbs env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 .venv/bin/python -m pytest -p no:cacheprovider tests/verbs
 
 test-server: build-cli build-python build-node build-ruby build-simulator ## Test the server and its pages, on both stores
 	$(TALLY) server $(SERVERS) tests/server/run.sh

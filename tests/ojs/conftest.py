@@ -1,10 +1,20 @@
 import http.client
 import json
+import os
+import sys
 from contextlib import ExitStack
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from server import Clock, Server, empty_store
+
+sys.path.append(str(Path(__file__).parents[1] / "shared"))
+from servers import own_redis
+
+SOAK = bool(os.environ.get("PADDLEGATE_SOAK"))
+# What is refused before a store is asked.
+CHECKED = pytest.mark.parametrize("ojs", ["memory", "redis"] if SOAK else ["memory"], indirect=True)
 
 # Jobs that are tried again at once.
 AT_ONCE = {"initial_interval_ms": 0}
@@ -82,6 +92,12 @@ class Client:
         events = self.get("/events?limit=1000")["events"]
         asked = (event["type"].startswith(kind or "rate_limit.") for event in events)
         return [event["data"] for event, is_asked in zip(events, asked, strict=True) if is_asked]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def redis_of_the_worker():
+    with own_redis():
+        yield
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """What becomes of jobs over their limits, and what a worker's signal does."""
 
 import pytest
+from conftest import CHECKED
 
 ONE = {"key": "one", "concurrency": 1}
 RATE = {"limit": 1, "period": "PT0.7S"}
@@ -98,6 +99,7 @@ def test_a_signal_pauses_the_key_and_no_other(ojs, limits, error):
     assert "paused_until" not in ojs.key("api")
 
 
+@CHECKED
 @pytest.mark.parametrize(
     "error",
     [

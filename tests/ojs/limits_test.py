@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from conftest import CHECKED
 from paddlegate import Paddlegate
 
 RATE = {"limit": 10, "period": "PT1M"}
@@ -244,6 +245,7 @@ def test_programs_in_other_languages_share_the_limits(serve):
     store.close()
 
 
+@CHECKED
 @pytest.mark.parametrize(
     "policy",
     [
@@ -293,6 +295,7 @@ def test_a_policy_stands_in_either_place_but_not_two_in_both(ojs):
     assert len(ojs.fetch(5)) == 1
 
 
+@CHECKED
 @pytest.mark.parametrize("body", ["", "{", "[]", "5", '{"type": "t"}', '{"type": 1, "args": []}'])
 def test_what_is_no_job_is_refused(ojs, body):
     code = ojs.post("/jobs", body, 400).body["error"]["code"]

@@ -3,6 +3,7 @@
 from urllib.parse import quote
 
 import pytest
+from conftest import CHECKED
 
 POLICY = {"key": "api", "concurrency": 2, "rate": {"limit": 5, "period": "PT1M"}}
 HOUR = "2026-11-21T13:00:00.000Z"
@@ -63,6 +64,7 @@ def test_it_ends_by_itself(api):
     assert len(api.fetch(6)) == 2
 
 
+@CHECKED
 @pytest.mark.parametrize(
     "body",
     [

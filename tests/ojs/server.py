@@ -49,7 +49,7 @@ class Server:
     """A server; by the clock of its store unless it has one that tests move."""
 
     def __init__(self, url=None, clock=None):
-        command = [COMMAND, "serve", "--listen", "127.0.0.1:0"]
+        command = [COMMAND, "serve", "--ojs", "--listen", "127.0.0.1:0"]
         if url is not None:
             command += ["--redis", url]
         if clock is not None:

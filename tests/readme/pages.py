@@ -1,6 +1,6 @@
 """Runs the programs of pages and the examples: `pages.py FOLDER PAGE_OR_PROGRAM...`.
 
-FOLDER is where run.sh has installed the packages. Two programs run at a time, each on a database
+FOLDER is where run.sh has installed the packages. Four programs run at a time, each on a database
 of its own, which is empty before and has keys of ours afterwards, unless the program uses memory.
 The last line says how many programs passed and failed.
 """
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from blocks import PROGRAMS, ROOT, PageError, expected, programs_of, write
 
-SIDE_BY_SIDE = 2
+SIDE_BY_SIDE = 4
 TIMEOUT = 60
 COMPILE = 600
 LANGUAGES = {
@@ -53,22 +53,27 @@ def main(names):
     urls = [database(number) for number in range(1, SIDE_BY_SIDE + 1)]
     passed = failed = 0
     found, faults = find(names)
-    for language, compiled in COMPILED.items():
-        began = time.monotonic()
-        if of_language := [program for program in found if program[1] == language]:
-            compiled(of_language)
-            print(f"{len(of_language)} programs compiled: {language} in {since(began)} ms")
     for name, fault in faults:
         print(fault, f"{name}: failed in 0 ms", sep="\n")
     failed += len(faults)
+    # Those that need no compiler run meanwhile.
+    found.sort(key=lambda program: program[1] in COMPILED)
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        for name, fault, took in pool.map(lambda program: run(*program, urls), found):
+        compiling = {language: pool.submit(compile_all, language, found) for language in COMPILED}
+        for name, fault, took in pool.map(lambda program: run(*program, urls, compiling), found):
             if fault:
                 print(fault)
             print(f"{name}: {'failed' if fault else 'passed'} in {took} ms", flush=True)
             failed, passed = (failed + 1, passed) if fault else (failed, passed + 1)
     print(f"pages: {passed} passed, {failed} failed")
     return failed
+
+
+def compile_all(language, found):
+    began = time.monotonic()
+    if of_language := [program for program in found if program[1] == language]:
+        COMPILED[language](of_language)
+        print(f"{len(of_language)} programs compiled: {language} in {since(began)} ms")
 
 
 def find(names):
@@ -95,8 +100,10 @@ def since(began):
     return round((time.monotonic() - began) * 1000)
 
 
-def run(name, language, text, _beside, urls):
+def run(name, language, text, _beside, urls, compiling):
     """Run one program; give its name, what is wrong, and the milliseconds that it took."""
+    if language in compiling:
+        compiling[language].result()
     began = time.monotonic()
     url = urls.pop()
     try:

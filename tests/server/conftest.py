@@ -19,9 +19,11 @@ COMMAND = ROOT / "target" / "release" / "paddlegate"
 class Served:
     """A running server; `url` is where it listens."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, files: str | None = None) -> None:
+        """Start it; `files` are the soft and the hard limit of open files, with ":" between."""
+        limited = ["prlimit", f"--nofile={files}"] if files else []
         self.process = subprocess.Popen(
-            [COMMAND, "serve", "--listen", "127.0.0.1:0", *arguments],
+            [*limited, COMMAND, "serve", "--listen", "127.0.0.1:0", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -297,7 +297,8 @@ def test_health(service: Service, serving: Served) -> None:
 
 
 def test_malformed_messages_harm_nobody(tmp_path: pathlib.Path, prefix: str) -> None:
-    """Ten thousand of them, and bytes that are no HTTP/2: each gets an answer or the end."""
+    """Many of them, and bytes that are no HTTP/2: each gets an answer or the end."""
+    count = 10_000 if os.environ.get("PADDLEGATE_SOAK") else 1_000
     seed = int(os.environ.get("PADDLEGATE_SEED", random.randrange(2**32)))
     print(f"seed={seed}")
     chance = random.Random(seed)
@@ -317,7 +318,7 @@ def test_malformed_messages_harm_nobody(tmp_path: pathlib.Path, prefix: str) -> 
         )
     )
     codes: dict[str, int] = {}
-    for i in range(10_000):
+    for i in range(count):
         message = bytearray(chance.randbytes(chance.randrange(64)) if i % 2 else valid)
         for _ in range(chance.randrange(1, 4)):
             if message:
@@ -330,10 +331,10 @@ def test_malformed_messages_harm_nobody(tmp_path: pathlib.Path, prefix: str) -> 
         codes[code] = codes.get(code, 0) + 1
     print(codes)
     assert set(codes) <= {"OK", "INTERNAL", "INVALID_ARGUMENT"}
-    assert min(codes.get(code, 0) for code in ("INTERNAL", "INVALID_ARGUMENT")) > 100
+    assert min(codes.get(code, 0) for code in ("INTERNAL", "INVALID_ARGUMENT")) > count / 100
     host, _, port = address.rpartition(":")
     preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-    for i in range(300):
+    for i in range(count // 30):
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall((preface if i % 2 else b"") + chance.randbytes(200))
             with contextlib.suppress(OSError):

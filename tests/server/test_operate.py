@@ -81,3 +81,37 @@ def test_servers_tell_of_changes_from_the_terminal_and_the_terminal_of_theirs(
     log = operate(redis_url, "log", "--count", "1000")
     assert [it for it in log if it["limiter"] == name] == entries
     assert server.stop() == 0
+
+
+def test_the_list_has_those_of_which_something_is_to_be_known(prefix: str) -> None:
+    """By a filter, and in numbers at the top of the page, each of which leads to its list."""
+    server = Served("--test-clock", "1800000000000000")
+    client = Client(server.url)
+    policy = {"window": {"limit": 1, "per": "hour"}}
+    names = ("paused", "overridden", "shadow", "refusing", "waiting", "sound")
+    for name in names:
+        client.acquire(f"{prefix}{name}", policy=policy)
+    client.pause(f"{prefix}paused", expires_in=3600)
+    client.override(f"{prefix}overridden", limit=5)
+    client.acquire(f"{prefix}shadow", policy={**policy, "mode": "shadow"})
+    for _ in range(3):
+        client.acquire(f"{prefix}refusing", policy=policy)
+    for id_ in ("a", "b"):
+        client.enqueue(f"{prefix}waiting", policy=policy, id=id_)
+    advance = urllib.request.Request(
+        f"{server.url}/ojs/v1/test-clock/advance", b'{"micros": 60000000}', method="POST"
+    )
+    urllib.request.urlopen(advance, timeout=60).close()
+    for state in names[:-1]:
+        query = {"prefix": prefix, "state": state}
+        listed = [limiter["name"] for limiter in client.limiters(query=query)["limiters"]]
+        assert listed == [f"{prefix}{state}"]
+    with urllib.request.urlopen(f"{server.url}/ui/limiters", timeout=60) as response:
+        page = response.read().decode()
+    for text in ("1 paused", "1 overridden", "1 shadow", "1 refusing", "2 waiting"):
+        state = text.partition(" ")[2]
+        assert f'<a href="/ui/limiters?prefix=&#38;state={state}">{text}</a>' in page
+    with urllib.request.urlopen(f"{server.url}/ui/limiters?state=paused", timeout=60) as response:
+        page = response.read().decode()
+    assert "1 limiter, by name" in page
+    assert server.stop() == 0

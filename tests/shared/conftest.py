@@ -3,6 +3,7 @@ import uuid
 
 import pytest
 from fleet import LANGUAGES, Fleet
+from servers import own_redis
 
 SERVERS = ("redis", "cluster")
 
@@ -13,8 +14,8 @@ def seed():
 
 
 @pytest.fixture(scope="session")
-def fleet():
-    """Give one worker process per language."""
+def fleet(urls):
+    """Give one worker process per language, which ends before the servers do."""
     with Fleet(LANGUAGES) as fleet:
         yield fleet
 
@@ -22,7 +23,8 @@ def fleet():
 @pytest.fixture(scope="session")
 def urls():
     variables = ("PADDLEGATE_TEST_URL", "PADDLEGATE_TEST_CLUSTER_URL")
-    return dict(zip(SERVERS, map(os.environ.__getitem__, variables), strict=True))
+    with own_redis():
+        yield dict(zip(SERVERS, map(os.environ.__getitem__, variables), strict=True))
 
 
 @pytest.fixture(scope="session", params=SERVERS)

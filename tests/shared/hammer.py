@@ -38,10 +38,10 @@ class Hammered:
 def hammer(fleet, url, seed, seconds, folder):
     """Hammer and give `Hammered` by limiter.
 
-    It is done again if on a busy machine a language or a limit had no turn.
+    It is done again, for longer, if on a busy machine a language or a limit had no turn.
     """
-    for _ in range(3):
-        hammered = hammered_once(fleet, url, seed, seconds, folder)
+    for attempt in range(4):
+        hammered = hammered_once(fleet, url, seed, seconds * 2**attempt, folder)
         if all(has_all_answers(kind, one) for kind, one in hammered.items()):
             break
     return hammered

@@ -1,3 +1,4 @@
+import os
 import random
 from contextlib import nullcontext
 from fractions import Fraction
@@ -7,18 +8,19 @@ from checker import Grant, History, shares, violations
 from hammer import hammer, reasons
 from servers import repeated
 
+SOAK = bool(os.environ.get("PADDLEGATE_SOAK"))
 KINDS = ("bucket", "window", "leaky", "points", "throttle", "composite")
 
 pytestmark = pytest.mark.parametrize("kind", KINDS)
 
 
-@pytest.fixture(scope="module", params=["redis", "cluster", "forgetful"])
+@pytest.fixture(scope="module", params=["cluster", "forgetful", *(["redis"] if SOAK else [])])
 def hammered(request, urls, fleet, seed, tmp_path_factory):
-    """Hammer a Redis, a cluster, and a Redis that forgets its scripts all the time."""
+    """Hammer a cluster, a Redis that forgets its scripts all the time, and one that does not."""
     url = urls["cluster" if request.param == "cluster" else "redis"]
     flushed = repeated("SCRIPT FLUSH", url) if request.param == "forgetful" else nullcontext()
     with flushed:
-        return hammer(fleet, url, seed, 4, tmp_path_factory.mktemp("records"))
+        return hammer(fleet, url, seed, 4 if SOAK else 3, tmp_path_factory.mktemp("records"))
 
 
 @pytest.fixture(scope="module")

@@ -78,6 +78,20 @@ class Redis:
 
 
 @contextmanager
+def own_redis():
+    """Give a worker of pytest-xdist a Redis of its own: tests empty it and count its scripts."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    server = Redis(free_port())
+    os.environ["PADDLEGATE_TEST_URL"] = f"redis://127.0.0.1:{server.port}"
+    try:
+        yield
+    finally:
+        server.end()
+
+
+@contextmanager
 def repeated(command, url):
     """Send a command to a Redis every few milliseconds meanwhile."""
     parts = urlsplit(url)

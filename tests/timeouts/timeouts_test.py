@@ -5,8 +5,8 @@ The states are those of server.py. A client reads lines: `open URL TIMEOUT_MS`, 
 milliseconds that a call took and what came of it, `answered`, `unavailable` or the name of another
 error.
 
-`make test` asks that each call ends, and how. `make soak` (PADDLEGATE_SOAK=1) asks that it ends in
-time.
+`make test` asks that each call ends, and how, in a few states in all languages and in the others in
+C and asyncio. `make soak` (PADDLEGATE_SOAK=1) asks in all states that it ends in time.
 """
 
 import os
@@ -51,7 +51,11 @@ STATES = {
     "answering, with signals": ("answering", SOMETIMES),
 }
 SOAK = bool(os.environ.get("PADDLEGATE_SOAK"))
-TIMEOUT, BOUND, SLACK = 100, 5000, 50  # milliseconds
+# Core bounds a call in all states alike; what a language adds are its signals, its threads and its
+# pool of connections.
+OF_ALL = {"silent, with signals", "dead connections", "answering, with signals"}
+OF_CORE = {"c", "asyncio"}
+TIMEOUT, SLACK = 100, 50  # milliseconds
 POOLED = 8
 
 
@@ -130,9 +134,16 @@ def warmed_up(caller, server):
     pytest.fail("a sound server does not answer")
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("state", STATES)
-def test_each_call_ends(state, client, table):
+@pytest.mark.parametrize(
+    ("state", "client"),
+    [
+        (state, client)
+        for state in STATES
+        for client in CLIENTS
+        if SOAK or state in OF_ALL or client in OF_CORE
+    ],
+)
+def test_each_call_ends(state, client, record_property):
     kind, outcomes = STATES[state]
     # Where a call may be answered, one of them must be.
     count = 50 if SOAK else 3 if outcomes == NEVER else 10
@@ -146,10 +157,10 @@ def test_each_call_ends(state, client, table):
         with caller.signals() if "signals" in state else nullcontext():
             calls = [call for _ in range(count) for call in caller.calls()]
     took = [ms for ms, _ in calls]
-    table[state, client] = f"{statistics.median(took):.0f} / {max(took):.0f}"
+    cell = f"{statistics.median(took):.0f} / {max(took):.0f}"
+    record_property("cell", (state, client, cell))
     assert {what for _, what in calls} <= outcomes
     assert outcomes == NEVER or ("answered" in {what for _, what in calls})
-    assert max(took) <= BOUND
     if SOAK:
         late = sum(ms > TIMEOUT + SLACK for ms in took)
         assert late <= 1, f"{late} of {count} calls took more than {TIMEOUT + SLACK} ms: {took}"

@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -75,6 +76,14 @@ def surface_of(package: str) -> Surface:
             return printed(sys.executable, f"{program}/c_surface.py")
         case _:
             return printed(sys.executable, f"{program}/http_surface.py")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def all_surfaces() -> None:
+    """Print all surfaces side by side; some languages compile for it."""
+    with ThreadPoolExecutor() as pool:
+        # Java prints both of its languages.
+        list(pool.map(surface_of, set(DIFFERENCES) - {"java"}))
 
 
 def snake(name: str) -> str:

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+#[cfg(feature = "serve")]
+use paddlegate::Micros;
 
 use crate::operate::Verb;
 
@@ -51,6 +53,15 @@ pub(crate) struct Serve {
     /// The URL of the store: redis://[user:password@]host[:port][/db], rediss:// for TLS [default: limits in memory]
     #[arg(long, value_name = "URL", env = "PADDLEGATE_URL", hide_env_values = true)]
     pub(crate) redis: Option<String>,
+    /// The time in which a call to the store ends, in seconds or like 500ms
+    #[arg(long, value_name = "SPAN", default_value = "1", allow_negative_numbers = true, value_parser = time)]
+    pub(crate) timeout: Micros,
+    /// What decides while the store cannot: raise (status 503), fail_closed, fail_open or local
+    #[arg(long, value_name = "MODE", default_value = "raise")]
+    pub(crate) on_unavailable: String,
+    /// The share of each limit that is granted meanwhile, in percent, 1 to 100: local [default: 100]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) local_share_percent: Option<u64>,
     /// The address to listen on; port 0 is a free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8350")]
     pub(crate) listen: SocketAddr,
@@ -70,8 +81,11 @@ pub(crate) struct Serve {
     /// The time between two pushes, in seconds, 1 to 86400
     #[arg(long, value_name = "SECONDS", default_value = "60", allow_negative_numbers = true)]
     pub(crate) otlp_interval: f64,
-    /// Export also the metrics that Open Job Spec names, of each key of its jobs
+    /// Serve also a job server of Open Job Spec, under /ojs/v1
     #[arg(long)]
+    pub(crate) ojs: bool,
+    /// Export also the metrics that Open Job Spec names, of each key of its jobs
+    #[arg(long, requires = "ojs")]
     pub(crate) ojs_metrics: bool,
     /// A document with limiters, of any format that Paddlegate reads; read again at SIGHUP
     #[arg(long, value_name = "FILE")]
@@ -82,10 +96,10 @@ pub(crate) struct Serve {
     /// The folder with the built page of the simulator, to serve and to link to it (make build-simulator builds it)
     #[arg(long, value_name = "FOLDER")]
     pub(crate) simulator: Option<PathBuf>,
-    /// The certificates of TLS, a PEM file
+    /// The certificates of TLS, a PEM file; read again at SIGHUP
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// The private key of TLS, a PEM file
+    /// The private key of TLS, a PEM file; read again at SIGHUP
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
     /// Serve an address of the network without TLS, behind a proxy that has it
@@ -100,6 +114,15 @@ pub(crate) struct Serve {
     /// For tests of workers: the microseconds since 1970 at which a clock begins that only requests move
     #[arg(long, value_name = "MICROS", hide = true)]
     pub(crate) test_clock: Option<u64>,
+}
+
+/// Reads a number of seconds, or a span.
+#[cfg(feature = "serve")]
+fn time(text: &str) -> Result<Micros, String> {
+    match text.parse() {
+        Ok(seconds) => Micros::from_seconds("timeout", seconds).map_err(|error| error.message().to_owned()),
+        Err(_) => crate::operate::span(text),
+    }
 }
 
 const ARRIVALS: &str = "\

@@ -75,7 +75,7 @@ pub(crate) fn run(verb: Verb) -> Result<(), Failure> {
 }
 
 /// Reads a span of a command line, such as `10s`.
-fn span(text: &str) -> Result<Micros, String> {
+pub(crate) fn span(text: &str) -> Result<Micros, String> {
     period::period(text).map_err(|error| error.message().to_owned())
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use paddlegate::Micros;
+use paddlegate::{Micros, OnUnavailable};
 use paddlegate_server::{Options, Otlp, Server};
 
 use crate::command::Serve;
@@ -12,24 +12,32 @@ use crate::failure::Failure;
 pub(crate) fn serve(order: Serve) -> Result<(), Failure> {
     let Serve { redis, listen, metrics, grpc, otlp, otlp_headers, otlp_interval, limits, tokens, simulator, .. } =
         order;
-    let Serve { tls_cert, tls_key, insecure_http, max_wait, host, test_clock, ojs_metrics, .. } = order;
-    let interval = Micros::from_seconds("--otlp-interval", otlp_interval).map(Micros::duration);
-    let interval = interval.map_err(|error| Failure::Input(error.message().to_owned()))?;
+    let Serve { tls_cert, tls_key, insecure_http, max_wait, host, test_clock, ojs, ojs_metrics, .. } = order;
+    let Serve { timeout, on_unavailable, local_share_percent, .. } = order;
+    let seconds = |option, seconds| {
+        let span = Micros::from_seconds(option, seconds).map(Micros::duration);
+        span.map_err(|error| Failure::Input(error.message().to_owned()))
+    };
+    let on_unavailable = OnUnavailable::from_name(&on_unavailable, local_share_percent).map_err(|error| {
+        let option = error.argument().unwrap_or_default().replace('_', "-");
+        Failure::Input(format!("--{option}: {}", error.message()))
+    })?;
+    let interval = seconds("--otlp-interval", otlp_interval)?;
     Otlp::check_interval(interval).map_err(failure)?;
     let otlp = otlp.map(|url| Otlp::new(&url, otlp_headers.as_deref(), interval)).transpose().map_err(failure)?;
     let test_clock = test_clock.map(Micros);
     let tls = tls_cert.zip(tls_key);
-    let max_wait = Micros::from_seconds("--max-wait", max_wait)
-        .map_err(|error| Failure::Input(error.message().to_owned()))?
-        .duration();
     let options = Options {
-        max_wait,
+        max_wait: seconds("--max-wait", max_wait)?,
+        timeout: Some(timeout.duration()),
+        on_unavailable,
         test_clock,
         redis,
         listen,
         metrics,
         grpc,
         otlp,
+        ojs,
         ojs_metrics,
         limits,
         tokens,

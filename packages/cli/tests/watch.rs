@@ -42,14 +42,14 @@ fn frames_in_a_pipe_are_printed_one_below_the_other() {
 
     let said = operate(&["watch", &prefix, "--frames", "2", "--every", "100ms"]);
     let lines: Vec<&str> = said.text().lines().collect();
-    assert_eq!(lines.len(), 10, "{}", said.out);
+    assert_eq!(lines.len(), 12, "{}", said.out);
     assert!(!said.out.contains('\u{1b}') && lines.iter().all(|line| line.width() <= 80), "{}", said.out);
-    assert_eq!((lines[4], lines[9]), ("3 of 3 limiters", "3 of 3 limiters"));
-    let rows: Vec<Vec<&str>> = lines[1..4].iter().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!((lines[0], lines[5], lines[11]), ("1 paused, 1 full", "3 of 3 limiters", "3 of 3 limiters"));
+    let rows: Vec<Vec<&str>> = lines[2..5].iter().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0][1..], ["2", "5", "40%", "-", "-", "0", "0"], "{}", said.out);
     assert_eq!(rows[1][1..], ["5", "5", "100%", "-", "-", "0", "0", "paused"], "{}", said.out);
     assert_eq!(rows[2][1..], ["-", "-", "-", "-", "-", "0", "0", "keyed"], "{}", said.out);
-    assert_eq!(lines[6].split_whitespace().collect::<Vec<_>>()[4..6], ["0", "0"], "{}", said.out);
+    assert_eq!(lines[8].split_whitespace().collect::<Vec<_>>()[4..6], ["0", "0"], "{}", said.out);
 
     // One name in two groups is two limiters.
     for group in ["acme", "zeta"] {
@@ -68,7 +68,7 @@ fn frames_in_a_pipe_are_printed_one_below_the_other() {
     assert_eq!(marks, ["", "group=acme", "group=zeta"], "{}", said.out);
 
     let said = operate(&["watch", &prefix, "--frames", "1", "--top", "1"]);
-    assert!(said.text().ends_with("\n1 of 5 limiters\n") && said.out.lines().count() == 3, "{}", said.out);
+    assert!(said.text().ends_with("\n1 of 5 limiters\n") && said.out.lines().count() == 4, "{}", said.out);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_terminal_shows_each_frame_in_the_place_of_the_one_before() {
     calls(&store, &name, 2);
     terminal.until("3      5   60%");
     // Cursor up and line cleared.
-    assert!(terminal.shown.contains("\u{1b}[3A") && terminal.shown.contains("\u{1b}[2K"), "{:?}", terminal.shown);
+    assert!(terminal.shown.contains("\u{1b}[4A") && terminal.shown.contains("\u{1b}[2K"), "{:?}", terminal.shown);
     terminal.signal_end();
 
     // In a narrow one no line wraps.

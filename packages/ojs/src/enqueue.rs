@@ -10,21 +10,25 @@ use crate::request::Members;
 use crate::retry::Retry;
 use crate::time;
 
-/// The members that the server knows; others are kept as they are.
-const KNOWN: [&str; 12] = [
-    "id",
-    "type",
-    "args",
-    "meta",
-    "options",
+/// The members that the server knows, besides its options; others are kept as they are.
+const KNOWN: [&str; 8] = ["id", "type", "args", "meta", "options", "specversion", "state", "attempt"];
+
+/// The options, which stand in `options` or in the job itself.
+const OPTIONS: [&str; 10] = [
     "queue",
     "priority",
     "rate_limit",
-    "specversion",
-    "state",
-    "attempt",
     "tags",
+    "retry",
+    "delay_until",
+    "scheduled_at",
+    "expires_at",
+    "timeout_ms",
+    "visibility_timeout_ms",
 ];
+
+/// Members that would decide when, or how often, a job runs, and that the server cannot obey.
+const UNSUPPORTED: [&str; 5] = ["unique", "unique_policy", "workflow", "depends_on", "cron"];
 
 /// The most bytes of a queue's or a type's name.
 const MAX_NAME: usize = 255;
@@ -38,12 +42,16 @@ pub(crate) struct Enqueue {
 }
 
 impl Enqueue {
-    /// Reads a request. `number` is the job's place behind all others of its priority.
-    pub(crate) fn read(body: &Map<String, Value>, number: u64, now: u64) -> Result<Self, Fault> {
+    /// Reads a request. The job gets its number later, which is its place behind all others of its priority.
+    pub(crate) fn read(body: &Map<String, Value>, now: u64) -> Result<Self, Fault> {
         let members = Members::of(body, "");
         let empty = Map::new();
         let inner = members.object("options")?.unwrap_or(&empty);
         let options = Members::of(inner, "options");
+        options.only(&OPTIONS)?;
+        if let Some(name) = UNSUPPORTED.iter().find(|name| members.get(name).is_some()) {
+            return Err(Fault::unsupported(name, "is not supported"));
+        }
         let kind =
             members.text("type")?.ok_or_else(|| Fault::invalid("type", "is missing; name the type of the job"))?;
         check_type(kind)?;
@@ -52,12 +60,17 @@ impl Enqueue {
         let queue = options.text("queue")?.or(members.text("queue")?).unwrap_or("default");
         check_queue(queue)?;
         let priority = options.number("priority", -100, 100)?.or(members.number("priority", -100, 100)?).unwrap_or(0);
-        let retry = options.object("retry")?.map(Retry::read).transpose()?.unwrap_or_default();
+        let retry = options.object("retry")?.or(members.object("retry")?);
+        let retry = retry.map(Retry::read).transpose()?.unwrap_or_default();
         let milliseconds = |name: &str| {
-            let number = options.number(name, 1, 10 * 365 * 86_400 * 1_000)?;
+            let most = 10 * 365 * 86_400 * 1_000;
+            let number = options.number(name, 1, most)?.or(members.number(name, 1, most)?);
             Ok::<_, Fault>(number.map(i64::unsigned_abs))
         };
-        let time = |name: &str| options.text(name)?.map(|text| time::parse(name, text)).transpose();
+        let time = |name: &str| {
+            let text = options.text(name)?.or(members.text(name)?);
+            text.map(|text| time::parse(name, text)).transpose()
+        };
         let scheduled_at = match time("delay_until")? {
             None => time("scheduled_at")?,
             delay_until => delay_until,
@@ -67,7 +80,8 @@ impl Enqueue {
         let limit = definition
             .as_ref()
             .map(|(limiter, _, on_limit)| JobLimit { limiter: limiter.clone(), on_limit: (*on_limit).to_owned() });
-        let more = body.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+        let is_known = |name: &str| KNOWN.contains(&name) || OPTIONS.contains(&name) || UNSUPPORTED.contains(&name);
+        let more = body.iter().filter(|(name, _)| !is_known(name));
         let job = Job {
             id: id(members.text("id")?)?,
             kind: kind.to_owned(),
@@ -77,7 +91,7 @@ impl Enqueue {
             state: if scheduled_at.is_some() { State::Scheduled } else { State::Available },
             attempt: 0,
             retry,
-            number,
+            number: 0,
             created_at: now,
             enqueued_at: now,
             scheduled_at,

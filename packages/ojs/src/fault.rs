@@ -40,6 +40,13 @@ impl Fault {
         Self { status: StatusCode::UNPROCESSABLE_ENTITY, code: "validation_error", ..fault }
     }
 
+    /// The server does not do what a member of the request asks for.
+    pub(crate) fn unsupported(argument: &str, message: impl std::fmt::Display) -> Self {
+        let fault = Self::invalid(argument, message);
+        let hint = "leave the member out, or use a server that supports it";
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, code: "unsupported", hint, ..fault }
+    }
+
     /// The body is not JSON, or no object.
     pub(crate) fn payload(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid_payload", message, "send a JSON object")
@@ -70,6 +77,11 @@ impl Fault {
     /// Something is wrong that no request may bring about.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "backend_error", message, "report it with the request id")
+    }
+
+    /// Returns the fault as that of a job of a batch.
+    pub(crate) fn of_job(self, number: usize) -> Self {
+        Self { message: format!("jobs[{number}]: {}", self.message), ..self }
     }
 
     /// Returns the body of the response.

@@ -36,6 +36,14 @@ impl<'a> Members<'a> {
         self.read(name, "an object", Value::as_object)
     }
 
+    /// Fails for a member that is not among these names.
+    pub(crate) fn only(&self, names: &[&str]) -> Result<(), Fault> {
+        match self.members.keys().find(|name| !names.contains(&name.as_str()) && self.get(name).is_some()) {
+            Some(name) => Err(Fault::unsupported(&self.path_of(name), "is not supported")),
+            None => Ok(()),
+        }
+    }
+
     /// Reads a whole number in a range.
     pub(crate) fn number(&self, name: &str, least: i64, most: i64) -> Result<Option<i64>, Fault> {
         let number = self.read(name, "a whole number", Value::as_i64)?;
@@ -53,7 +61,10 @@ impl<'a> Members<'a> {
     }
 
     fn fault(&self, name: &str, message: &str) -> Fault {
-        let path = if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) };
-        Fault::invalid(&path, message)
+        Fault::invalid(&self.path_of(name), message)
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 }

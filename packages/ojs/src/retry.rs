@@ -13,6 +13,20 @@ const MAX_INTERVAL_MS: u64 = 300_000;
 /// The longest interval: ten years.
 const LONGEST_MS: u64 = 10 * 365 * 86_400 * 1_000;
 
+/// The members of a policy.
+const MEMBERS: [&str; 10] = [
+    "max_attempts",
+    "initial_interval",
+    "initial_interval_ms",
+    "max_interval",
+    "max_interval_ms",
+    "backoff_coefficient",
+    "backoff_strategy",
+    "jitter",
+    "non_retryable_errors",
+    "on_exhaustion",
+];
+
 /// The retry policy of a job. The delay before attempt n + 1 is `initial_ms * coefficient^(n - 1)`, or `n * initial_ms`
 /// when it is linear, at most `max_ms`; with jitter it is a random part of it, from a half to one and a half.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +63,7 @@ impl Retry {
     pub(crate) fn read(members: &Map<String, Value>) -> Result<Self, Fault> {
         let default = Self::default();
         let members = Members::of(members, "retry");
+        members.only(&MEMBERS)?;
         let max_attempts = match members.get("max_attempts") {
             None => default.max_attempts,
             Some(number) => number
@@ -72,9 +87,9 @@ impl Retry {
             coefficient,
             max_ms: interval(&members, "max_interval")?.unwrap_or(default.max_ms),
             jitter: members.flag("jitter")?.unwrap_or(default.jitter),
-            is_linear: members.text("backoff_strategy")? == Some("linear"),
+            is_linear: one_of(&members, "backoff_strategy", ["exponential", "linear"])? == Some("linear"),
             never_after: never_after.ok_or_else(|| Fault::invalid("non_retryable_errors", "must be texts"))?,
-            to_dead_letters: members.text("on_exhaustion")? == Some("dead_letter"),
+            to_dead_letters: one_of(&members, "on_exhaustion", ["discard", "dead_letter"])? == Some("dead_letter"),
         })
     }
 
@@ -98,6 +113,18 @@ impl Retry {
         };
         let is_retryable = error["retryable"].as_bool().unwrap_or(true);
         is_retryable && attempts < self.max_attempts && !self.never_after.iter().any(excludes)
+    }
+}
+
+/// Reads one of two words.
+fn one_of<'a>(members: &Members<'a>, name: &str, words: [&str; 2]) -> Result<Option<&'a str>, Fault> {
+    match members.text(name)? {
+        Some(word) if !words.contains(&word) => {
+            let [first, second] = words;
+            let message = format!("must be {first:?} or {second:?}: {name}={word:?}");
+            Err(Fault::unsupported(&format!("retry.{name}"), message))
+        }
+        word => Ok(word),
     }
 }
 

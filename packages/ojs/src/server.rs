@@ -4,6 +4,7 @@ mod fetch;
 mod metrics;
 mod sweep;
 
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use paddlegate::{Limiter, OnLimit, Paddlegate, TestClock};
@@ -67,19 +68,49 @@ impl Ojs {
 
     /// Writes a job that waits for its start.
     pub(crate) async fn enqueue(&self, body: &Map<String, Value>) -> Result<Job, Fault> {
+        let jobs = self.enqueue_as(&[body], |_, fault| fault).await?;
+        jobs.into_iter().next().ok_or_else(|| Fault::internal("a job was lost"))
+    }
+
+    /// Writes jobs that wait for their start, all of them or none; a fault names the job.
+    pub(crate) async fn enqueue_all(&self, bodies: &[&Map<String, Value>]) -> Result<Vec<Job>, Fault> {
+        self.enqueue_as(bodies, |number, fault| fault.of_job(number)).await
+    }
+
+    async fn enqueue_as(
+        &self,
+        bodies: &[&Map<String, Value>],
+        of_job: fn(usize, Fault) -> Fault,
+    ) -> Result<Vec<Job>, Fault> {
         let now = self.store.now().await?;
-        // Checked before it gets a number.
-        Enqueue::read(body, 0, now)?;
-        let Enqueue { job, definition } = Enqueue::read(body, self.store.next_number().await?, now)?;
-        if self.store.get(&job.id).await?.is_some() {
-            return Err(Fault::duplicate(&job.id));
+        let (mut ids, mut checked) = (HashSet::new(), Vec::with_capacity(bodies.len()));
+        for (i, body) in bodies.iter().enumerate() {
+            let enqueue = Enqueue::read(body, now).map_err(|fault| of_job(i, fault))?;
+            let id = &enqueue.job.id;
+            // Nobody has an id that was made here.
+            let is_taken = body.contains_key("id") && self.store.get(id).await?.is_some();
+            if is_taken || !ids.insert(id.clone()) {
+                return Err(of_job(i, Fault::duplicate(id)));
+            }
+            checked.push(enqueue);
         }
-        if let Some((limiter, document)) = &definition {
-            self.define(limiter, document, now).await?;
+        let first = self.store.next_number(checked.len() as u64).await?;
+        let (mut defined, mut changes) = (HashMap::new(), Vec::with_capacity(checked.len()));
+        for (number, Enqueue { mut job, definition }) in (first..).zip(checked) {
+            if let Some((limiter, document)) = definition
+                && defined.get(&limiter) != Some(&document)
+            {
+                self.define(&limiter, &document, now).await?;
+                defined.insert(limiter, document);
+            }
+            job.number = number;
+            let event = Event::of_job("job.enqueued", &job, now, &json!({}));
+            changes.push(Change { before: None, after: job, events: vec![event] });
         }
-        let event = Event::of_job("job.enqueued", &job, now, &json!({}));
-        let change = Change { before: None, after: job.clone(), events: vec![event] };
-        if self.store.apply(&change).await? { Ok(job) } else { Err(Fault::duplicate(&job.id)) }
+        match self.store.enqueue(&changes).await? {
+            Some(taken) => Err(of_job(taken, Fault::duplicate(&changes[taken].after.id))),
+            None => Ok(changes.into_iter().map(|change| change.after).collect()),
+        }
     }
 
     async fn define(&self, limiter: &str, document: &str, now: u64) -> Result<Definition, Fault> {

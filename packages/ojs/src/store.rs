@@ -102,9 +102,14 @@ impl Store {
         on_store!(self, now())
     }
 
-    /// Returns the number of the next job.
-    pub(crate) async fn next_number(&self) -> Result<u64, Fault> {
-        on_store!(self, next_number())
+    /// Takes the numbers of the next jobs, and returns the first.
+    pub(crate) async fn next_number(&self, count: u64) -> Result<u64, Fault> {
+        on_store!(self, next_number(count))
+    }
+
+    /// Writes new jobs, or none of them when another has taken the id of one, whose place in the list it returns.
+    pub(crate) async fn enqueue(&self, changes: &[Change]) -> Result<Option<usize>, Fault> {
+        on_store!(self, enqueue(changes))
     }
 
     pub(crate) async fn get(&self, id: &str) -> Result<Option<Record>, Fault> {

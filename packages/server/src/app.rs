@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Micros, Paddlegate, TestClock};
 use paddlegate_ojs::Ojs;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, Scope, Tokens};
@@ -24,6 +25,7 @@ use crate::problem::Problem;
 use crate::samples::Samples;
 use crate::simulator::Simulator;
 use crate::store_times::StoreTimes;
+use crate::tls::{self, Certificate};
 use crate::waits::Waits;
 use crate::wall_clock::since_1970;
 
@@ -41,6 +43,7 @@ pub struct Shared {
     options: Options,
     tokens: Option<ArcSwap<Tokens>>,
     simulator: Option<Simulator>,
+    certificate: Option<Arc<Certificate>>,
     limits: ArcSwap<LimitsFile>,
     /// The limiters of bodies by name and policy, so that a repeated policy is read once.
     policies: Mutex<HashMap<(String, String), Limiter>>,
@@ -58,6 +61,8 @@ pub struct Shared {
     /// The job server, once its routes are made, where the store can keep jobs.
     ojs: ArcSwapOption<Ojs>,
     stopping: CancellationToken,
+    /// Told when all connections are in use.
+    crowded: Notify,
     /// What ends when the server stops or has read the tokens again: what a stream tells is checked when it begins.
     streams: ArcSwap<CancellationToken>,
 }
@@ -68,10 +73,14 @@ impl App {
         let url = options.redis.as_deref().unwrap_or("memory://");
         let clock = options.test_clock.map(TestClock::new).transpose();
         let clock = clock.map_err(|error| Failure::Input(format!("--test-clock: {}", error.message())))?;
-        let paddlegate = Paddlegate::open_with_clock(url, options.timeout, clock.as_ref())
-            .map_err(|error| Failure::Input(format!("--redis: {}", error.message())))?;
-        let limits = options.limits.as_deref().map(|path| LimitsFile::read(path, &paddlegate)).transpose()?;
+        let paddlegate = Paddlegate::open_with_clock(url, options.timeout, clock.as_ref()).map_err(|error| {
+            let option = if error.argument() == Some("timeout") { "--timeout" } else { "--redis" };
+            Failure::Input(format!("{option}: {}", error.message()))
+        })?;
+        let limits = LimitsFile::of(&options, &paddlegate)?;
         let tokens = options.tokens.as_deref().map(Tokens::read).transpose()?;
+        let certificate =
+            options.tls.as_ref().map(|(certificates, key)| Certificate::read(certificates, key)).transpose()?;
         let simulator = options.simulator.as_deref().map(Simulator::read).transpose()?;
         let stopping = CancellationToken::new();
         let store_times = Arc::<StoreTimes>::default();
@@ -86,6 +95,7 @@ impl App {
             options,
             tokens: tokens.map(ArcSwap::from_pointee),
             simulator,
+            certificate,
             limits: ArcSwap::from_pointee(limits.unwrap_or_default()),
             policies: Mutex::default(),
             csrf: Mutex::default(),
@@ -101,6 +111,7 @@ impl App {
             ojs: ArcSwapOption::empty(),
             streams: ArcSwap::from_pointee(stopping.child_token()),
             stopping,
+            crowded: Notify::new(),
         })))
     }
 }
@@ -222,14 +233,27 @@ impl Shared {
         self.simulator.as_ref()
     }
 
+    pub(crate) const fn certificate(&self) -> Option<&Arc<Certificate>> {
+        self.certificate.as_ref()
+    }
+
+    /// Returns what is told when all connections are in use.
+    pub(crate) const fn crowded(&self) -> &Notify {
+        &self.crowded
+    }
+
     pub(crate) fn tokens(&self) -> Option<Arc<Tokens>> {
         self.tokens.as_ref().map(ArcSwap::load_full)
     }
 
     /// Reads the files again. A fault keeps what was read before.
     pub fn reload(&self) -> Result<(), Failure> {
-        let limits = self.options.limits.as_deref().map(|path| LimitsFile::read(path, &self.paddlegate)).transpose()?;
+        let limits = LimitsFile::of(&self.options, &self.paddlegate)?;
         let tokens = self.options.tokens.as_deref().map(Tokens::read).transpose()?;
+        let key = self.options.tls.as_ref().map(|(certificates, key)| tls::read(certificates, key)).transpose()?;
+        if let (Some(key), Some(certificate)) = (key, &self.certificate) {
+            certificate.store(key);
+        }
         if let Some(limits) = limits {
             self.limits.store(Arc::new(limits));
         }
@@ -267,6 +291,7 @@ impl Shared {
             return Ok(limiter.clone());
         }
         let limiter = self.paddlegate.define(policy.definition(name)?)?.limiter;
+        let limiter = limiter.with_on_unavailable(self.options.on_unavailable);
         let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
         if policies.len() >= MAX_POLICIES {
             policies.clear();

@@ -61,14 +61,39 @@ fn is_json(parts: &Parts) -> bool {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // A list would be read as the members of an object in their order.
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        return Err(Problem::invalid("body", "must be a JSON object"));
+    }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
-        let argument = if path == "." { "body".to_owned() } else { path };
-        Problem::invalid(argument, error.into_inner().to_string())
+        // Where the place is not known, it is "?".
+        let known = path.trim_end_matches(['?', '.']);
+        let argument = if known.is_empty() { "body".to_owned() } else { known.to_owned() };
+        Problem::invalid(argument, plain(&error.into_inner().to_string()))
     })?;
     json.end().map_err(|error| Problem::invalid("body", error.to_string()))?;
     Ok(value)
+}
+
+/// Says in words of JSON what is wrong, not in those of Rust.
+fn plain(message: &str) -> String {
+    let Some((found, expected)) = message.split_once("expected ") else { return message.to_owned() };
+    let end = expected.find([' ', ',']).unwrap_or(expected.len());
+    let (kind, rest) = expected.split_at(end);
+    let word = match kind {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "struct" | "map" => {
+            let rest = rest.trim_start();
+            let name = if kind == "struct" { rest.find([' ', ',']).unwrap_or(rest.len()) } else { 0 };
+            return format!("{found}expected an object{}", &rest[name..]);
+        }
+        _ => return message.to_owned(),
+    };
+    format!("{found}expected {word}{rest}")
 }
 
 /// The parameters of the query.
@@ -98,5 +123,30 @@ impl FromRequestParts<App> for Name {
             return Err(Problem::invalid("name", detail));
         }
         Ok(Self(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::json::Acquire;
+
+    #[test]
+    fn what_is_wrong_is_told_in_words_of_json() {
+        let told = |body: Value| {
+            let problem = parse::<Acquire>(body.to_string().as_bytes()).expect_err("it is wrong");
+            (problem.argument.unwrap_or_default(), problem.detail)
+        };
+        for body in [json!([]), json!([null, "key"]), json!("text"), json!(5), json!(null)] {
+            let (argument, detail) = told(body);
+            assert_eq!(argument, "body");
+            assert!(detail.contains("object"), "{detail}");
+            assert!(!detail.contains("Acquire") && !detail.contains("struct"), "{detail}");
+        }
+        let (argument, detail) = told(json!({ "priority": "high" }));
+        assert_eq!(argument, "priority");
+        assert!(detail.contains("expected a whole number from 0") && !detail.contains("u64"), "{detail}");
     }
 }

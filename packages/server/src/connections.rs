@@ -10,11 +10,13 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
 
 /// The pause after the system had no file for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -47,17 +49,25 @@ pub(crate) struct Service {
     pub(crate) version: Version,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) connections: Arc<Semaphore>,
+    /// What is served while all connections are in use: one request of each client. Without it they wait to be accepted.
+    pub(crate) crowded: Option<Arc<Crowded>>,
     pub(crate) client_timeout: Duration,
+    /// Whether a client may send several requests.
+    pub(crate) keeps_alive: bool,
+}
+
+/// What is served beyond the bound.
+pub(crate) struct Crowded {
+    pub(crate) routes: Router,
+    pub(crate) connections: Arc<Semaphore>,
+    /// Told when the bound is reached.
+    pub(crate) app: App,
 }
 
 /// Serves connections until `stopping`, then lets the requests in progress end.
 pub(crate) async fn serve(listener: TcpListener, service: Service, stopping: CancellationToken) {
     let graceful = GracefulShutdown::new();
     loop {
-        let permit = tokio::select! {
-            () = stopping.cancelled() => break,
-            Ok(permit) = service.connections.clone().acquire_owned() => permit,
-        };
         let accepted = tokio::select! {
             () = stopping.cancelled() => break,
             accepted = listener.accept() => accepted,
@@ -67,7 +77,12 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stopping: Can
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let (service, watcher) = (service.clone(), graceful.watcher());
+        let taken = tokio::select! {
+            () = stopping.cancelled() => break,
+            taken = take(&service) => taken,
+        };
+        let Some((permit, service)) = taken else { break };
+        let watcher = graceful.watcher();
         tokio::spawn(async move {
             serve_one(stream, &service, watcher).await;
             drop(permit);
@@ -75,6 +90,25 @@ pub(crate) async fn serve(listener: TcpListener, service: Service, stopping: Can
     }
     drop(listener);
     let _ = timeout(GRACE, graceful.shutdown()).await;
+}
+
+/// Returns a free place and what is served there.
+async fn take(service: &Service) -> Option<(OwnedSemaphorePermit, Service)> {
+    if let Ok(permit) = service.connections.clone().try_acquire_owned() {
+        return Some((permit, service.clone()));
+    }
+    let of_service = service.connections.clone().acquire_owned();
+    let Some(crowded) = &service.crowded else {
+        return Some((of_service.await.ok()?, service.clone()));
+    };
+    crowded.app.crowded().notify_one();
+    tokio::select! {
+        permit = of_service => Some((permit.ok()?, service.clone())),
+        permit = crowded.connections.clone().acquire_owned() => {
+            let routes = crowded.routes.clone();
+            Some((permit.ok()?, Service { routes, keeps_alive: false, ..service.clone() }))
+        }
+    }
 }
 
 async fn serve_one(stream: TcpStream, service: &Service, watcher: Watcher) {
@@ -100,6 +134,7 @@ async fn carry<S: AsyncRead + AsyncWrite + Unpin + 'static>(stream: S, service: 
         .header_read_timeout(service.client_timeout)
         .max_buf_size(MAX_HEAD)
         .max_headers(MAX_HEADERS)
+        .keep_alive(service.keeps_alive)
         .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service.routes.clone()));
     // A client that leaves is no failure of the server.
     let _ = watcher.watch(connection).await;

@@ -1,7 +1,7 @@
 //! `guard`: what every request must pass, so that no page of another site can use the server through a browser.
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::time::Instant;
@@ -11,6 +11,9 @@ use crate::problem::Problem;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// The headers by which proxies tell of the request that they ask about.
+const OF_PROXIES: [&str; 5] = ["x-forwarded-for", "x-forwarded-uri", "x-original-uri", "x-original-url", "x-real-ip"];
 
 /// Pages load nothing from elsewhere and run no inline script.
 const CONTENT_POLICY: HeaderValue = HeaderValue::from_static(
@@ -25,7 +28,7 @@ pub(crate) struct Held;
 /// Checks where a request comes from, measures the verbs, and adds the headers of every response.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let started = (request.method() == Method::POST).then(Instant::now);
-    let mut response = match check(&app, request.method(), request.headers()) {
+    let mut response = match check(&app, &request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     };
@@ -45,7 +48,8 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     response
 }
 
-fn check(app: &App, method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
+fn check(app: &App, request: &Request) -> Result<(), Problem> {
+    let (method, headers) = (request.method(), request.headers());
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(Ok(host)), None) = (hosts.next().map(HeaderValue::to_str), hosts.next()) else {
         return Err(Problem::new(StatusCode::BAD_REQUEST, "bad_host", "send one header host"));
@@ -54,6 +58,9 @@ fn check(app: &App, method: &Method, headers: &HeaderMap) -> Result<(), Problem>
     if !is_known(host_name(host), &app.options().hosts) {
         let detail = "the server is not called so; add the name by --host NAME";
         return Err(Problem::new(StatusCode::FORBIDDEN, "bad_host", detail));
+    }
+    if is_of_proxy(request) {
+        return Ok(());
     }
     let refused = |detail| Problem::new(StatusCode::FORBIDDEN, "cross_site", detail);
     if let Some(origin) = headers.get(header::ORIGIN) {
@@ -74,6 +81,14 @@ fn check(app: &App, method: &Method, headers: &HeaderMap) -> Result<(), Problem>
         }
     }
     Ok(())
+}
+
+/// Whether a proxy asks about a request of another site, whose headers it passes on. A page cannot send one of its own headers here
+/// without asking first, which is refused.
+fn is_of_proxy(request: &Request) -> bool {
+    let path = request.uri().path();
+    let is_check = request.method() == Method::GET && path.starts_with("/v1/limiters/") && path.ends_with("/check");
+    is_check && OF_PROXIES.iter().any(|name| request.headers().contains_key(*name))
 }
 
 /// Returns the name without the port.

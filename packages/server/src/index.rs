@@ -7,7 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::stream::{StreamExt, TryStreamExt, iter};
-use paddlegate::{Answer, Error, History, HistoryEntry, LIMITERS_PER_PAGE, LimiterInfo, Operation, Result};
+use paddlegate::{Answer, Error, History, HistoryEntry, LIMITERS_PER_PAGE, LimiterInfo, Mode, Operation, Result};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
@@ -67,6 +67,46 @@ pub(crate) enum Sort {
     Used,
 }
 
+/// What an operator wants to know first, by which a list may be filtered. Of a keyed limiter only `shadow` and `refusing` are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Condition {
+    /// Paused or blocked.
+    Paused,
+    /// An override is in force.
+    Overridden,
+    /// In shadow mode, as last used.
+    Shadow,
+    /// Calls were refused in the last full minute.
+    Refusing,
+    /// Calls wait in the queue.
+    Waiting,
+}
+
+impl Condition {
+    pub(crate) const ALL: [Self; 5] = [Self::Paused, Self::Overridden, Self::Shadow, Self::Refusing, Self::Waiting];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Paused => "paused",
+            Self::Overridden => "overridden",
+            Self::Shadow => "shadow",
+            Self::Refusing => "refusing",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
+/// Which limiters a list has, and in which order.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Asked<'a> {
+    pub(crate) sort: Sort,
+    pub(crate) prefix: &'a str,
+    /// All when `None`.
+    pub(crate) state: Option<Condition>,
+    pub(crate) cursor: Option<&'a str>,
+}
+
 /// One limiter with its numbers.
 #[derive(Debug)]
 pub(crate) struct Row {
@@ -82,6 +122,8 @@ pub(crate) struct Row {
     /// When the oldest wait began, in microseconds by one clock for all rows, because they are read one after the other: a limiter
     /// that is read later has waited for longer. `None` without a queue.
     oldest_since: Option<u64>,
+    is_paused: bool,
+    is_overridden: bool,
     /// How much the time of the limiter was ahead of that of this server; `None` of a keyed limiter.
     ahead: Option<i64>,
     /// The used part of the limit of which the least is left, in millionths; `None` of a keyed limiter.
@@ -292,13 +334,10 @@ impl Index {
     }
 
     /// Returns a page of the limiters that the caller may read.
-    pub(crate) fn page(
-        &self,
-        (sort, prefix, cursor): (Sort, &str, Option<&str>),
-        access: &Access,
-    ) -> std::result::Result<Page<'_>, Problem> {
-        let after = cursor.map(|cursor| Place::parse(cursor, sort)).transpose()?;
-        let is_shown = |row: &&Row| row.info.name.starts_with(prefix) && access.may(Scope::Read, &row.info.name);
+    pub(crate) fn page(&self, asked: Asked<'_>, access: &Access) -> std::result::Result<Page<'_>, Problem> {
+        let sort = asked.sort;
+        let after = asked.cursor.map(|cursor| Place::parse(cursor, sort)).transpose()?;
+        let is_shown = |row: &&Row| row.is_shown(asked.prefix, access) && asked.state.is_none_or(|state| row.is(state));
         let is_after = |row: &&Row| after.as_ref().is_none_or(|after| row.compare(after) == Ordering::Greater);
         let mut rows: Vec<&Row> = self.rows.iter().filter(is_shown).collect();
         let count = rows.len();
@@ -316,7 +355,32 @@ impl Index {
     }
 }
 
+impl Index {
+    /// Returns in how many of these limiters each state is; of waiting the number of calls.
+    pub(crate) fn states(&self, prefix: &str, access: &Access) -> [(Condition, u64); 5] {
+        let number = |state: Condition| {
+            let rows = self.rows.iter().filter(|row| row.is_shown(prefix, access) && row.is(state));
+            rows.map(|row| if state == Condition::Waiting { row.waiting.unwrap_or(0) } else { 1 }).sum()
+        };
+        Condition::ALL.map(|state| (state, number(state)))
+    }
+}
+
 impl Row {
+    fn is_shown(&self, prefix: &str, access: &Access) -> bool {
+        self.info.name.starts_with(prefix) && access.may(Scope::Read, &self.info.name)
+    }
+
+    fn is(&self, state: Condition) -> bool {
+        match state {
+            Condition::Paused => self.is_paused,
+            Condition::Overridden => self.is_overridden,
+            Condition::Shadow => self.info.mode == Mode::Shadow,
+            Condition::Refusing => self.minute.refused > 0,
+            Condition::Waiting => self.waiting.is_some_and(|waiting| waiting > 0),
+        }
+    }
+
     #[allow(clippy::needless_pass_by_value, reason = "it is forgotten")]
     fn new(info: LimiterInfo, measured: Measured) -> Self {
         let state = measured.state.as_ref();
@@ -337,6 +401,8 @@ impl Row {
             oldest_since: state
                 .filter(|state| state.waiting > 0)
                 .map(|state| state.at.0.saturating_sub(state.oldest_wait.0)),
+            is_paused: state.is_some_and(|state| state.is_paused),
+            is_overridden: state.is_some_and(|state| !state.overrides.is_empty()),
             ahead: state.map(|state| state.ahead),
             waiting: state.map(|state| state.waiting),
             used,
@@ -481,7 +547,8 @@ mod tests {
 
     fn by_oldest_wait(rows: Vec<Row>) -> Vec<String> {
         let index = Index::new(rows, 0.0);
-        let page = index.page((Sort::OldestWait, "", None), &Access::anybody()).expect("a page");
+        let page =
+            index.page(Asked { sort: Sort::OldestWait, ..Asked::default() }, &Access::anybody()).expect("a page");
         page.rows.iter().map(|row| row.info.name.clone()).collect()
     }
 }

@@ -11,6 +11,7 @@ mod connections;
 mod count_news;
 mod envoy;
 mod failure;
+mod files;
 mod guard;
 mod histogram;
 mod index;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use paddlegate::Micros;
+use paddlegate::{Micros, OnUnavailable};
 
 use crate::failure::Failure;
 use crate::otlp::Otlp;
@@ -16,6 +16,8 @@ pub struct Options {
     pub redis: Option<String>,
     /// The time in which a call to the store ends; the default of the core when `None`.
     pub timeout: Option<Duration>,
+    /// What decides while the store cannot. Default [`OnUnavailable::Raise`]: a call is answered with status 503.
+    pub on_unavailable: OnUnavailable,
     /// The address to listen on.
     pub listen: SocketAddr,
     /// The address of the metrics; `None` serves them with the rest.
@@ -24,6 +26,8 @@ pub struct Options {
     pub grpc: Option<SocketAddr>,
     /// The receiver to which the metrics are pushed; `None` pushes none.
     pub otlp: Option<Otlp>,
+    /// Whether the job server of Open Job Spec is served.
+    pub ojs: bool,
     /// Whether the metrics have those that Open Job Spec names, of each key of its jobs, too.
     pub ojs_metrics: bool,
     /// The file with the limiters, in any format of the core.
@@ -40,7 +44,8 @@ pub struct Options {
     pub hosts: Vec<String>,
     /// The longest time for which `acquire` holds a request. Default 300 s.
     pub max_wait: Duration,
-    /// The maximum number of connections at once; others wait to be accepted. Default 10,000.
+    /// The maximum number of connections at once. Beyond it checks of health are answered, and other requests with status 503;
+    /// those of gRPC wait to be accepted. Default 10,000; [`serve`](crate::serve) takes fewer where the process may open too few files.
     pub max_connections: usize,
     /// The time in which a client sends the head and the body of a request, each. Default 30 s.
     pub client_timeout: Duration,
@@ -53,10 +58,12 @@ impl Default for Options {
         Self {
             redis: None,
             timeout: None,
+            on_unavailable: OnUnavailable::Raise,
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             metrics: None,
             grpc: None,
             otlp: None,
+            ojs: false,
             ojs_metrics: false,
             limits: None,
             tokens: None,

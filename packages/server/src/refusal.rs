@@ -42,7 +42,7 @@ pub(crate) struct RefusalProblem {
     r#type: &'static str,
     /// The title of the status.
     title: &'static str,
-    /// 429.
+    /// 429, or what the caller has asked for.
     status: u16,
     /// What refused, and when to come back.
     detail: String,
@@ -63,22 +63,25 @@ impl Refusal {
 
     /// Returns the response. `wants_limits`: whether the caller asked for each limit.
     pub(crate) fn response(self, limiter: &Limiter, decision: &Decision, wants_limits: bool) -> Response {
-        let mut body = DecisionBody::from(decision);
-        if self.refusal == RefusalStatus::Ok {
-            return Json(body).into_response();
+        match self.refusal {
+            RefusalStatus::Ok => Json(DecisionBody::from(decision)).into_response(),
+            RefusalStatus::TooManyRequests => {
+                with_status(StatusCode::TOO_MANY_REQUESTS, limiter, decision, wants_limits)
+            }
         }
-        let headers = fields(limiter, decision);
-        if !wants_limits {
-            body.limits.clear();
-        }
-        if decision.allowed() {
-            return (headers, Json(body)).into_response();
-        }
-        refused(limiter, decision, body, headers)
     }
 }
 
-fn refused(limiter: &Limiter, decision: &Decision, body: DecisionBody, mut headers: HeaderMap) -> Response {
+/// Returns the response of a decision that has each limit; a refusal has the status.
+pub(crate) fn with_status(status: StatusCode, limiter: &Limiter, decision: &Decision, wants_limits: bool) -> Response {
+    let mut body = DecisionBody::from(decision);
+    let mut headers = fields(limiter, decision);
+    if !wants_limits {
+        body.limits.clear();
+    }
+    if decision.allowed() {
+        return (headers, Json(body)).into_response();
+    }
     let reason = decision.reason.map_or("limit", |reason| reason.name());
     let detail = match decision.retry_after {
         Some(after) => format!("refused: reason={reason} retry_after={}", super::json::seconds(after)),
@@ -90,7 +93,6 @@ fn refused(limiter: &Limiter, decision: &Decision, body: DecisionBody, mut heade
     }
     let violated =
         decision.label.as_ref().map(|label| policy_name(limiter_of(limiter, decision.limiter.as_deref()), label));
-    let status = StatusCode::TOO_MANY_REQUESTS;
     let problem = RefusalProblem {
         r#type: "https://iana.org/assignments/http-problem-types#quota-exceeded",
         title: "Request cannot be satisfied as assigned quota has been exceeded",

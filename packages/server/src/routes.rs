@@ -3,11 +3,13 @@
 mod acquire;
 mod audit;
 pub(crate) mod changes;
+mod check;
 mod events;
 pub(crate) mod health;
 mod jobs;
 mod learn;
 pub(crate) mod limiters;
+mod many;
 mod metrics;
 mod ojs;
 mod settle;
@@ -40,18 +42,30 @@ pub(crate) fn router(app: &App) -> Router {
         .merge(pages::router())
         .route("/openapi.json", get(async move || (json, document.to_string())));
     let routes = if app.options().metrics.is_none() { routes.merge(metrics::router()) } else { routes };
-    guarded(routes, app)
+    guarded(routes.fallback(unknown), app)
 }
 
 /// Returns the routes of the metrics' own address.
 pub(crate) fn metrics_router(app: &App) -> Router {
-    guarded(metrics::router(), app)
+    guarded(metrics::router().merge(health::router()).fallback(unknown), app)
+}
+
+/// Returns the routes while all connections are in use, so that the server can still say whether it runs.
+pub(crate) fn crowded_router(app: &App) -> Router {
+    let busy = async || {
+        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "busy", "all connections are in use; call again");
+        ([(header::RETRY_AFTER, "1")], problem)
+    };
+    guarded(health::router().fallback(busy), app)
+}
+
+async fn unknown(uri: Uri) -> Problem {
+    Problem::not_found(format!("no such route: path={:?}", uri.path()))
 }
 
 /// Adds what holds for all routes.
 fn guarded(routes: Router<App>, app: &App) -> Router {
     routes
-        .fallback(async |uri: Uri| Problem::not_found(format!("no such route: path={:?}", uri.path())))
         .method_not_allowed_fallback(async |method: Method| {
             let detail = format!("this route does not take the method; see the header allow: method={method}");
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
@@ -64,6 +78,8 @@ fn guarded(routes: Router<App>, app: &App) -> Router {
 fn api() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::base())
         .merge(acquire::router())
+        .merge(check::router())
+        .merge(many::router())
         .merge(settle::router())
         .merge(jobs::router())
         .merge(learn::router())

@@ -9,13 +9,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::app::App;
-use crate::connections::{self, Service, Version};
+use crate::connections::{self, Crowded, Service, Version};
 use crate::failure::Failure;
 use crate::options::Options;
-use crate::{envoy, otlp, routes, samples, tls};
+use crate::{envoy, files, otlp, routes, samples, tls};
 
 /// The maximum number of connections of the metrics' own address.
 const METRICS_CONNECTIONS: usize = 100;
+
+/// The maximum number of connections beyond the bound.
+const CROWDED_CONNECTIONS: usize = 64;
 
 /// A server that is bound to its addresses.
 pub struct Server {
@@ -31,12 +34,11 @@ impl Server {
     /// Checks the options, opens the store, reads the files and binds the addresses.
     pub async fn bind(options: Options) -> Result<Self, Failure> {
         options.check()?;
+        let app = App::open(options)?;
         let tls = |protocols: &[&str]| {
-            let files = options.tls.as_ref();
-            files.map(|(certificates, key)| tls::acceptor(certificates, key, protocols)).transpose()
+            app.certificate().map(|certificate| tls::acceptor(certificate.clone(), protocols)).transpose()
         };
         let (tls, grpc_tls) = (tls(&[])?, tls(&["h2"])?);
-        let app = App::open(options)?;
         let options = app.options();
         let (listener, address) = listen(options.listen).await?;
         let metrics = match options.metrics {
@@ -48,13 +50,21 @@ impl Server {
             version: Version::One,
             tls,
             connections: Arc::new(Semaphore::new(options.max_connections)),
+            crowded: Some(Arc::new(Crowded {
+                routes: routes::crowded_router(&app),
+                connections: Arc::new(Semaphore::new(CROWDED_CONNECTIONS)),
+                app: app.clone(),
+            })),
             client_timeout: options.client_timeout,
+            keeps_alive: true,
         };
         let grpc = match options.grpc {
             Some(address) => {
                 let (listener, address) = listen(address).await?;
                 let routes = envoy::router(&app);
-                Some((listener, address, Service { routes, version: Version::Two, tls: grpc_tls, ..service.clone() }))
+                let service =
+                    Service { routes, version: Version::Two, tls: grpc_tls, crowded: None, ..service.clone() };
+                Some((listener, address, service))
             }
             None => None,
         };
@@ -87,7 +97,8 @@ impl Server {
         let stopping = app.stopping().clone();
         // Of their own, so that they can be read while clients have all others.
         let connections = Arc::new(Semaphore::new(METRICS_CONNECTIONS));
-        let of_metrics = Service { routes: routes::metrics_router(&app), connections, ..service.clone() };
+        let of_metrics =
+            Service { routes: routes::metrics_router(&app), connections, crowded: None, ..service.clone() };
         let sampling = tokio::spawn(samples::run(app.clone()));
         let served = async {
             let metrics = async {
@@ -126,18 +137,31 @@ async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failur
 }
 
 /// Serves until SIGINT or SIGTERM, and reads the files again at SIGHUP. `ready` gets the server once it listens, `say` what
-/// became of the files and of pushed metrics.
-pub async fn serve(options: Options, ready: impl FnOnce(&Server), say: impl Fn(&str)) -> Result<(), Failure> {
+/// became of the files and of pushed metrics, and that connections are scarce.
+pub async fn serve(mut options: Options, ready: impl FnOnce(&Server), say: impl Fn(&str)) -> Result<(), Failure> {
     let receive = |kind| signal(kind).map_err(|error| Failure::Other(format!("cannot receive signals: error={error}")));
     let mut interrupt = receive(SignalKind::interrupt())?;
     let mut terminate = receive(SignalKind::terminate())?;
     let mut hang_up = receive(SignalKind::hangup())?;
+    if let Some(files) = files::raise()
+        && files::connections(files) < options.max_connections
+    {
+        options.max_connections = files::connections(files);
+        let connections = options.max_connections;
+        say(&format!("few files: raise the hard limit of open files: files={files} connections={connections}"));
+    }
     let server = Server::bind(options).await?;
     ready(&server);
     let app = server.app().clone();
     let stop = async {
+        let mut is_told = false;
         loop {
             tokio::select! {
+                () = app.crowded().notified(), if !is_told => {
+                    is_told = true;
+                    let connections = app.options().max_connections;
+                    say(&format!("all connections are in use, others get status 503: connections={connections}"));
+                }
                 _ = interrupt.recv() => break,
                 _ = terminate.recv() => break,
                 _ = hang_up.recv() => match app.reload() {

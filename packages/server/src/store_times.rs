@@ -20,7 +20,11 @@ impl StoreTimes {
         let start = Instant::now();
         let answer = limiter.run_async(operation).await;
         self.times.count(start.elapsed());
-        if answer.as_ref().is_err_and(|error| error.kind() != ErrorKind::Invalid) {
+        let has_failed = match &answer {
+            Ok(answer) => matches!(answer, Answer::Decision(decision) if decision.degraded),
+            Err(error) => error.kind() != ErrorKind::Invalid,
+        };
+        if has_failed {
             self.errors.fetch_add(1, Ordering::Relaxed);
         }
         answer

@@ -213,7 +213,7 @@ fn the_server_answers_what_the_core_decides() {
     seed[..16].copy_from_slice(&u128::from_str_radix(&text, 16).unwrap().to_le_bytes());
     println!("PADDLEGATE_SEED={text}");
     for store in Store::all() {
-        let config = Config { cases: 60, failure_persistence: None, ..Config::default() };
+        let config = Config { cases: support::cases(60), failure_persistence: None, ..Config::default() };
         let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
         let kinds = prop::sample::select(vec!["bucket", "workers", "points", "both"]);
         let run = runner.run(&(kinds, steps()), |(kind, steps)| {

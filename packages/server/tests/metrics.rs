@@ -224,7 +224,8 @@ fn a_store_that_is_away_is_told() {
 fn keys_of_open_job_spec_have_the_metrics_that_it_names() {
     for store in Store::all() {
         let test_clock = Some(Micros(1_700_000_000_000_000));
-        let options = Options { redis: store.url.clone(), ojs_metrics: true, test_clock, ..Options::default() };
+        let options =
+            Options { redis: store.url.clone(), ojs: true, ojs_metrics: true, test_clock, ..Options::default() };
         let server = Running::start(options);
         let mut client = server.client();
         let (key, queue) = (format!("{}stripe", store.prefix), format!("{}mail", store.prefix).replace(':', "-"));
@@ -255,7 +256,7 @@ fn keys_of_open_job_spec_have_the_metrics_that_it_names() {
 
 #[test]
 fn without_the_switch_there_are_none_of_open_job_spec() {
-    let server = Running::start(Options::default());
+    let server = Running::start(Options { ojs: true, ..Options::default() });
     let mut client = server.client();
     let limit = json!({ "key": "stripe", "concurrency": 1 });
     client.post("/ojs/v1/jobs", &json!({ "type": "charge", "args": [], "rate_limit": limit })).expect(201);

@@ -26,7 +26,7 @@ fn tokens() -> PathBuf {
 }
 
 fn guarded() -> Running {
-    Running::start(Options { limits: Some(file(LIMITS)), tokens: Some(tokens()), ..Options::default() })
+    Running::start(Options { limits: Some(file(LIMITS)), tokens: Some(tokens()), ojs: true, ..Options::default() })
 }
 
 fn open() -> Running {
@@ -196,7 +196,7 @@ fn every_response_forbids_what_a_page_does_not_need() {
 
 #[test]
 fn a_large_body_is_refused() {
-    let server = open();
+    let server = Running::start(Options { limits: Some(file(LIMITS)), ojs: true, ..Options::default() });
     let mut client = server.client();
     let body = json!({ "share": "x".repeat(1 << 20) });
     assert_eq!(client.post("/v1/limiters/api/acquire", &body).status, 413);
@@ -236,7 +236,8 @@ fn a_deep_body_is_refused() {
 
 #[test]
 fn a_slow_client_is_dropped() {
-    let server = Running::start(Options { client_timeout: Duration::from_millis(100), ..Options::default() });
+    let client_timeout = Duration::from_millis(100);
+    let server = Running::start(Options { client_timeout, ojs: true, ..Options::default() });
     let mut silent = server.client();
     assert!(silent.try_receive().is_none_or(|response| response.status == 408), "no head");
     let mut slow = server.client();
@@ -276,19 +277,24 @@ fn a_client_of_grpc_that_is_not_there_is_dropped() {
 }
 
 #[test]
-fn so_many_connections_and_no_more() {
+fn beyond_the_bound_only_health_is_told() {
     let server = Running::start(Options { max_connections: 3, ..Options::default() });
     let mut held: Vec<Client> = (0..3).map(|_| server.client()).collect();
     for client in &mut held {
         assert_eq!(client.get("/healthz").status, 200);
     }
-    let mut next = server.client();
-    next.send("GET", "/healthz", None);
+    for path in ["/healthz", "/readyz"] {
+        let answer = server.client().get(path);
+        assert_eq!((answer.status, answer.header("connection")), (200, Some("close")), "{path}");
+    }
+    let refused = server.client().get("/v1/limiters");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(refused.expect(503)["code"], "busy");
     for client in &mut held {
-        assert_eq!(client.get("/healthz").status, 200, "those go on");
+        assert_eq!(client.get("/v1/limiters").status, 200, "those go on");
     }
     drop(held.pop());
-    assert_eq!(next.receive().status, 200, "its turn");
+    until("its place is free", || server.client().get("/v1/limiters").status == 200);
 }
 
 #[test]
@@ -364,7 +370,7 @@ fn malformed_requests_do_no_harm() {
         seed[..16].copy_from_slice(&u128::from_str_radix(&given, 16).unwrap().to_le_bytes());
     }
     println!("PADDLEGATE_SEED={:032x}", u128::from_le_bytes(seed[..16].try_into().unwrap()));
-    let config = Config { cases: 10_000, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: cases(10_000), failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
     let good = format!(
         "POST /v1/limiters/nobody/acquire HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n\
@@ -539,9 +545,7 @@ fn a_client_that_reads_nothing_is_dropped() {
     for _ in 0..400 {
         greedy.send("GET", "/openapi.json", None);
     }
-    let mut next = server.client();
-    next.send("GET", "/healthz", None);
-    assert_eq!(next.receive().status, 200, "its place is free again");
+    until("its place is free again", || server.client().get("/v1/limiters").status == 200);
     drop(greedy);
 }
 
@@ -552,8 +556,8 @@ fn metrics_are_read_while_clients_have_all_connections() {
     let client_timeout = Duration::from_secs(300);
     let server = Running::start(Options { max_connections: 2, metrics, client_timeout, ..Options::default() });
     let _held: Vec<Client> = (0..4).map(|_| server.client()).collect();
-    for _ in 0..4 {
-        assert_eq!(Client::connect(server.metrics.expect("an address")).get("/metrics").status, 200);
+    for path in ["/metrics", "/healthz", "/readyz"].repeat(2) {
+        assert_eq!(Client::connect(server.metrics.expect("an address")).get(path).status, 200, "{path}");
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use crate::support::{Client, Store, until};
+use crate::support::{Client, Running, Store, until};
+use paddlegate_server::Options;
 use serde_json::json;
 
 fn tickets(client: &mut Client, store: &Store) -> u64 {
@@ -55,6 +57,20 @@ fn a_wait_ends_with_a_refusal() {
         let refused = client.post(&acquire, &json!({ "wait_timeout": 0.2 })).expect(200);
         assert_eq!((&refused["allowed"], &refused["status"]), (&json!(false), &json!("refused")));
         assert_eq!(tickets(&mut client, &store), 0);
+    }
+}
+
+#[test]
+fn a_wait_is_cut_to_the_longest() {
+    for store in Store::all() {
+        let max_wait = Duration::from_millis(100);
+        let limits = Some(store.limits());
+        let server = Running::start(Options { redis: store.url.clone(), limits, max_wait, ..Options::default() });
+        let mut client = server.client();
+        let acquire = store.path("workers", "/acquire");
+        client.post(&acquire, &json!({})).expect(200);
+        let refused = client.post(&acquire, &json!({ "wait_timeout": "1d" })).expect(200);
+        assert_eq!((&refused["allowed"], &refused["status"]), (&json!(false), &json!("refused")));
     }
 }
 
@@ -118,10 +134,10 @@ fn a_stop_gives_up_waits_and_loses_no_decision() {
         // What was answered was counted, and what was counted was answered.
         let pg = paddlegate::Paddlegate::open(url, None).unwrap();
         let name = format!("{}busy", store.prefix);
-        let busy = pg.bucket(&name, 1_000_000, std::time::Duration::from_secs(86_400)).unwrap();
+        let busy = pg.bucket(&name, 1_000_000, Duration::from_secs(86_400)).unwrap();
         let statistics = busy.statistics().unwrap();
         assert_eq!(statistics.granted, granted.load(Ordering::Relaxed));
-        let workers = pg.concurrent(&format!("{}workers", store.prefix), 1, std::time::Duration::from_secs(3_600));
+        let workers = pg.concurrent(&format!("{}workers", store.prefix), 1, Duration::from_secs(3_600));
         let inspection = workers.unwrap().inspect(paddlegate::Page::default()).unwrap();
         assert_eq!((inspection.ticket_count, inspection.lease_count), (0, 1));
     }

@@ -2,12 +2,13 @@
 
 mod frame;
 
+use std::cmp::Reverse;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use console::Term;
-use paddlegate::{ErrorKind, Micros, Paddlegate};
+use paddlegate::{ErrorKind, LimiterInfo, Micros, Paddlegate};
 
 use self::frame::{Frame, Row};
 use super::store::{Store, failure};
@@ -17,12 +18,12 @@ use crate::human::cut;
 use crate::print;
 
 /// The most limiters whose numbers are read for a frame.
-const MAX_READ: usize = 200;
+const MAX_READ: usize = 1_000;
 
 /// The arguments of `watch`.
 #[derive(Args, Debug)]
 pub(crate) struct Watch {
-    /// The beginning of the names; of those the first 200 are read, and the busiest are shown [default: all]
+    /// The beginning of the names; of those the 1,000 used last are read, and the busiest are shown [default: all]
     #[arg(value_name = "PREFIX", default_value = "", hide_default_value = true)]
     prefix: String,
     /// The time between two frames, from 100ms to 1h
@@ -68,17 +69,13 @@ pub(crate) fn run(order: &Watch) -> Result<(), Failure> {
 }
 
 fn read(paddlegate: &Paddlegate, prefix: &str) -> paddlegate::Result<Frame> {
-    let (mut infos, mut cursor) = (Vec::new(), None);
-    loop {
-        let page = paddlegate.limiter_page(prefix, cursor.as_deref())?;
-        infos.extend(page.limiters);
-        cursor = page.cursor;
-        if cursor.is_none() || infos.len() >= MAX_READ {
-            break;
-        }
+    let mut infos = paddlegate.limiters_with_prefix(prefix)?;
+    let is_part = infos.len() > MAX_READ;
+    if is_part {
+        infos.sort_by_key(|info| Reverse(info.last_used));
+        infos.truncate(MAX_READ);
+        infos = LimiterInfo::sorted(infos);
     }
-    let is_part = cursor.is_some() || infos.len() > MAX_READ;
-    infos.truncate(MAX_READ);
     let rows = infos.iter().map(|info| {
         let read = target::of_info(paddlegate, info).and_then(|limiter| Row::read(&limiter));
         match read {
@@ -111,8 +108,8 @@ impl Screen {
         if self.is_json {
             return print(&format!("{}\n", frame.json(before)));
         }
-        // A title above, two lines below, and the line of the cursor.
-        let fit = self.terminal.size_checked().map_or(20, |(rows, _)| usize::from(rows).saturating_sub(4).max(1));
+        // Two lines above, two below, and the line of the cursor.
+        let fit = self.terminal.size_checked().map_or(20, |(rows, _)| usize::from(rows).saturating_sub(5).max(1));
         let text = frame.text(before, self.top.unwrap_or(if self.is_live { fit } else { 20 }));
         if self.is_live { self.replace(&text) } else { print(&text) }
     }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Answer, Outcome, Shared, object};
 use crate::fault::Fault;
+use crate::job::Job;
 use crate::request::Members;
 
 /// The most jobs of a batch.
@@ -29,7 +30,7 @@ async fn enqueue(State(ojs): State<Shared>, body: Body) -> Outcome {
     Ok(Answer::created(json!({"job": job.show()}), location).with(ojs.headers_of(&job).await?))
 }
 
-/// Enqueues the jobs one after the other; the first that is wrong ends the batch, and those before it stay.
+/// Enqueues all jobs, or none when one is wrong.
 async fn enqueue_all(State(ojs): State<Shared>, body: Body) -> Outcome {
     let body = object(body).await?;
     let jobs = Members::of(&body, "").list("jobs")?;
@@ -37,12 +38,10 @@ async fn enqueue_all(State(ojs): State<Shared>, body: Body) -> Outcome {
     if jobs.len() > MAX_BATCH {
         return Err(Fault::invalid("jobs", format!("must be at most {MAX_BATCH}: jobs={}", jobs.len())));
     }
-    let mut enqueued = Vec::with_capacity(jobs.len());
-    for (i, job) in jobs.iter().enumerate() {
-        let fault = |fault: Fault| Fault { message: format!("jobs[{i}]: {}", fault.message), ..fault };
-        let job = job.as_object().ok_or_else(|| Fault::invalid("jobs", format!("jobs[{i}] must be an object")))?;
-        enqueued.push(ojs.enqueue(job).await.map_err(fault)?.show());
-    }
+    let no_object = |i: usize| Fault::invalid("jobs", format!("jobs[{i}] must be an object"));
+    let objects = jobs.iter().enumerate().map(|(i, job)| job.as_object().ok_or_else(|| no_object(i)));
+    let jobs = objects.collect::<Result<Vec<_>, _>>()?;
+    let enqueued: Vec<Value> = ojs.enqueue_all(&jobs).await?.iter().map(Job::show).collect();
     Ok(Answer::created(json!({"jobs": enqueued, "count": enqueued.len()}), "/ojs/v1/jobs".to_owned()))
 }
 
@@ -55,7 +54,7 @@ async fn cancel(State(ojs): State<Shared>, Path(id): Path<String>) -> Outcome {
 }
 
 async fn dead_letters(State(ojs): State<Shared>) -> Outcome {
-    let jobs: Vec<Value> = ojs.dead_letters().await?.iter().map(crate::job::Job::show).collect();
+    let jobs: Vec<Value> = ojs.dead_letters().await?.iter().map(Job::show).collect();
     Ok(Answer::ok(json!({"jobs": jobs})))
 }
 

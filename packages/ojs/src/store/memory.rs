@@ -53,10 +53,22 @@ impl MemoryStore {
     }
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis
-    pub(super) fn next_number(&self) -> Result<u64, Fault> {
+    pub(super) fn next_number(&self, count: u64) -> Result<u64, Fault> {
         let mut inner = self.inner();
-        inner.number += 1;
-        Ok(inner.number)
+        inner.number += count;
+        Ok(inner.number + 1 - count)
+    }
+
+    #[allow(clippy::unnecessary_wraps)] // as the store in Redis
+    pub(super) fn enqueue(&self, changes: &[Change]) -> Result<Option<usize>, Fault> {
+        let mut inner = self.inner();
+        let taken = changes.iter().position(|change| !inner.is_current(change));
+        if taken.is_none() {
+            for change in changes {
+                inner.apply(change);
+            }
+        }
+        Ok(taken)
     }
 
     #[allow(clippy::unnecessary_wraps)] // as the store in Redis

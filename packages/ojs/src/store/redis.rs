@@ -20,6 +20,7 @@ const BEFORE: &str = include_str!("before.lua");
 const AFTER: &str = include_str!("after.lua");
 const FORGET: &str = include_str!("forget.lua");
 const DEFINE: &str = include_str!("define.lua");
+const ENQUEUE: &str = include_str!("enqueue.lua");
 const PAGE: &str = include_str!("page.lua");
 
 /// Jobs in Redis.
@@ -29,6 +30,7 @@ pub(crate) struct RedisStore {
     guard: Guard,
     script: Script,
     forget: Script,
+    enqueue: Script,
     page: Script,
     define: Script,
 }
@@ -47,6 +49,7 @@ impl RedisStore {
             guard: Guard::new(BEFORE, AFTER),
             script: unless_changed(AFTER),
             forget: unless_changed(FORGET),
+            enqueue: Script::new(ENQUEUE),
             page: Script::new(PAGE),
             define: Script::new(DEFINE),
         }
@@ -64,8 +67,19 @@ impl RedisStore {
         Ok(seconds * 1_000_000 + micros)
     }
 
-    pub(super) async fn next_number(&self) -> Result<u64, Fault> {
-        Ok(self.connection().incr(key("number"), 1).await?)
+    pub(super) async fn next_number(&self, count: u64) -> Result<u64, Fault> {
+        let last: u64 = self.connection().incr(key("number"), count).await?;
+        Ok(last + 1 - count)
+    }
+
+    pub(super) async fn enqueue(&self, changes: &[Change]) -> Result<Option<usize>, Fault> {
+        let mut call = self.enqueue.key(key("jobs"));
+        call.key(key("events")).key(key("waiting")).arg(MAX_EVENTS);
+        for change in changes {
+            let Words { keys: [.., place], arguments } = Words::of(change)?;
+            call.key(place).arg(arguments);
+        }
+        Ok(call.invoke_async(&mut self.connection()).await?)
     }
 
     pub(super) async fn get(&self, id: &str) -> Result<Option<Record>, Fault> {

@@ -16,7 +16,7 @@ async fn stores(database: u8) -> [Store; 2] {
 async fn dead_letter(store: &Store) -> Record {
     let body = json!({"type": "test", "args": [], "rate_limit": {"key": "one", "concurrency": 1}});
     let now = store.now().await.unwrap();
-    let job = Enqueue::read(body.as_object().unwrap(), 1, now).unwrap().job;
+    let job = Enqueue::read(body.as_object().unwrap(), now).unwrap().job;
     let written = Change { before: None, after: job.clone(), events: Vec::new() };
     assert!(store.apply(&written).await.unwrap());
     let mut transition = store.get(&job.id).await.unwrap().unwrap().job.discarded(now);

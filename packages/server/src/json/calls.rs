@@ -36,7 +36,7 @@ pub(crate) struct Acquire {
     /// The id of the call, 1 to 64 bytes: asked again, it takes nothing twice. Default: random.
     #[schema(max_length = 64)]
     pub(crate) id: Option<String>,
-    /// How long the request may be held until the limit allows the call, at most 300 s. Default 0.
+    /// How long the request may be held until the limit allows the call, at most 300 s; more is cut. Default 0.
     #[schema(inline)]
     pub(crate) wait_timeout: Option<Span>,
     /// Whether the decision has each limit. Default false.

@@ -22,7 +22,7 @@ use super::{page, show};
 use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::Query;
-use crate::index::{Index, Sort};
+use crate::index::{Asked, Condition, Index, Sort};
 use crate::problem::Problem;
 
 /// How many limiters are read at the same time.
@@ -44,6 +44,8 @@ struct List {
     prefix: String,
     cursor: Option<String>,
     sort: Sort,
+    /// Only those in this state.
+    state: Option<Condition>,
     /// Of the live numbers: whether the page is shown without the order that was asked for.
     pending: bool,
 }
@@ -81,6 +83,29 @@ struct ListPage {
     pending_address: String,
     /// The order that was asked for.
     asked: String,
+    /// The state that was asked for; empty for all.
+    state: &'static str,
+    /// The list without that.
+    all_address: String,
+    /// What is wrong now; `None` while it is being read.
+    now: Option<Vec<Wrong>>,
+}
+
+/// How many limiters are in a state, or how many calls wait.
+struct Wrong {
+    number: u64,
+    state: &'static str,
+    address: String,
+}
+
+fn now(states: &[(Condition, u64)], start: &str) -> Vec<Wrong> {
+    let some = states.iter().filter(|(_, number)| *number > 0);
+    some.map(|(state, number)| Wrong {
+        number: *number,
+        state: state.name(),
+        address: format!("{start}&state={}", state.name()),
+    })
+    .collect()
 }
 
 /// Returns the routes.
@@ -93,15 +118,21 @@ async fn list(State(app): State<App>, access: Access, Query(list): Query<List>) 
     let rows = read(&app, &listed.infos).await?;
     let start = format!("/ui/limiters?prefix={}", show::encoded(&list.prefix));
     let own = list.parameters();
+    // What keeps all from being read need not keep a page from being shown.
+    let index = app.indexes().soon(&app).await.ok().flatten();
+    let of_state = list.state.map(|state| format!("&state={}", state.name())).unwrap_or_default();
     let pending = if listed.is_pending { "&pending=true" } else { "" };
     let shown = ListPage {
         live_address: format!("/ui/live?prefix={}{own}{pending}", show::encoded(&list.prefix)),
         caption: listed.caption(),
-        columns: columns(listed.order.as_ref().map(|order| order.sort), &start),
+        now: index.map(|index| now(&index.states(&list.prefix, &access), &start)),
+        columns: columns(listed.order.as_ref().map(|order| order.sort), &format!("{start}{of_state}")),
         rows,
         next_address: if listed.next.is_empty() { String::new() } else { format!("{start}{}", listed.next) },
         pending_address: if listed.is_pending { format!("{start}{own}") } else { String::new() },
         asked: called(list.sort),
+        state: list.state.map_or("", Condition::name),
+        all_address: start.clone(),
         prefix: list.prefix,
     };
     page(StatusCode::OK, &shown)
@@ -111,10 +142,10 @@ impl List {
     /// Finds the limiters of the page. While the server reads an order for long, it shows a page without it.
     async fn find(&self, app: &App, access: &Access) -> Result<Listed, Problem> {
         let of_store = self.cursor.as_deref().filter(|cursor| cursor.contains('.'));
-        if of_store.is_some() {
+        if of_store.is_some() && self.state.is_none() {
             return self.of_store(app, access, of_store).await;
         }
-        let is_first_by_name = self.sort == Sort::Name && self.cursor.is_none();
+        let is_first_by_name = self.sort == Sort::Name && self.cursor.is_none() && self.state.is_none();
         if is_first_by_name && app.indexes().known(app).is_none() {
             let listed = self.of_store(app, access, None).await?;
             if listed.order.is_some() {
@@ -124,7 +155,7 @@ impl List {
         // What keeps all from being read, such as one late call, need not keep a page from it.
         if let Ok(Some(index)) = app.indexes().soon(app).await {
             let listed = self.of_index(&index, access)?;
-            if !listed.infos.is_empty() || self.cursor.is_some() {
+            if !listed.infos.is_empty() || self.cursor.is_some() || self.state.is_some() {
                 return Ok(listed);
             }
             // It may be older than a limiter that somebody looks for.
@@ -147,7 +178,8 @@ impl List {
     }
 
     fn of_index(&self, index: &Index, access: &Access) -> Result<Listed, Problem> {
-        let page = index.page((self.sort, &self.prefix, self.cursor.as_deref()), access)?;
+        let asked = Asked { sort: self.sort, prefix: &self.prefix, state: self.state, cursor: self.cursor.as_deref() };
+        let page = index.page(asked, access)?;
         let order = Some(Order { sort: self.sort, count: page.count, read_at: Some(index.read_at) });
         let infos = page.rows.iter().map(|row| row.info.clone()).collect();
         let next = Self { cursor: page.cursor, ..self.clone() };
@@ -158,7 +190,8 @@ impl List {
     /// Returns the parameters of the address behind the prefix.
     fn parameters(&self) -> String {
         let cursor = self.cursor.as_deref().map(|cursor| format!("&cursor={}", show::encoded(cursor)));
-        format!("{}{}", cursor.unwrap_or_default(), parameter(self.sort))
+        let state = self.state.map(|state| format!("&state={}", state.name()));
+        format!("{}{}{}", cursor.unwrap_or_default(), parameter(self.sort), state.unwrap_or_default())
     }
 }
 
@@ -285,7 +318,7 @@ mod tests {
         let listed = list.find(&app, &access).await.expect("a page");
         assert_eq!(names(&listed), ["new"]);
         assert!(app.indexes().known(&app).is_some_and(|index| {
-            let page = index.page((Sort::Name, "ne", None), &access).expect("a page");
+            let page = index.page(Asked { prefix: "ne", ..Asked::default() }, &access).expect("a page");
             page.rows.is_empty()
         }));
     }

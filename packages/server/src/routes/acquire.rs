@@ -67,12 +67,8 @@ pub(crate) async fn take(
     id: Option<&str>,
     wait_timeout: Option<Span>,
 ) -> Result<Decision, Problem> {
-    let max_wait = wait_timeout.map_or(Micros(0), |Span(wait)| wait);
-    let longest = app.options().max_wait;
-    if max_wait.duration() > longest {
-        let detail = format!("must be at most {} s; enqueue a job instead", longest.as_secs());
-        return Err(Problem::invalid("wait_timeout", detail));
-    }
+    let longest = Micros::from_duration("max_wait", app.options().max_wait)?;
+    let max_wait = wait_timeout.map_or(Micros(0), |Span(wait)| wait.min(longest));
     if max_wait.0 > 0 {
         let own = if id.is_none() { Some(new_id()?) } else { None };
         let owns_id = own.is_some();

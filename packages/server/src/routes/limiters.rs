@@ -14,7 +14,7 @@ use super::acquire::unexpected;
 use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::body::{Name, Query};
-use crate::index::Sort;
+use crate::index::{Asked, Condition, Sort};
 use crate::json::{HistoryBody, InspectionBody, LimiterPageBody, MostRefusedBody, SamplesBody, StatisticsBody};
 use crate::problem::Problem;
 use crate::samples::Samples;
@@ -32,6 +32,9 @@ struct List {
     /// The order. Default: none; each page is sorted by name, and all of it is of now.
     #[param(inline, value_type = Option<Sort>)]
     sort: Option<String>,
+    /// Only limiters in this state, by name without a `sort`. Default: all.
+    #[param(inline)]
+    state: Option<Condition>,
 }
 
 /// The query of an inspection.
@@ -97,15 +100,16 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 async fn list(
     State(app): State<App>,
     access: Access,
-    Query(List { prefix, cursor, sort }): Query<List>,
+    Query(List { prefix, cursor, sort, state }): Query<List>,
 ) -> Result<Json<LimiterPageBody>, Problem> {
     if prefix.len() > MAX_NAME {
         return Err(Problem::invalid("prefix", format!("must have at most {MAX_NAME} bytes: bytes={}", prefix.len())));
     }
-    if let Some(sort) = sort {
-        let sort = Sort::parse(&sort)?;
+    if sort.is_some() || state.is_some() {
+        let sort = sort.map_or(Ok(Sort::Name), |sort| Sort::parse(&sort))?;
         let index = app.indexes().get(&app).await?;
-        let page = index.page((sort, &prefix, cursor.as_deref()), &access)?;
+        let asked = Asked { sort, prefix: &prefix, state, cursor: cursor.as_deref() };
+        let page = index.page(asked, &access)?;
         return Ok(Json(LimiterPageBody::sorted(&page.rows, page.cursor, index.read_at)));
     }
     let page = app.paddlegate().limiter_page_async(&prefix, cursor.as_deref()).await?;

@@ -17,8 +17,13 @@ use crate::problem::Problem;
 /// The beginning of the names of all its limiters.
 const NAMES: &str = "ojs/";
 
-/// Returns the routes. On a store that cannot keep jobs they say so, and the rest of the server works.
+/// Returns the routes; none without `--ojs`. On a store that cannot keep jobs they say so, and the rest of the server works.
 pub(super) fn router(app: &App) -> Router {
+    // One of the routes moves the clock of tests.
+    if !app.options().ojs && app.clock().is_none() {
+        let detail = "the job server is off; start with --ojs";
+        return Router::new().route("/ojs/{*path}", any(async move || Problem::not_found(detail)));
+    }
     let (paddlegate, clock) = (app.paddlegate().clone(), app.clock().cloned());
     let ojs = match &app.options().redis {
         None => Ok(Ojs::memory(paddlegate, clock)),

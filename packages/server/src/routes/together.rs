@@ -61,7 +61,7 @@ pub(crate) struct Together {
     /// The id of the call, 1 to 64 bytes. Default: random.
     #[schema(max_length = 64)]
     id: Option<String>,
-    /// How long the request may be held, at most 300 s. Default 0.
+    /// How long the request may be held, at most 300 s; more is cut. Default 0.
     #[schema(inline)]
     wait_timeout: Option<Span>,
     /// Whether the decision has each limit. Default false.
@@ -109,7 +109,7 @@ fn several(app: &App, access: &Access, members: &[Member]) -> Result<Limiter, Pr
     };
     let limiters = members.iter().map(of_member).collect::<Result<Vec<Limiter>, Problem>>()?;
     let limiters: Vec<&Limiter> = limiters.iter().collect();
-    Ok(app.paddlegate().together(&limiters)?)
+    Ok(app.paddlegate().together(&limiters)?.with_on_unavailable(app.options().on_unavailable))
 }
 
 /// Takes the cost of all limiters, or of none.

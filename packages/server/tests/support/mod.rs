@@ -171,6 +171,11 @@ pub fn form_encoded(text: &str) -> String {
     text.chars().map(|char| if char.is_alphanumeric() { char.into() } else { encoded(&char.to_string()) }).collect()
 }
 
+/// Returns how many random cases a test tries: those of `make soak`, or a tenth.
+pub fn cases(of_soak: u32) -> u32 {
+    if std::env::var_os("PADDLEGATE_SOAK").is_some() { of_soak } else { of_soak / 10 }
+}
+
 /// Waits until something holds; panics after a minute.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();

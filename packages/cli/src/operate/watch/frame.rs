@@ -123,9 +123,31 @@ impl Frame {
                 row.marks(),
             ]);
         }
-        let all =
-            if self.is_part { format!("the first {}", count(rows.len() as u64)) } else { count(rows.len() as u64) };
-        format!("{}{} of {all} limiters\n", table.show(), count(rows.len().min(top) as u64))
+        let all = count(rows.len() as u64);
+        let all = if self.is_part { format!("the {all} used last, of more") } else { all };
+        format!("{}\n{}{} of {all} limiters\n", self.wrong(before), table.show(), count(rows.len().min(top) as u64))
+    }
+
+    /// Says what is wrong now: in how many limiters, and how many calls wait.
+    fn wrong(&self, before: &Self) -> String {
+        let number = |is_so: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|row| is_so(row)).count() as u64;
+        let found = |is_so: fn(&Inspection) -> bool| number(&|row: &Row| row.found.as_ref().is_some_and(is_so));
+        let numbers = [
+            (found(|found| found.paused_for.is_some()), "paused"),
+            (found(|found| found.blocked_for.is_some()), "blocked"),
+            (found(Row::is_overridden), "overridden"),
+            (found(|found| found.mode == Mode::Shadow), "in shadow"),
+            (number(&|row: &Row| row.fullest().is_some_and(|(taken, limit)| taken >= limit)), "full"),
+            (number(&|row: &Row| before.since(row).is_some_and(|since| since.refused > 0)), "refusing"),
+            (self.rows.iter().map(|row| row.statistics.tickets).sum(), "waiting"),
+            (number(&|row: &Row| row.is_unread), "unreadable"),
+        ];
+        let some: Vec<String> = numbers
+            .into_iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, what)| format!("{} {what}", count(number)))
+            .collect();
+        if some.is_empty() { "nothing is wrong".to_owned() } else { some.join(", ") }
     }
 
     /// Formats all limiters in one line of JSON.
@@ -188,9 +210,11 @@ mod tests {
         let before = frame(&[("a", 5, 90, 0), ("b", 5, 0, 0), ("c", 5, 0, 0), ("d", 50, 9, 0)]);
         // The last was reset.
         let after = frame(&[("a", 6, 90, 0), ("b", 900, 0, 0), ("c", 5, 0, 3), ("d", 1, 1, 0)]);
-        let names = |text: String| text.lines().skip(1).map(|line| line.chars().next()).collect::<Vec<_>>();
+        let names = |text: String| text.lines().skip(2).map(|line| line.chars().next()).collect::<Vec<_>>();
         assert_eq!(names(after.text(&before, 4)), ['d', 'c', 'b', 'a', '4'].map(Some));
         assert_eq!(names(after.text(&Frame::default(), 2)), ['c', 'a', '2'].map(Some));
+        assert_eq!(after.text(&before, 1).lines().next(), Some("1 refusing, 3 waiting"));
+        assert_eq!(before.text(&Frame::default(), 1).lines().next(), Some("nothing is wrong"));
         let told = after.json(&before);
         assert_eq!((&told["limiters"][1]["granted"], &told["limiters"][3]["granted"]), (&json!(895), &json!(1)));
     }
