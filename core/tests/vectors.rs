@@ -45,7 +45,8 @@ files!(
     permits,
     quota,
     extend,
-    refund
+    refund,
+    upstream
 );
 
 #[test]
