@@ -22,8 +22,10 @@ mod decimal;
 mod discord;
 mod discord_route;
 mod github;
+mod google;
 pub(crate) mod graphql_cost;
 mod ietf;
+mod intervals;
 mod json;
 mod limiter_update;
 mod linear;
@@ -39,9 +41,10 @@ mod tests;
 pub use discord_route::{DiscordRoute, discord_window};
 pub use limiter_update::LimiterUpdate;
 use parsed_response::ParsedResponse;
+use recognise::Family;
 
 use crate::base::error::{Error, Result};
-use crate::base::micros::Micros;
+use crate::base::micros::{MAX_TIME, Micros};
 use crate::model::limit::MAX_UNITS;
 
 /// The default limit on a pause requested by an upstream: one hour.
@@ -53,23 +56,23 @@ pub const LEARNED_FACTOR: u64 = 10;
 /// The provider of a response, which defines the meaning of headers and bodies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Provider {
-    /// Detected in each response; the first match applies:
+    /// Detected in each response, of which every family is read:
     ///
-    /// 1. headers that begin with `anthropic-`: Anthropic;
-    /// 2. `x-shopify-...`: Shopify;
-    /// 3. `x-github-...` or `x-ratelimit-resource`: GitHub;
-    /// 4. `x-ratelimit-bucket`, `-scope`, `-global` or `-reset-after`: Discord;
-    /// 5. `x-complexity`, `x-ratelimit-requests-...` or `x-ratelimit-complexity-...`: Linear;
-    /// 6. `openai-...` or `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`: `OpenAI`;
-    /// 7. `stripe-...`: Stripe;
-    /// 8. the body: `extensions.cost` is Shopify's, `data.rateLimit` GitHub's, `retry_after` with `global` Discord's,
-    ///    `usage.total_tokens` `OpenAI`'s, `usage.input_tokens` Anthropic's;
-    /// 9. `RateLimit`, `RateLimit-...`: IETF;
-    /// 10. otherwise the common `X-RateLimit-Limit`, `-Remaining` and `-Reset`, and `Retry-After`. A reset up to ten
-    ///     years is in seconds from now, a larger one in seconds since 1970, one too large for that in milliseconds
-    ///     since 1970; RFC 3339 and HTTP dates are accepted too.
+    /// - headers that begin with `anthropic-`: Anthropic; `x-shopify-`: Shopify; `x-github-` or `x-ratelimit-resource`: GitHub;
+    ///   `x-ratelimit-bucket`, `-scope`, `-global` or `-reset-after`: Discord; `openai-` or
+    ///   `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`: `OpenAI`; `stripe-`: Stripe;
+    /// - `x-complexity`, `x-ratelimit-complexity-`, or `x-ratelimit-requests-reset` in milliseconds since 1970: Linear;
+    /// - the body: `extensions.cost` is Shopify's, `data.rateLimit` GitHub's, `retry_after` with `global` Discord's,
+    ///   `usage.total_tokens` and `error.code` of `rate_limit_exceeded` `OpenAI`'s, `usage.input_tokens` Anthropic's,
+    ///   `usageMetadata`, `RetryInfo` and `userRateLimitExceeded` Google's;
+    /// - headers with an interval in their names, `X-RateLimit-Limit-Minute` (Kong), `x-ratelimit-limit-tokens-minute` (Mistral,
+    ///   Cerebras); `X-RateLimit-Requests-Limit` (`RapidAPI`); `X-HubSpot-RateLimit-`;
+    /// - `RateLimit`, `RateLimit-...`: IETF;
+    /// - the common `X-RateLimit-Limit`, `-Remaining` and `-Reset`, also as `X-Rate-Limit-`, and `Retry-After`, unless the
+    ///   response is GitHub's or Discord's. A number up to ten years is in seconds from now, a larger one in seconds since 1970,
+    ///   one too large for that in milliseconds since 1970; durations (`60s`), RFC 3339 and HTTP dates are accepted too.
     ///
-    /// If a match of 1 to 8 gives no budget, 9 or otherwise 10 is read too.
+    /// Of a budget that two families report the first counts, and the other completes it.
     #[default]
     Auto,
     /// The Admin APIs, GraphQL (points) and REST (requests).
@@ -187,6 +190,18 @@ pub enum Reset {
     At(Micros),
 }
 
+impl Reset {
+    /// Returns the later of two; a span before a time, which is of another clock.
+    fn later(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::After(one), Self::After(two)) => Self::After(one.max(two)),
+            (Self::At(one), Self::At(two)) => Self::At(one.max(two)),
+            (Self::After(_), _) => self,
+            _ => other,
+        }
+    }
+}
+
 /// The scope of a refusal, if the upstream reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
@@ -244,6 +259,7 @@ impl Budget {
 
 /// The contents of a response about the upstream's budgets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own.
 pub struct Feedback {
     /// The actual cost of the call in the provider's own unit, rounded up; zero when it was refused at no cost.
     pub actual: Option<u64>,
@@ -255,12 +271,22 @@ pub struct Feedback {
     pub budgets: Vec<Budget>,
     /// The time during which no call should be made; only after a refusal, never zero.
     pub pause: Option<Micros>,
+    /// The end of the pause since 1970 by the upstream's clock, where the response has no `Date`; then `pause` is `None`.
+    pub pause_at: Option<Micros>,
+    /// Whether the pause is the time until a budget resets, and not one that the response asks for.
+    pub is_until_reset: bool,
+    /// Whether the response says that the next call may be made at once.
+    pub is_at_once: bool,
     /// Whether the upstream refused this call because of its limits.
     pub throttled: bool,
     /// The scope of the refusal; Discord only.
     pub scope: Option<Scope>,
     /// The upstream's name of the budget that was charged; Discord only.
     pub bucket: Option<String>,
+    /// The upstream's name of the resource that was charged, if it is not one of nearly all calls; GitHub only.
+    pub resource: Option<String>,
+    /// The values that were not understood, with the names of their headers.
+    pub unread: Vec<String>,
     /// Whether the response contains a wait that cannot be interpreted because the status is missing.
     pub needs_status: bool,
 }
@@ -269,9 +295,10 @@ impl Feedback {
     /// Reads a response; a pause longer than `max_pause` is shortened to it ([`MAX_PAUSE`] is a good choice).
     ///
     /// A pause comes from `Retry-After` in whole or decimal seconds, or as an HTTP date compared with the response's
-    /// own `Date` (60 seconds if that is missing), on 429 and 503, on Anthropic's 529 and on the refusals that GitHub,
-    /// Shopify and Linear send with other codes. Without it a refused call waits for the reset of the exhausted
-    /// budgets, if the response reports it. Negative, malformed and overflowing numbers are ignored.
+    /// own `Date` (60 seconds if that is missing), or as a time since 1970, on 429 and 503, on Anthropic's 529 and on the
+    /// refusals that GitHub, Shopify, Linear and Google send with other codes. Without it a refused call waits as long as the
+    /// message of the error says, or for the reset of the exhausted budgets, if the response reports it. What is not
+    /// understood is in `unread`.
     ///
     /// # Examples
     ///
@@ -286,30 +313,74 @@ impl Feedback {
     /// ```
     pub fn read(provider: Provider, response: &Response<'_>, max_pause: Micros) -> Self {
         let mut parsed = ParsedResponse::new(response);
-        let named = if provider == Provider::Auto { recognise::provider(&parsed) } else { provider };
-        if response.status.is_none() {
-            parsed.status = recognise::status(named, &parsed);
-        }
-        let mut feedback = if provider == Provider::Auto {
-            let mut feedback = Self::of(named, &parsed);
-            if feedback.budgets.is_empty() {
-                let plain = Self::of(recognise::by_common_header(&parsed), &parsed);
-                feedback.budgets = plain.budgets;
-                feedback.pause = feedback.pause.or(plain.pause);
-            }
-            feedback
-        } else {
-            Self::of(provider, &parsed)
+        let families = match provider {
+            Provider::Auto => recognise::families(&parsed),
+            provider => vec![Family::Of(provider)],
         };
+        if let (None, Some(Family::Of(first))) = (response.status, families.first()) {
+            parsed.status = recognise::status(*first, &parsed);
+        }
+        let mut feedback = Self::default();
+        for (at, family) in families.into_iter().enumerate() {
+            let (read, is_general) = match family {
+                Family::Of(provider) => {
+                    (Self::of(provider, &parsed), matches!(provider, Provider::Auto | Provider::Ietf))
+                }
+                Family::Google => (google::read(&parsed), false),
+                Family::Intervals => (intervals::read(&parsed), true),
+            };
+            // Whether a call was refused is for its provider to say.
+            feedback.merge(read, at == 0 || !is_general);
+        }
         for actual in [&mut feedback.actual, &mut feedback.actual_input, &mut feedback.actual_output] {
             *actual = actual.map(|actual| actual.min(MAX_UNITS));
         }
-        feedback.needs_status = response.status.is_none()
-            && !feedback.throttled
-            && feedback.pause.is_none()
-            && parsed.header("retry-after").is_some();
+        let waits = feedback.pause.is_some() || feedback.pause_at.is_some();
+        feedback.needs_status =
+            response.status.is_none() && !feedback.throttled && !waits && parsed.header("retry-after").is_some();
+        feedback.is_at_once = feedback.pause == Some(Micros(0));
         feedback.pause = feedback.pause.map(|pause| pause.min(max_pause)).filter(|pause| pause.0 > 0);
+        feedback.unread = parsed.into_unread();
         feedback
+    }
+
+    /// Adds what another family says: budgets that are not known yet, and what is missing.
+    fn merge(&mut self, other: Self, is_of_provider: bool) {
+        if self.actual.is_none() {
+            (self.actual, self.actual_input, self.actual_output) =
+                (other.actual, other.actual_input, other.actual_output);
+        }
+        for budget in other.budgets {
+            let is_rest = |known: &Budget| budget.limit.is_none() && known.remaining == budget.remaining;
+            let is_same =
+                |known: &&mut Budget| known.unit == budget.unit && (known.limit == budget.limit || is_rest(known));
+            match self.budgets.iter_mut().find(is_same) {
+                Some(known) => {
+                    known.remaining = known.remaining.or(budget.remaining);
+                    known.window = known.window.or(budget.window.filter(|_| known.refill.is_none()));
+                    known.reset = known.reset.or(budget.reset);
+                }
+                None => self.budgets.push(budget),
+            }
+        }
+        if self.pause.is_none() && self.pause_at.is_none() {
+            (self.pause, self.pause_at, self.is_until_reset) = (other.pause, other.pause_at, other.is_until_reset);
+        }
+        self.throttled |= other.throttled && is_of_provider;
+        self.scope = self.scope.or(other.scope);
+        self.bucket = self.bucket.take().or(other.bucket);
+        self.resource = self.resource.take().or(other.resource);
+    }
+
+    /// Notes a wait, unless there is one.
+    fn wait_until(&mut self, wait: Option<Reset>) {
+        if self.pause.is_none() && self.pause_at.is_none() {
+            match wait {
+                Some(Reset::After(wait)) => self.pause = Some(wait),
+                Some(Reset::At(time)) => self.pause_at = Some(time).filter(|time| *time < MAX_TIME),
+                None => {}
+            }
+        }
     }
 
     fn of(provider: Provider, response: &ParsedResponse<'_>) -> Self {
@@ -326,9 +397,9 @@ impl Feedback {
         }
     }
 
-    /// Returns the time until the last of the exhausted budgets is full again, if reported.
-    fn until_reset(&self) -> Option<Micros> {
+    /// Returns when the last of the exhausted budgets is full again, if reported.
+    fn until_reset(&self) -> Option<Reset> {
         let spent = self.budgets.iter().filter(|budget| budget.remaining == Some(0));
-        spent.filter_map(|budget| if let Some(Reset::After(wait)) = budget.reset { Some(wait) } else { None }).max()
+        spent.filter_map(|budget| budget.reset).reduce(Reset::later)
     }
 }

@@ -37,7 +37,7 @@ fn the_documents_of_the_corpus_are_read() {
 
     let unlimited = TaskDefinition::parse(&corpus("good-conductor-task-unlimited.json")).unwrap();
     assert_eq!(unlimited.definitions().unwrap()[0].policy.limits(), []);
-    assert_eq!(unlimited.response_timeout, RESPONSE_TIMEOUT);
+    assert_eq!((unlimited.response_timeout, RESPONSE_TIMEOUT.0), (RESPONSE_TIMEOUT, 3_600 * SECOND));
 
     let workflow_definition = WorkflowDefinition::parse(&corpus("good-conductor-workflow.json")).unwrap();
     let run = json!({ "input": { "customer": { "id": 7 } }, "version": 2 });

@@ -43,7 +43,8 @@ files!(
     permits,
     quota,
     extend,
-    refund
+    refund,
+    upstream
 );
 
 #[test]

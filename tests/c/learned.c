@@ -119,8 +119,8 @@ static void what_is_not_learned_is_told(void)
 
     make((pg_limit){.kind = PG_KIND_BUCKET, .amount = 100, .interval_us = 60000000}, &first, &second);
     OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned, &error));
-    CHECK_TEXT("limit: above max_learned", learned.ignored);
-    CHECK_TEXT("remaining\nreset", learned.learned);
+    CHECK_TEXT("limit: 1000000000000 is above max_learned, 1000 applies", learned.ignored);
+    CHECK_TEXT("limit\nremaining\nreset", learned.learned);
     OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, 1000000000000, &learned, &error));
     CHECK_TEXT("limit\nremaining", learned.learned);
     OK(pg_learn_from_response(first, NULL, NULL, PG_NOT_GIVEN, after, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned, &error));

@@ -115,6 +115,7 @@ impl Reply {
                 position: reply.lease_and_ticket.position,
                 ready_after: reply.lease_and_ticket.ready.map(Micros),
             }),
+            is_lowered: false,
             degraded: false,
             limits: reply.limits.iter().zip(policy.limits()).map(|(numbers, limit)| numbers.of(limit)).collect(),
         }

@@ -91,6 +91,9 @@ pub struct Decision {
     pub fencing_token: Option<u64>,
     /// The ticket of a queued call, or the ticket that a granted call had.
     pub ticket: Option<Ticket>,
+    /// Whether the estimate was above the capacity of a limit and was lowered to it: a call that is estimated too high waits
+    /// for the whole limit and is corrected afterwards. Several limiters that decide together lower none.
+    pub is_lowered: bool,
     /// Whether the limiter's [`OnUnavailable`](crate::OnUnavailable) decided because the store could not.
     pub degraded: bool,
     /// Each limit after this decision, in the order of the policy, for a call
@@ -149,6 +152,7 @@ impl Decision {
             lease: None,
             fencing_token: None,
             ticket: None,
+            is_lowered: false,
             degraded: false,
             limits: Vec::new(),
         }
@@ -171,6 +175,7 @@ impl Decision {
             lease: None,
             fencing_token: None,
             ticket: None,
+            is_lowered: false,
             degraded: false,
             limits: Vec::new(),
         }

@@ -17,6 +17,13 @@ pub enum Deadline {
     After(Micros),
     /// Microseconds since the Unix epoch, below 2^52.
     At(Micros),
+    /// At a time, but at most a span from the call on.
+    Within {
+        /// Microseconds since the Unix epoch, below 2^52.
+        at: Micros,
+        /// At most ten years.
+        most: Micros,
+    },
 }
 
 impl Deadline {
@@ -42,7 +49,9 @@ impl Deadline {
         match self {
             Self::After(Micros(0)) => Err(Error::invalid(span_name, "must be above zero")),
             Self::After(span) if span > MAX_SPAN => Err(Error::invalid(span_name, "must be at most ten years")),
-            Self::At(at) if at >= MAX_TIME => Err(Error::invalid(time_name, "must be below 2^52 microseconds")),
+            Self::At(at) | Self::Within { at, .. } if at >= MAX_TIME => {
+                Err(Error::invalid(time_name, "must be below 2^52 microseconds"))
+            }
             _ => Ok(()),
         }
     }
@@ -52,6 +61,9 @@ impl Deadline {
         match self {
             Self::After(span) => (now + span.0).min(MAX_TIME.0),
             Self::At(at) => at.0,
+            // What is over is no pause.
+            Self::Within { at, .. } if at.0 <= now => 0,
+            Self::Within { at, most } => at.0.min(now + most.0),
         }
     }
 }

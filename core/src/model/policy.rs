@@ -292,6 +292,24 @@ impl Policy {
         }
     }
 
+    /// Returns an estimate that these limits or those of the caller's own policy can grant: what is above the larger of both
+    /// is lowered to it. `None` when nothing is above.
+    pub(crate) fn fitted(&self, own: &Self, estimate: &Charge) -> Option<Charge> {
+        self.check_fits(own, "estimate", estimate).is_err().then(|| {
+            let each = self.limits.iter().zip(own.limits.iter()).enumerate().map(|(i, (limit, own))| {
+                let (units, most) = (estimate.of(i), limit.amount().max(own.amount()));
+                if limit.counts_starts() {
+                    units.min(1)
+                } else if is_exceeded(limit, units) {
+                    units.min(most)
+                } else {
+                    units
+                }
+            });
+            Charge::each(each).simplest()
+        })
+    }
+
     /// Returns a digit for each limit, 1 where corrections give back no drained units; empty without such a limit.
     #[cfg(feature = "redis")]
     pub(crate) fn refunds(&self) -> String {

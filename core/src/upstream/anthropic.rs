@@ -3,7 +3,7 @@
 //! After <https://docs.claude.com/en/api/rate-limits>: budgets are refilled continuously, and a reset is the time at which
 //! a budget is full. Tokens written to the prompt cache count towards the input; tokens read from it do not.
 
-use super::decimal::{rfc3339, units_up};
+use super::decimal::units_up;
 use super::json::Json;
 use super::parsed_response::ParsedResponse;
 use super::{Budget, Feedback, Unit};
@@ -30,7 +30,12 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
         feedback.budgets.extend(budget(response, unit, name));
     }
     if response.status == OVERLOADED {
-        feedback.pause = response.retry_after();
+        feedback.wait_until(response.retry_after());
+    }
+    // The limits of subscriptions: a share of an unknown amount, and a status.
+    if response.header("anthropic-ratelimit-unified-status") == Some("rejected") {
+        feedback.throttled = true;
+        feedback.wait_until(response.retry_after().or_else(|| response.reset("anthropic-ratelimit-unified-reset")));
     }
     response.settle(&mut feedback);
     feedback
@@ -39,7 +44,7 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
 fn budget(response: &ParsedResponse<'_>, unit: Unit, name: &str) -> Option<Budget> {
     let name = |word: &str| format!("anthropic-ratelimit-{name}-{word}");
     let budget = Budget::new(unit, response.count(&name("remaining")), response.count(&name("limit")))?;
-    let reset = response.header(&name("reset")).and_then(rfc3339).and_then(|time| response.reset_at(time));
+    let reset = response.reset(&name("reset"));
     Some(Budget { refill: Some(MINUTE), window: Some(MINUTE), reset, ..budget })
 }
 
@@ -96,6 +101,12 @@ mod tests {
         assert_eq!(read(Provider::Auto, 429, &HEADERS, "").pause, Some(Micros(60_250_000)));
         let with_retry_after = [&HEADERS[..], &[("retry-after", "7")]].concat();
         assert_eq!(read(Provider::Auto, 429, &with_retry_after, "").pause, Some(Micros(7_000_000)));
+        let unified = [
+            HEADERS[0],
+            ("anthropic-ratelimit-unified-status", "rejected"),
+            ("anthropic-ratelimit-unified-reset", "1755783600"),
+        ];
+        assert_eq!(read(Provider::Auto, 429, &unified, "").pause, Some(Micros(3_600_000_000)));
         let overloaded = read(Provider::Auto, 529, &with_retry_after, "");
         assert_eq!((overloaded.throttled, overloaded.pause), (false, Some(Micros(7_000_000))));
     }

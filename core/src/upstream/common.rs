@@ -1,13 +1,16 @@
 //! The headers that most APIs send: `X-RateLimit-Limit`, `-Remaining`, `-Reset`.
 
-use super::decimal::{http_date, milliseconds, rfc3339, seconds};
-use super::parsed_response::{ParsedResponse, reset_after};
+use super::parsed_response::ParsedResponse;
 use super::structured::{Item, Value, list};
 use super::{Budget, Feedback, Reset, Unit};
-use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
+use crate::base::micros::{MAX_SPAN, Micros};
+
+/// The prefixes of the three headers: nearly all APIs, then Okta and X.
+const PREFIXES: [&str; 2] = ["x-ratelimit", "x-rate-limit"];
 
 pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
-    let mut feedback = Feedback { budgets: budgets(response, "x-ratelimit", Vec::new()), ..Feedback::default() };
+    let budgets = PREFIXES.iter().flat_map(|prefix| budgets(response, prefix, Vec::new()));
+    let mut feedback = Feedback { budgets: budgets.collect(), ..Feedback::default() };
     response.settle(&mut feedback);
     feedback
 }
@@ -15,30 +18,30 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
 /// Reads the three headers with this prefix, in addition to the given policies.
 ///
 /// The limit may be a list, `10, 10;w=1, 50;w=60`: the limit closest to exhaustion, then the policies (drafts 00 to
-/// 04).
+/// 04). Without it what was used and what is left make it.
 pub(super) fn budgets(response: &ParsedResponse<'_>, prefix: &str, mut policies: Vec<Item>) -> Vec<Budget> {
-    let limits = response.list(&format!("{prefix}-limit"));
+    let [limit, left, until, used] = ["limit", "remaining", "reset", "used"].map(|word| format!("{prefix}-{word}"));
+    let limits = response.list(&limit);
     let mut limits = limits.as_deref().and_then(list).unwrap_or_default().into_iter();
     let first = limits.next();
     policies.splice(..0, limits);
-    let remaining = response.count(&format!("{prefix}-remaining"));
-    let limit =
-        first.as_ref().and_then(|item| whole(&item.value)).or_else(|| response.count(&format!("{prefix}-limit")));
-    let reset = response.header(&format!("{prefix}-reset")).and_then(|text| self::reset(response, text));
-    let window = first.and_then(|item| item.window);
-    of_policies(remaining, limit, window, reset, &policies)
+    let remaining = response.count(&left);
+    let amount = first.as_ref().and_then(|item| whole(&item.value)).or_else(|| response.count(&limit));
+    let amount = amount.or_else(|| remaining?.checked_add(response.count(&used)?));
+    let window = [&limit, &left, &until].into_iter().find_map(|name| response.window(name));
+    of_policies(remaining, amount, window, response.reset(&until), &policies)
 }
 
 /// Returns the reported budget, with the window of the policy that has the same limit, then the other policies.
 pub(super) fn of_policies(
     remaining: Option<u64>,
     limit: Option<u64>,
-    window: Option<u64>,
+    window: Option<Micros>,
     reset: Option<Reset>,
     policies: &[Item],
 ) -> Vec<Budget> {
     let same = policies.iter().position(|policy| limit.is_some() && whole(&policy.value) == limit);
-    let window = window.or_else(|| same.and_then(|index| policies.get(index)?.window)).and_then(span);
+    let window = window.or_else(|| same.and_then(|index| policies.get(index)?.window).and_then(span));
     let reported = Budget::new(Unit::Requests, remaining, limit).map(|budget| Budget { window, reset, ..budget });
     let others = policies.iter().enumerate().filter(|(index, _)| Some(*index) != same);
     let others = others.filter_map(|(_, policy)| {
@@ -52,21 +55,6 @@ pub(super) fn of_policies(
 pub(super) fn span(seconds: u64) -> Option<Micros> {
     let micros = seconds.checked_mul(1_000_000)?;
     Some(Micros(micros)).filter(|span| span.0 > 0 && *span <= MAX_SPAN)
-}
-
-/// Parses a reset in any of the common forms: small numbers are seconds from now, large ones seconds since 1970, those
-/// too large for that milliseconds since 1970; otherwise a date.
-pub(super) fn reset(response: &ParsedResponse<'_>, text: &str) -> Option<Reset> {
-    let Some(number) = seconds(text) else {
-        return rfc3339(text).or_else(|| http_date(text)).and_then(|time| response.reset_at(time));
-    };
-    if number <= MAX_SPAN {
-        reset_after(number)
-    } else if number <= MAX_TIME {
-        response.reset_at(number)
-    } else {
-        milliseconds(text).and_then(|time| response.reset_at(time))
-    }
 }
 
 fn whole(value: &Value) -> Option<u64> {
@@ -92,6 +80,11 @@ mod tests {
             ("1372700873000", after(1_247_000_000)),
             ("1372699000", after(0)),
             ("2013-07-01T17:47:53Z", after(1_247_000_000)),
+            ("2013-07-01 17:47:53 UTC", after(1_247_000_000)),
+            ("2013-07-01T17:47:53+0000", after(1_247_000_000)),
+            ("60s", after(60_000_000)),
+            ("4, 4", after(4_000_000)),
+            ("76;w=21600", after(76_000_000)),
             ("Mon, 01 Jul 2013 17:47:53 GMT", after(1_247_000_000)),
             ("soon", None),
             ("-1", None),
@@ -115,6 +108,7 @@ mod tests {
         let decimals = [("X-RateLimit-Limit", "60.0"), ("X-RateLimit-Remaining", "7.9")];
         let budget = Budget::new(Unit::Requests, Some(7), Some(60));
         assert_eq!(read(Provider::Auto, 200, &decimals, "").budgets, Vec::from_iter(budget));
-        assert_eq!(read(Provider::Auto, 429, &[], ""), Feedback { throttled: true, ..Feedback::default() });
+        let bare = read(Provider::Auto, 429, &[], "");
+        assert_eq!((bare.throttled, bare.pause, bare.budgets.len()), (true, None, 0));
     }
 }

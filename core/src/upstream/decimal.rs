@@ -22,10 +22,10 @@ pub(super) fn milliseconds(text: &str) -> Option<Micros> {
     scaled_up(text, 3).map(Micros)
 }
 
-/// Parses a duration in Go's notation (`1s`, `6m0s`, `17ms`, `1h2m3.5s`) or plain seconds, rounded up to the
-/// microsecond.
+/// Parses a duration in Go's notation (`1s`, `6m0s`, `17ms`, `1h2m3.5s`), with units as words (`5minutes`), or plain seconds,
+/// rounded up to the microsecond.
 pub(super) fn go_duration(text: &str) -> Option<Micros> {
-    const UNITS: [(&str, u128); 8] = [
+    const UNITS: [(&str, u128); 22] = [
         ("ns", 1),
         ("us", 1_000),
         ("\u{b5}s", 1_000),
@@ -34,6 +34,20 @@ pub(super) fn go_duration(text: &str) -> Option<Micros> {
         ("s", 1_000_000_000),
         ("m", 60_000_000_000),
         ("h", 3_600_000_000_000),
+        ("d", 86_400_000_000_000),
+        ("millisecond", 1_000_000),
+        ("milliseconds", 1_000_000),
+        ("sec", 1_000_000_000),
+        ("secs", 1_000_000_000),
+        ("second", 1_000_000_000),
+        ("seconds", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("minute", 60_000_000_000),
+        ("minutes", 60_000_000_000),
+        ("hour", 3_600_000_000_000),
+        ("hours", 3_600_000_000_000),
+        ("day", 86_400_000_000_000),
+        ("days", 86_400_000_000_000),
     ];
     if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
         return seconds(text);
@@ -50,6 +64,43 @@ pub(super) fn go_duration(text: &str) -> Option<Micros> {
         rest = after;
     }
     u64::try_from(nanos.div_ceil(1_000)).ok().map(Micros)
+}
+
+/// Parses a duration as `go_duration` does, with spaces between numbers and units too: `20 seconds`.
+pub(super) fn duration(text: &str) -> Option<Micros> {
+    let text: String = text.chars().filter(|c| *c != ' ').collect();
+    go_duration(&text.to_ascii_lowercase())
+}
+
+/// Parses units in a time, `1 per 5 second` or `100/hour`.
+pub(super) fn rate(text: &str) -> Option<(u64, Micros)> {
+    let (units, time) = text.split_once(" per ").or_else(|| text.split_once('/'))?;
+    let time = time.trim();
+    let interval = duration(time).filter(|_| time.starts_with(|c: char| c.is_ascii_digit()));
+    let interval = interval.or_else(|| duration(&format!("1{time}")))?;
+    (interval.0 > 0 && interval <= MAX_SPAN).then_some((units_down(units.trim())?, interval))
+}
+
+/// Finds the wait that a message names in words: `Please try again in 13.54s.`
+pub(super) fn wait_in(message: &str) -> Option<Micros> {
+    const BEFORE: [&str; 4] = ["try again in ", "retry in ", "retry after ", "try again after "];
+    let message = message.to_ascii_lowercase();
+    let at = BEFORE.iter().find_map(|words| message.find(words).map(|at| at + words.len()))?;
+    let mut parts = message[at..].split(' ');
+    let first = parts.next()?.trim_end_matches(['.', ',', ';', ')']);
+    match parts.next().map(|unit| unit.trim_end_matches(['.', ',', ';', ')'])) {
+        Some(unit) if seconds(first).is_some() => go_duration(&format!("{first}{unit}")).or_else(|| seconds(first)),
+        _ => go_duration(first),
+    }
+}
+
+/// Parses a time since 1970: RFC 3339, also with `UTC` or a numeric offset behind a space, or an HTTP date.
+pub(super) fn time(text: &str) -> Option<Micros> {
+    let with_zone = |text: &str| {
+        let utc = text.strip_suffix("UTC").map(|time| format!("{}Z", time.trim_end()));
+        utc.unwrap_or_else(|| text.replace(" +", "+").replace(" -", "-"))
+    };
+    rfc3339(text).or_else(|| http_date(text)).or_else(|| rfc3339(&with_zone(text)))
 }
 
 /// Returns the time a meter takes from empty to full, rounded up; `None` if longer than ten years.
@@ -196,6 +247,57 @@ mod tests {
         for text in ["", "s", "1x", "-1s", "1s2", "1s ", "1.s", "9999999999999999999h", "1é"] {
             assert_eq!(go_duration(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn words_are_read_as_people_send_them() {
+        let micros = |seconds: u64| Some(Micros(seconds * 1_000_000));
+        for (text, wait) in
+            [("60s", micros(60)), ("20 seconds", micros(20)), ("1 Minute", micros(60)), ("x", None), ("", micros(0))]
+        {
+            assert_eq!(duration(text), if text.is_empty() { None } else { wait }, "{text}");
+        }
+        for (text, expected) in [
+            ("1 per 5 second", Some((1, 5))),
+            ("100 per hour", Some((100, 3_600))),
+            ("5000/1h", Some((5_000, 3_600))),
+            ("100/day", Some((100, 86_400))),
+            ("40/80", Some((40, 80))),
+            ("1 per 0 second", None),
+            ("many per hour", None),
+            ("100", None),
+        ] {
+            assert_eq!(rate(text).map(|(units, time)| (units, time.0 / 1_000_000)), expected, "{text}");
+        }
+        for (text, wait) in [
+            (
+                "Rate limit reached for x in y on tokens: Limit 1, Used 2. Please try again in 13.54s. Visit",
+                Some(13_540_000),
+            ),
+            ("Please try again in 6m0s.", Some(360_000_000)),
+            ("Please try again in 820ms.", Some(820_000)),
+            ("Please retry in 17.5s", Some(17_500_000)),
+            ("Try again in 20 seconds.", Some(20_000_000)),
+            ("retry after 5", Some(5_000_000)),
+            ("Please wait a few minutes before you try again in peace", None),
+            ("", None),
+        ] {
+            assert_eq!(wait_in(text).map(|wait| wait.0), wait, "{text}");
+        }
+        let at = Some(Micros(1_372_700_873_000_000));
+        for text in [
+            "2013-07-01T17:47:53Z",
+            "2013-07-01T17:47:53+0000",
+            "2013-07-01T17:47:53+00:00",
+            "2013-07-01 17:47:53 UTC",
+            "2013-07-01 17:47:53 +0000",
+            "2013-07-01T17:47:53UTC",
+            "2013-07-01T19:47:53+02:00",
+            "Mon, 01 Jul 2013 17:47:53 GMT",
+        ] {
+            assert_eq!(time(text), at, "{text}");
+        }
+        assert_eq!((time("soon"), time("2013-07-01")), (None, None));
     }
 
     #[test]

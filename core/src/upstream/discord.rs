@@ -6,7 +6,7 @@
 use super::decimal::seconds;
 use super::json::Json;
 use super::parsed_response::{ParsedResponse, reset_after};
-use super::{Budget, Feedback, Scope, Unit};
+use super::{Budget, Feedback, Reset, Scope, Unit};
 use crate::base::micros::{MAX_SPAN, Micros};
 
 /// The maximum length of a bucket name in bytes; the names are hashes.
@@ -14,12 +14,10 @@ const MAX_BUCKET: usize = 128;
 
 pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     let mut feedback = Feedback::default();
-    let wait = response.header("x-ratelimit-reset-after").and_then(seconds);
+    let wait = response.read("x-ratelimit-reset-after", seconds);
     let limits = (response.count("x-ratelimit-remaining"), response.count("x-ratelimit-limit"));
     if let Some(budget) = Budget::new(Unit::Requests, limits.0, limits.1) {
-        let reset = wait.and_then(reset_after).or_else(|| {
-            response.header("x-ratelimit-reset").and_then(seconds).and_then(|time| response.reset_at(time))
-        });
+        let reset = wait.and_then(reset_after).or_else(|| response.reset("x-ratelimit-reset"));
         // Only in the response to the first call of a window is the reset the length of the window.
         let is_first = budget.limit.is_some() && budget.remaining.map(|left| left + 1) == budget.limit;
         let window = wait.filter(|wait| is_first && wait.0 > 0 && *wait <= MAX_SPAN).map(whole);
@@ -29,8 +27,9 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     if response.status == 429 {
         let [retry_after, global] = response.body.pick(["retry_after", "global"]);
         let body_wait = retry_after.and_then(Json::number).and_then(seconds);
-        feedback.pause = body_wait.or_else(|| response.retry_after()).or(wait);
-        feedback.scope = scope(response, global);
+        let wait = wait.map(Reset::After);
+        feedback.wait_until(body_wait.map(Reset::After).or_else(|| response.retry_after()).or(wait));
+        feedback.scope = if is_block(response.body) { Some(Scope::Global) } else { scope(response, global) };
     }
     response.settle(&mut feedback);
     feedback
@@ -40,6 +39,13 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
 pub(super) fn whole(rest: Micros) -> Micros {
     const SECOND: u64 = 1_000_000;
     if rest.0 <= SECOND / 2 { rest } else { Micros(rest.0.div_ceil(SECOND) * SECOND) }
+}
+
+/// Returns whether a refusal is a block of the address, which no route has caused: code 0 and a message of its own.
+pub(super) fn is_block(body: Json<'_>) -> bool {
+    let [code, message] = body.pick(["code", "message"]);
+    let text = message.and_then(Json::text).unwrap_or_default();
+    code.and_then(Json::number) == Some("0") && text.starts_with("You are being blocked from accessing our API")
 }
 
 fn scope(response: &ParsedResponse<'_>, global: Option<Json<'_>>) -> Option<Scope> {
@@ -111,6 +117,20 @@ mod tests {
             let [budget] = feedback.budgets[..] else { panic!("{feedback:?}") };
             assert_eq!((budget.limit, budget.window, budget.reset), (Some(5), None, None), "{rest}");
         }
+    }
+
+    #[test]
+    fn a_block_of_the_address_is_of_the_bot() {
+        let body =
+            r#"{"message":"You are being blocked from accessing our API temporarily due to exceeding our rate limits
+            frequently. Please read our docs at https://discord.com/developers/docs","code":0}"#
+                .replace('\n', " ");
+        for provider in [Provider::Discord, Provider::Auto] {
+            let feedback = read(provider, 429, &[("Retry-After", "900")], &body);
+            assert_eq!((feedback.scope, feedback.pause), (Some(Scope::Global), Some(Micros(900_000_000))));
+        }
+        let of_route = r#"{"message":"You are being rate limited.","retry_after":1,"global":false,"code":0}"#;
+        assert_eq!(read(Provider::Discord, 429, &[], of_route).scope, None);
     }
 
     #[test]

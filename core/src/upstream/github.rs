@@ -4,7 +4,7 @@
 //! <https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api>. A refusal has status
 //! 403, 429, or from GraphQL 200 with an error.
 
-use super::decimal::{rfc3339, seconds, units_down, units_up};
+use super::decimal::{rfc3339, units_down, units_up};
 use super::json::Json;
 use super::parsed_response::{ParsedResponse, UNKNOWN_WAIT, errors};
 use super::{Budget, Feedback, Reset, Unit};
@@ -13,6 +13,8 @@ use crate::base::micros::Micros;
 const HOUR: Micros = Micros(3_600_000_000);
 const MINUTE: Micros = Micros(60_000_000);
 const GRAPHQL: &str = "graphql";
+/// The resources of nearly all calls.
+const MAIN: [&str; 2] = ["core", GRAPHQL];
 
 pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     let mut feedback = Feedback::default();
@@ -34,8 +36,9 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     feedback.throttled = forbidden || response.status == 429 || errors(list).into_iter().any(is_limited);
     response.settle(&mut feedback);
     if feedback.throttled {
-        feedback.pause = feedback.pause.or(Some(UNKNOWN_WAIT));
+        feedback.wait_until(Some(Reset::After(UNKNOWN_WAIT)));
     }
+    feedback.resource = response.header("x-ratelimit-resource").filter(|name| !MAIN.contains(name)).map(shown);
     feedback
 }
 
@@ -43,8 +46,7 @@ fn headers(response: &ParsedResponse<'_>) -> Option<Budget> {
     let resource = response.header("x-ratelimit-resource");
     let unit = if resource == Some(GRAPHQL) { Unit::Points } else { Unit::Requests };
     let budget = Budget::new(unit, response.count("x-ratelimit-remaining"), response.count("x-ratelimit-limit"))?;
-    let reset = response.header("x-ratelimit-reset").and_then(seconds).and_then(|time| response.reset_at(time));
-    Some(Budget { window: window(resource), reset, ..budget })
+    Some(Budget { window: window(resource), reset: response.reset("x-ratelimit-reset"), ..budget })
 }
 
 fn points(response: &ParsedResponse<'_>, rate_limit: Json<'_>) -> Option<Budget> {
@@ -64,10 +66,15 @@ fn merged(header: Budget, body: Budget) -> Budget {
     Budget { window: body.window, reset, ..budget }
 }
 
-/// Returns the published window of a resource; hourly for responses without a resource.
+fn shown(resource: &str) -> String {
+    resource.chars().take(40).collect()
+}
+
+/// Returns the published window of a resource; hourly for responses without a resource. Others that are hourly have the
+/// interval of the core, so that only a label tells them from it.
 fn window(resource: Option<&str>) -> Option<Micros> {
     match resource {
-        None | Some("core" | GRAPHQL | "integration_manifest" | "scim" | "audit_log") => Some(HOUR),
+        None | Some("core" | GRAPHQL) => Some(HOUR),
         Some("search" | "code_search" | "dependency_snapshots" | "dependency_sbom" | "source_import") => Some(MINUTE),
         Some(_) => None,
     }
@@ -162,7 +169,7 @@ mod tests {
         let feedback = read(Provider::GitHub, 200, &headers, graphql);
         assert_eq!((feedback.throttled, feedback.pause), (true, Some(Micros(1_800_000_000))));
         let no_date = read(Provider::GitHub, 403, &headers[..3], body);
-        assert_eq!(no_date.pause, Some(UNKNOWN_WAIT));
+        assert_eq!((no_date.pause, no_date.pause_at), (None, Some(Micros(1_735_693_200_000_000))));
         let far = [headers[1], headers[2], ("Date", "Tue, 31 Dec 2024 00:00:00 GMT")];
         assert_eq!(read(Provider::GitHub, 403, &far, body).pause, Some(MAX_PAUSE));
     }

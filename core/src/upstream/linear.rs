@@ -3,11 +3,11 @@
 //! After <https://linear.app/developers/rate-limiting>. A refusal has HTTP status 400 and the code `RATELIMITED`; if
 //! several budgets are spent, the later reset applies. Resets are in milliseconds since 1970.
 
-use super::decimal::{milliseconds, units_down, units_up};
+use super::decimal::{seconds, units_up};
 use super::json::Json;
 use super::parsed_response::{ParsedResponse, errors};
 use super::{Budget, Feedback, Unit};
-use crate::base::micros::Micros;
+use crate::base::micros::{MAX_TIME, Micros};
 
 /// The period of every published limit.
 const REFILL: Micros = Micros(3_600_000_000);
@@ -15,7 +15,7 @@ const REFILL: Micros = Micros(3_600_000_000);
 pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     let throttled = response.status == 429 || errors(response.body.get("errors")).into_iter().any(is_limited);
     let mut feedback = Feedback { throttled, ..Feedback::default() };
-    if !feedback.throttled {
+    if !throttled {
         feedback.actual = response.header("x-complexity").and_then(units_up);
     }
     feedback.budgets.extend(budget(response, Unit::Requests, "requests"));
@@ -25,16 +25,22 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     all.budgets.extend(budget(response, Unit::Requests, "endpoint-requests"));
     all.budgets.extend(budget(response, Unit::Points, "endpoint-complexity"));
     response.settle(&mut all);
-    feedback.pause = all.pause;
-    feedback
+    Feedback { budgets: feedback.budgets, ..all }
 }
 
 fn budget(response: &ParsedResponse<'_>, unit: Unit, name: &str) -> Option<Budget> {
-    let [remaining, limit, reset] =
-        ["remaining", "limit", "reset"].map(|last| response.header(&format!("x-ratelimit-{name}-{last}")));
-    let [remaining, limit] = [remaining, limit].map(|text| text.and_then(units_down));
-    let reset = reset.and_then(milliseconds).and_then(|time| response.reset_at(time));
+    let header = |last: &str| format!("x-ratelimit-{name}-{last}");
+    let [remaining, limit] = ["remaining", "limit"].map(|last| response.count(&header(last)));
+    let reset = response.reset(&header("reset"));
     Some(Budget { refill: Some(REFILL), reset, ..Budget::new(unit, remaining, limit)? })
+}
+
+/// Returns whether a response is Linear's. Others have headers of requests too, whose reset is a time from now.
+pub(super) fn is_of(response: &ParsedResponse<'_>) -> bool {
+    let is_complexity = ["x-complexity", "x-ratelimit-complexity-"].iter().any(|prefix| response.has_prefix(prefix));
+    let reset = response.header("x-ratelimit-requests-reset").and_then(seconds);
+    let is_refused = errors(response.body.get("errors")).into_iter().any(is_limited);
+    is_complexity || is_refused || reset.is_some_and(|reset| reset > MAX_TIME)
 }
 
 fn is_limited(error: Json<'_>) -> bool {

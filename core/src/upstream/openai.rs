@@ -12,9 +12,9 @@
 //!   (<https://learn.microsoft.com/en-us/azure/ai-services/openai/how-to/quota>).
 //! - For other services the interval is unknown.
 
-use super::decimal::{go_duration, milliseconds, units_up};
+use super::decimal::{milliseconds, units_up};
 use super::json::Json;
-use super::parsed_response::{ParsedResponse, reset_after};
+use super::parsed_response::ParsedResponse;
 use super::{Budget, Feedback, Reset, Unit};
 use crate::base::micros::Micros;
 
@@ -41,7 +41,7 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     feedback.budgets.extend(budget(response, service, Unit::Requests));
     feedback.budgets.extend(budget(response, service, Unit::Tokens));
     if matches!(response.status, 429 | 503) {
-        feedback.pause = response.header("retry-after-ms").and_then(milliseconds);
+        feedback.wait_until(response.read("retry-after-ms", milliseconds).map(Reset::After));
     }
     response.settle(&mut feedback);
     feedback
@@ -82,8 +82,11 @@ fn used(usage: Json<'_>, service: Service, feedback: &mut Feedback) {
 
 fn budget(response: &ParsedResponse<'_>, service: Service, unit: Unit) -> Option<Budget> {
     let name = |word: &str| format!("x-ratelimit-{word}-{}", unit.name());
-    let budget = Budget::new(unit, response.count(&name("remaining")), response.count(&name("limit")))?;
-    let reset = response.header(&name("reset")).and_then(go_duration).and_then(reset_after);
+    // Azure sends -1 for what it does not know.
+    let is_known = |name: &String| response.header(name) != Some("-1");
+    let count = |word: &str| Some(name(word)).filter(is_known).and_then(|name| response.count(&name));
+    let budget = Budget::new(unit, count("remaining"), count("limit"))?;
+    let reset = response.reset(&name("reset"));
     let budget = Budget { reset, ..budget };
     let (window, refill) = match (service, unit) {
         (Service::Groq, Unit::Requests) => (Some(DAY), Some(DAY)),

@@ -6,7 +6,7 @@
 use super::decimal::{refill, units_down, units_up};
 use super::json::Json;
 use super::parsed_response::{ParsedResponse, errors};
-use super::{Budget, Feedback, Unit};
+use super::{Budget, Feedback, Reset, Unit};
 use crate::base::micros::Micros;
 
 /// Shopify's recommended pause when the response gives no other.
@@ -26,11 +26,11 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     if feedback.throttled {
         feedback.actual = Some(0);
     }
-    feedback.budgets.extend(response.header("x-shopify-shop-api-call-limit").and_then(calls));
+    feedback.budgets.extend(response.read("x-shopify-shop-api-call-limit", calls));
     response.settle(&mut feedback);
     let has_refill = feedback.budgets.iter().any(|budget| budget.remaining.is_some() && budget.refill.is_some());
     if feedback.throttled && !has_refill {
-        feedback.pause = feedback.pause.or(Some(BACK_OFF));
+        feedback.wait_until(Some(Reset::After(BACK_OFF)));
     }
     feedback
 }
@@ -49,7 +49,8 @@ fn calls(text: &str) -> Option<Budget> {
     Budget::new(Unit::Requests, Some(size.saturating_sub(used)), Some(size))
 }
 
-fn is_throttled(error: Json<'_>) -> bool {
+/// Returns whether an error of a query says that it was refused.
+pub(super) fn is_throttled(error: Json<'_>) -> bool {
     let [message, extensions] = error.pick(["message", "extensions"]);
     let code = extensions.and_then(|extensions| extensions.get("code")).and_then(Json::text);
     code.as_deref() == Some("THROTTLED") || message.and_then(Json::text).as_deref() == Some("Throttled")
@@ -57,8 +58,8 @@ fn is_throttled(error: Json<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Provider;
     use super::super::tests::{body, read};
-    use super::super::{Provider, Reset};
     use super::*;
 
     const ANSWER: &str = r#"{"data":{"shop":{"name":"x"}},"extensions":{"cost":{"requestedQueryCost":252,

@@ -4,9 +4,9 @@
 //! `lock_timeout` is a locked object and not a limit. `Stripe-Should-Retry` is about the single call and not the
 //! budget, so it is ignored.
 
-use super::Feedback;
 use super::json::Json;
 use super::parsed_response::ParsedResponse;
+use super::{Feedback, Reset};
 use crate::base::micros::Micros;
 
 /// The limits with `-rate` count per second.
@@ -16,12 +16,12 @@ pub(super) fn read(response: &ParsedResponse<'_>) -> Feedback {
     let mut feedback = Feedback::default();
     let reason = response.header("stripe-rate-limited-reason");
     if response.status == 429 && reason.is_none() && is_lock(response.body) {
-        feedback.pause = response.retry_after();
+        feedback.wait_until(response.retry_after());
         return feedback;
     }
     response.settle(&mut feedback);
     if feedback.throttled && matches!(reason, Some("global-rate" | "endpoint-rate")) {
-        feedback.pause = feedback.pause.or(Some(RATE));
+        feedback.wait_until(Some(Reset::After(RATE)));
     }
     feedback
 }

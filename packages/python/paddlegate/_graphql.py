@@ -21,7 +21,7 @@ def graphql_cost(
 ) -> int:
     """Estimate the cost of a query in points of its provider, at least 1.
 
-    `variables` are the variables of the query, as a mapping or JSON text. `rules` are the published
+    `variables` are the variables of the query, as a mapping or JSON text. `rules` are the
     cost rules to apply, "shopify" (default) or "github". `operation` is the name of the operation
     to run, needed only when the query contains several. No schema is needed, so the result is an
     estimate: pass it as `estimate=`.

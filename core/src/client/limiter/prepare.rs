@@ -238,6 +238,8 @@ impl Limiter {
             }
             StateLocation::Memory { .. } => {
                 let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
+                let lowered = entry.permit.and_then(|_| self.lowered(&entry.charge)).transpose()?;
+                let entry = &Entry { charge: lowered.unwrap_or(entry.charge), ..*entry };
                 let reply = if entry.describes {
                     self.on_state(|state, now| self.enter_described(state, now, entry))?
                 } else {
@@ -248,11 +250,12 @@ impl Limiter {
                     company::note_for_test(waiting, &reply.companions);
                 }
                 let permit = keeps.then_some(entry.id);
-                Ok(decided(if entry.is_run() {
+                let decision = if entry.is_run() {
                     reply.decision_on_run(policy, &entry.charge, permit)
                 } else {
                     reply.decision(policy, &entry.charge, permit)
-                }))
+                };
+                Ok(decided(Decision { is_lowered: lowered.is_some(), ..decision }))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
@@ -263,6 +266,17 @@ impl Limiter {
                 Ok(Prepared::Call(plain.unwrap_or_else(|| Call::enter(policy, keys, entry, at, listed))))
             }
         }
+    }
+
+    /// Returns an estimate that is above the capacity of a limit in memory, lowered to it; `None` for another.
+    fn lowered(&self, estimate: &Charge) -> Option<Result<Charge>> {
+        let policy = &self.inner.policy;
+        // Nearly every estimate fits, and then nobody needs the limits in force.
+        let lowered = policy.fitted(policy, estimate)?;
+        if self.is_unused() {
+            return Some(Ok(lowered));
+        }
+        self.on_state(|state, now| state.effective_policy(policy, now).fitted(policy, estimate)).transpose()
     }
 
     fn enter_described(&self, state: &mut State, now: u64, entry: &Entry<'_>) -> Result<Reply> {
@@ -290,13 +304,16 @@ impl Limiter {
             StateLocation::Stateless => self.decide_without_state(&charge, permit, None),
             StateLocation::Memory { .. } => {
                 let argument = if permit { "estimate" } else { "cost" };
+                let lowered = permit.then(|| self.lowered(&charge)).flatten().transpose()?;
+                let charge = lowered.unwrap_or(charge);
                 let peek = |state: &mut State, now: u64| {
                     let reply = state.peek(policy, now, argument, &charge)?;
                     Ok(if describes { state.describe(policy, &charge, reply) } else { reply })
                 };
                 let reply =
                     if self.is_unused() { peek(&mut State::default(), self.now()) } else { self.on_state(peek)? }?;
-                Ok(decided(reply.decision(policy, &charge, None)))
+                let decision = reply.decision(policy, &charge, None);
+                Ok(decided(Decision { is_lowered: lowered.is_some(), ..decision }))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => {

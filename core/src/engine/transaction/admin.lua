@@ -8,8 +8,13 @@
 local to_time, ensure_overrides, set_limit, has_too_many_labels, apply_overrides
 
 if verb == 'control' or verb == 'learn' then
-  -- The time that "@time" or a span from now names.
+  -- The time that "@time", "@time<longest span from now" or a span from now names.
   function to_time(text)
+    local at, most = string.match(text, '^@(%d+)<(%d+)$')
+    if at then
+      -- What is over is no pause.
+      return at + 0 <= now and 0 or min(at + 0, now + most)
+    end
     return min(string.sub(text, 1, 1) == '@' and string.sub(text, 2) + 0 or now + text, MAX)
   end
 

@@ -53,7 +53,8 @@ if verb == 'acquire' then
     end
     local exceeded = limit_exceeded_by(own_units, 'own')
     if exceeded then
-      if ticket and not dry_run then
+      -- An estimate comes again, lowered, with its ticket.
+      if ticket and not dry_run and ARGV[verb_at + 4] == '' then
         remove_ticket(ticket)
         advance_queue()
         write_queue_summary()

@@ -66,7 +66,8 @@ impl Transaction<'_> {
         if let Err(error) =
             self.policy.check_fits(self.own, if entry.permit.is_some() { "estimate" } else { "cost" }, &charge)
         {
-            if let Some(ticket) = ticket.filter(|_| !self.dry_run) {
+            // An estimate comes again, lowered, with its ticket.
+            if let Some(ticket) = ticket.filter(|_| !self.dry_run && entry.permit.is_none()) {
                 self.remove_ticket(&ticket);
                 self.advance();
                 self.write_queue_summary();

@@ -36,7 +36,7 @@ use crate::engine::budget::PendingReport;
 use crate::engine::script::Script;
 use crate::engine::transaction::Entry;
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
-use crate::model::decision::Status;
+use crate::model::decision::{Decision, Status};
 use crate::model::extension::Extension;
 use crate::model::inspection::Page;
 use crate::model::operation::Answer;
@@ -92,6 +92,25 @@ pub struct Call {
     ahead: Vec<Call>,
 }
 
+/// Whether the units of a call are an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Estimate {
+    No,
+    Whole {
+        /// Whether the decision has each limit.
+        describes: bool,
+    },
+    Lowered {
+        describes: bool,
+    },
+}
+
+impl Estimate {
+    fn of(is_estimate: bool, describes: bool) -> Self {
+        if is_estimate { Self::Whole { describes } } else { Self::No }
+    }
+}
+
 pub(super) enum Expects {
     /// A plain call; when it was not, the whole script decides.
     Plain(PlainCall),
@@ -105,8 +124,8 @@ pub(super) enum Expects {
         retry_with_id: Option<Repeat>,
         /// Boxed, because a call is moved often.
         charge: Box<Charge>,
-        /// Whether the charge is an estimate, for the message that it exceeds a limit's capacity.
-        estimate: bool,
+        /// Whether the charge is an estimate, which is lowered when it exceeds a limit's capacity, or was.
+        estimate: Estimate,
         /// The keys of a call that takes a lease, which keep whether there is room for another, and of one for a key, which count
         /// its refusals.
         keys: Option<Arc<Keys>>,
@@ -203,7 +222,7 @@ impl Call {
                 permit: None,
                 retry_with_id,
                 charge: charge.into(),
-                estimate: false,
+                estimate: Estimate::No,
                 keys: counting,
                 look: None,
                 is_run: false,
@@ -225,7 +244,8 @@ impl Call {
         let bytes = invocation(arguments, b"acquire", &described(&entry.charge, entry.describes), at, &words);
         let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
         let permit = keeps.then(|| entry.id.to_owned());
-        let (policy, charge, estimate) = (policy.clone(), entry.charge.into(), entry.permit.is_some());
+        let estimate = Estimate::of(entry.permit.is_some(), entry.describes);
+        let (policy, charge) = (policy.clone(), entry.charge.into());
         let counting = (keys.grants_leases() || keys.counts_refused_keys()).then(|| keys.clone());
         // A call rises in the queue only when it looks.
         let look = policy.aging().is_none().then(|| Look::new(entry, || keys.number())).flatten().map(Box::new);
@@ -254,7 +274,7 @@ impl Call {
                 permit: None,
                 retry_with_id: None,
                 charge: charge.into(),
-                estimate,
+                estimate: Estimate::of(estimate, describes),
                 keys: None,
                 look: None,
                 is_run: false,
@@ -275,7 +295,7 @@ impl Call {
             permit: None,
             retry_with_id: None,
             charge: charge.into(),
-            estimate: false,
+            estimate: Estimate::No,
             keys: None,
             look: None,
             is_run: false,
@@ -569,6 +589,11 @@ impl Call {
         {
             return Step::Done(CallOutcome::Further(*forget));
         }
+        if let Value::Array(items) = &reply
+            && self.lower_estimate(items)
+        {
+            return Step::Again(self);
+        }
         let error = match reply {
             Value::Error(error) => error,
             reply => match (&self.expects, &reply) {
@@ -729,10 +754,10 @@ impl Call {
             (Expects::Decision { policy, charge, estimate, .. }, Value::Array(items))
                 if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>
             {
-                Err(exceeded(items, if *estimate { "estimate" } else { "cost" }, policy, charge))
+                Err(exceeded(items, if *estimate == Estimate::No { "cost" } else { "estimate" }, policy, charge))
             }
             (
-                Expects::Decision { policy, charge, permit, keys, retry_with_id, look, is_run, .. },
+                Expects::Decision { policy, charge, permit, keys, retry_with_id, look, is_run, estimate },
                 Value::Array(items),
             ) => {
                 let has_companions = look.as_ref().is_some_and(|look| look.has_companions());
@@ -752,11 +777,13 @@ impl Call {
                     }
                 }
                 let permit = permit.as_deref();
-                Ok(Answer::Decision(if *is_run {
+                let decision = if *is_run {
                     reply.decision_on_run(policy, charge, permit)
                 } else {
                     reply.decision(policy, charge, permit)
-                }))
+                };
+                let is_lowered = matches!(estimate, Estimate::Lowered { .. });
+                Ok(Answer::Decision(Decision { is_lowered, ..decision }))
             }
             _ => Err(garbled()),
         }
@@ -772,6 +799,37 @@ impl fmt::Debug for Call {
 /// Returns the keys of a call for a key, whose refusals are counted for it.
 pub(super) fn refusals(keys: &Arc<Keys>) -> Option<Arc<Keys>> {
     keys.counts_refused_keys().then(|| keys.clone())
+}
+
+impl Call {
+    /// Lowers an estimate that exceeds the capacity of a limit to it, by the reply that says so. Returns whether the call is to be
+    /// sent again.
+    fn lower_estimate(&mut self, items: &[Value]) -> bool {
+        let Expects::Decision { policy, charge, estimate, .. } = &mut self.expects else { return false };
+        let (Estimate::Whole { describes } | Estimate::Lowered { describes }) = *estimate else { return false };
+        if items.first() != Some(&Value::Integer(EXCEEDS_CAPACITY)) {
+            return false;
+        }
+        let numbers = parse_u64s(items);
+        let index = numbers.get(1).and_then(|index| usize::try_from(*index).ok());
+        let (Some(index), Some(most)) = (index.filter(|index| *index < policy.limits().len()), numbers.get(2)) else {
+            return false;
+        };
+        let most = policy.limits()[index].amount().max(*most);
+        if charge.of(index) <= most {
+            return false;
+        }
+        let limits = policy.limits().iter().enumerate();
+        let lowered = limits.map(|(i, limit)| match charge.of(i) {
+            units if limit.counts_starts() => units.min(1),
+            units if i == index => units.min(most),
+            units => units,
+        });
+        **charge = Charge::each(lowered).simplest();
+        *estimate = Estimate::Lowered { describes };
+        self.command.set_units(&described(charge, describes));
+        true
+    }
 }
 
 /// Returns the error of a call that exceeds the capacity of a limit, from the reply that says so.
@@ -843,7 +901,9 @@ fn invocation(arguments: &FixedArguments, verb: &[u8], units: &str, at: Option<M
     let start = bytes.len();
     bytes.extend_from_slice(&arguments.bytes);
     word(&mut bytes, verb);
+    let units_start = bytes.len();
     word(&mut bytes, units.as_bytes());
+    let units_end = bytes.len();
     match at {
         Some(at) => word_of_number(&mut bytes, at.0),
         None if more.is_empty() => {}
@@ -853,6 +913,7 @@ fn invocation(arguments: &FixedArguments, verb: &[u8], units: &str, at: Option<M
         word(&mut bytes, text.as_bytes());
     }
     let mut command = Command::new(bytes);
+    command.units = (command.bytes.len() - units_start, command.bytes.len() - units_end);
     command.note(1, &arguments.quotas, |at| start + at);
     command.set_time(|| at.map_or_else(clock::now, |at| at.0));
     command

@@ -27,12 +27,14 @@ pub(super) struct QuotaAt {
 pub(super) struct Command {
     pub(super) bytes: Vec<u8>,
     quotas: Box<[QuotaAt]>,
+    /// The place of the units from the end on: where their word begins, and where it ends.
+    pub(super) units: (usize, usize),
 }
 
 impl Command {
     /// Creates a command without quotas.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
-        Self { bytes, quotas: Box::default() }
+        Self { bytes, quotas: Box::default(), units: (0, 0) }
     }
 
     /// Notes the quotas of a limiter, whose places in its arguments are moved to those in the command.
@@ -106,7 +108,16 @@ impl Command {
         // All quotas are in this command's arguments, which stay the last words.
         let moved = bytes.len() - self.bytes.len();
         let quotas = self.quotas.iter().map(|quota| QuotaAt { at: quota.at + moved, ..quota.clone() }).collect();
-        Ok(Self { bytes, quotas })
+        Ok(Self { bytes, quotas, units: self.units })
+    }
+
+    /// Replaces the units of a call to one limiter.
+    pub(super) fn set_units(&mut self, units: &str) {
+        let (start, end) = (self.bytes.len() - self.units.0, self.bytes.len() - self.units.1);
+        let mut words = Vec::new();
+        word(&mut words, units.as_bytes());
+        self.units.0 = self.units.1 + words.len();
+        self.bytes.splice(start..end, words);
     }
 
     /// Replaces `EVALSHA digest` by `EVAL script`; the server then caches the script.

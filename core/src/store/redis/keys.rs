@@ -399,5 +399,6 @@ pub(super) fn encode_deadline(deadline: Option<Deadline>) -> String {
         None => String::new(),
         Some(Deadline::After(span)) => span.0.to_string(),
         Some(Deadline::At(at)) => format!("@{}", at.0),
+        Some(Deadline::Within { at, most }) => format!("@{}<{}", at.0, most.0),
     }
 }

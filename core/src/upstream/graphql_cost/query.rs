@@ -39,12 +39,14 @@ pub(super) struct Field {
     pub(super) selections: Option<Vec<Selection>>,
 }
 
-/// The standard fields of a connection, and all others.
+/// The standard fields of a connection, Shopify's amounts of money, and all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Edges,
     Nodes,
     PageInfo,
+    /// A set of amounts of money, or one of its amounts.
+    Money,
     Other,
 }
 
@@ -135,6 +137,8 @@ impl Reader<'_> {
             "edges" => Role::Edges,
             "nodes" => Role::Nodes,
             "pageInfo" => Role::PageInfo,
+            "shopMoney" | "presentmentMoney" => Role::Money,
+            name if name.ends_with("Set") => Role::Money,
             _ => Role::Other,
         };
         Ok(Field { role, size, selections: Some(self.selections(Some(&set), None)?) })

@@ -32,7 +32,7 @@ const OPENAI: [(&str, &str); 6] = [
     ("x-ratelimit-remaining-requests", "59"),
     ("x-ratelimit-remaining-tokens", "149984"),
     ("x-ratelimit-reset-requests", "1s"),
-    ("x-ratelimit-reset-tokens", "6m0s"),
+    ("x-ratelimit-reset-tokens", "6s"),
 ];
 const DISCORD: [(&str, &str); 4] = [
     ("X-RateLimit-Limit", "5"),
@@ -97,7 +97,7 @@ fn shopify_teaches_points_their_numbers() {
     assert_eq!(leaky.budgets[0].limit, Some(Limit::leaky(2_000, seconds(20)).unwrap()));
     let bucketed = BudgetUpdate { limit: Some(bucket(2_000, 20)), ..remaining("bucket", 1_988) };
     assert_eq!(update(&feedback, [bucket(1_000, 20)]).budgets, [bucketed]);
-    assert_eq!(update(&feedback, [bucket(1_000, 10)]).budgets, [remaining("bucket", 1_988)], "of another interval");
+    assert_eq!(update(&feedback, [bucket(1_000, 10)]).budgets, [], "of another interval");
 }
 
 #[test]
@@ -117,10 +117,9 @@ fn github_teaches_the_limit_that_has_its_window() {
     };
     assert_eq!(update(&feedback, [bucket(5_000, 3_600)]).budgets, std::slice::from_ref(&learned));
     assert_eq!(update(&feedback, [bucket(60, 3_600)]).budgets, std::slice::from_ref(&learned), "other numbers");
-    assert_eq!(update(&feedback, [window(10, 1)]).budgets, [remaining("window", 4_990)]);
-    let nothing = |label| BudgetUpdate::new(Label::new(label).unwrap());
-    assert_eq!(update(&feedback, [bucket(10, 60)]).budgets, [nothing("bucket")], "more than its own is left");
-    assert_eq!(update(&feedback, [bucket(4_991, 60)]).budgets, [remaining("bucket", 4_990)]);
+    for other in [window(10, 1), bucket(10, 60), bucket(4_991, 60), bucket(5_000, 60), window(5_000, 86_400)] {
+        assert_eq!(update(&feedback, [other]).budgets, [], "of another interval");
+    }
     let sliding = BudgetUpdate { limit: Some(window(5_000, 3_600)), ..remaining("window", 4_990) };
     assert_eq!(update(&feedback, [window(60, 3_600)]).budgets, [sliding], "only a bucket has an end");
     for others in [[window(10, 1), bucket(60, 3_600)], [bucket(60, 3_600), window(10, 1)]] {
@@ -143,7 +142,8 @@ fn github_spent_is_no_pause_of_its_own_limit() {
     assert_eq!(update(&feedback, [bucket(5_000, 3_600)]).pause, None, "the bucket refuses until its end");
     assert_eq!(update(&feedback, [window(10, 1)]).pause, Some(after(1_800_000_000)));
     let elsewhere = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-remaining", "0")[..4], "[]");
-    assert_eq!(update(&elsewhere, [window(10, 1)]).pause, None, "a time of another clock is no length");
+    let by_the_store = Deadline::Within { at: Micros(1_735_693_200_000_000), most: MAX_PAUSE };
+    assert_eq!(update(&elsewhere, [window(10, 1)]).pause, Some(by_the_store), "a time of another clock is no length");
 }
 
 #[test]
@@ -175,20 +175,21 @@ fn openai_teaches_requests_and_tokens_in_both_orders() {
 fn openai_spent_twice_waits_for_the_later() {
     let spent = with(OPENAI, "x-ratelimit-remaining-requests", "0");
     let policy = || [window(60, 60), points(150_000, 60)];
-    assert_eq!(update(&read(Provider::OpenAi, 200, &spent, ""), policy()).pause, Some(after(1_000_000)));
+    let one = update(&read(Provider::OpenAi, 200, &spent, ""), policy());
+    assert_eq!(
+        (one.pause, one.budgets[0].remaining),
+        (Some(after(1_000_000)), None),
+        "a window would wait for a minute"
+    );
     let both = read(Provider::OpenAi, 200, &with(spent, "x-ratelimit-remaining-tokens", "0"), "");
-    assert_eq!(update(&both, policy()).pause, Some(after(360_000_000)));
+    assert_eq!(update(&both, policy()).pause, Some(after(6_000_000)));
 }
 
 #[test]
 fn discord_spent_without_a_window_is_a_pause() {
     let feedback = read(Provider::Discord, 200, &DISCORD, "{}");
     for limit in [bucket(50, 1), window(50, 1), Limit::leaky(50, seconds(1)).unwrap()] {
-        let expected = LimiterUpdate {
-            budgets: vec![remaining(limit.label(), 0)],
-            pause: Some(after(1_500_000)),
-            ..LimiterUpdate::default()
-        };
+        let expected = LimiterUpdate { pause: Some(after(1_500_000)), ..LimiterUpdate::default() };
         assert_eq!(update(&feedback, [limit]), expected);
     }
     let left = read(Provider::Discord, 200, &with(DISCORD, "X-RateLimit-Remaining", "1"), "{}");
@@ -228,7 +229,7 @@ fn the_caller_bounds_every_pause() {
 fn a_budget_is_used_for_one_limit_only() {
     let feedback = read(Provider::GitHub, 200, &GITHUB, "[]");
     let twice = update(&feedback, [window(10, 1), window(20, 2).labelled("other").unwrap()]);
-    assert_eq!(twice.budgets, [remaining("window", 4_990)]);
+    assert_eq!(twice.budgets, []);
     let same = update(&feedback, [bucket(60, 3_600).labelled("core").unwrap(), bucket(70, 3_600)]);
     let labels: Vec<&str> = same.budgets.iter().map(|budget| &*budget.label).collect();
     assert_eq!((labels, same.budgets[0].remaining), (vec!["core"], Some(4_990)));
@@ -247,7 +248,8 @@ fn a_budget_is_used_for_one_limit_only() {
 #[test]
 fn numbers_that_no_limit_can_have_are_not_learned() {
     let many = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "100001"), "[]");
-    assert_eq!(update(&many, [window(60, 3_600)]).budgets, [remaining("window", 4_990)]);
+    let most = BudgetUpdate { limit: Some(window(100_000, 3_600)), ..remaining("window", 4_990) };
+    assert_eq!(update(&many, [window(60, 3_600)]).budgets, [most]);
     let none = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "0"), "[]");
     assert_eq!(update(&none, [bucket(60, 3_600)]).budgets[0].limit, None);
 }
@@ -279,17 +281,21 @@ fn an_answer_opens_a_limit_to_ten_times_its_own_at_most() {
         let update = feedback.update_for(&Policy::new([limit]).unwrap(), MAX_PAUSE, max_learned);
         (update.budgets[0].limit.as_ref().map(Limit::amount), update.notes.ignored)
     };
-    let above = || vec!["limit: above max_learned".to_owned()];
-    assert_eq!(of(&with_quota("1000000000000"), bucket(100, 60), None), (None, above()));
-    assert_eq!(of(&with_quota("1001"), bucket(100, 60), None), (None, above()));
+    let above = |sent: u64, learned: u64| vec![format!("limit: {sent} is above max_learned, {learned} applies")];
+    let most = 1_000_000_000_000;
+    assert_eq!(of(&with_quota(&most.to_string()), bucket(100, 60), None), (Some(1_000), above(most, 1_000)));
+    assert_eq!(of(&with_quota("1001"), bucket(100, 60), None), (Some(1_000), above(1_001, 1_000)));
     assert_eq!(of(&with_quota("1000"), bucket(100, 60), None), (Some(1_000), vec![]));
     assert_eq!(of(&with_quota("1001"), bucket(100, 60), Some(1_001)), (Some(1_001), vec![]));
-    assert_eq!(of(&with_quota("101"), bucket(100, 60), Some(0)), (None, above()));
+    assert_eq!(of(&with_quota("101"), bucket(100, 60), Some(0)), (Some(100), above(101, 100)));
     assert_eq!(of(&with_quota("100"), bucket(100, 60), Some(0)), (Some(100), vec![]), "its own is never too large");
     // What refills faster is more as well.
     let shop = |rate: &str| body(Provider::Shopify, &SHOPIFY.replace("100.0", rate));
     assert_eq!(of(&shop("500.0"), points(1_000, 20), None), (Some(2_000), vec![]));
-    assert_eq!(of(&shop("501.0"), points(1_000, 20), None).1, above());
+    let rate = vec!["limit: its rate is above max_learned, which applies".to_owned()];
+    assert_eq!(of(&shop("501.0"), points(1_000, 20), None), (Some(2_000), rate));
+    let plus = body(Provider::Shopify, &SHOPIFY.replace("2000.0", "20000.0").replace("100.0", "1000.0"));
+    assert_eq!(of(&plus, points(1_000, 20), None), (Some(10_000), above(20_000, 10_000)));
 }
 
 #[test]
@@ -311,16 +317,21 @@ fn what_is_not_learned_is_told_with_its_reason() {
         feedback.update_for(&Policy::new(limits.to_vec()).unwrap(), MAX_PAUSE, None).notes.ignored
     };
     let discord = read(Provider::Discord, 200, &DISCORD, "{}");
-    assert_eq!(ignored(&discord, &[bucket(50, 1)]), ["limit: its interval is unknown"]);
-    assert_eq!(ignored(&discord, &[points(50, 1)]), ["requests: no limit is left for them"]);
+    assert_eq!(ignored(&discord, &[bucket(50, 1)]), ["requests 0 of 5: no limit has their amount and end"]);
+    assert_eq!(ignored(&discord, &[points(50, 1)]), ["requests 0 of 5: no limit counts them"]);
     let github = read(Provider::GitHub, 200, &GITHUB, "[]");
-    assert_eq!(
-        ignored(&github, &[window(10_000, 86_400)]),
-        ["limit: is of another interval", "remaining: is of a shorter interval"]
-    );
+    let of_another = ["requests 4990 of 5000: no limit has their interval"];
+    assert_eq!(ignored(&github, &[window(10_000, 86_400)]), of_another);
+    let own = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-resource", "scim"), "[]");
+    assert_eq!(ignored(&own, &[window(5_000, 3_600)]), ["requests 4990 of 5000: are of the resource scim"]);
+    let labelled = window(5_000, 3_600).labelled("scim").unwrap();
+    assert_eq!(ignored(&own, &[labelled]), [""; 0]);
     assert_eq!(ignored(&github, &[bucket(50, 1), bucket(5_000, 3_600).labelled("core").unwrap()]), [""; 0]);
     let many = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "100001"), "[]");
-    assert_eq!(ignored(&many, &[window(50_000, 3_600)]), ["limit: is above the maximum of a window"]);
+    assert_eq!(
+        ignored(&many, &[window(50_000, 3_600)]),
+        ["limit: 100001 is above the maximum of a window, 100000 applies"]
+    );
     let none = read(Provider::GitHub, 200, &with(GITHUB, "x-ratelimit-limit", "0"), "[]");
     let hourly = window(60, 3_600).labelled("hourly").unwrap();
     assert_eq!(ignored(&none, &[window(1, 1), hourly]), ["limit[hourly]: is zero"]);
@@ -379,7 +390,7 @@ fn discord_tells_its_limit_with_the_first_call_of_a_window() {
     let learned = BudgetUpdate { limit: Some(bucket(5, 1)), reset: Some(after(998_000)), ..remaining("bucket", 4) };
     assert_eq!(update(&first, [bucket(50, 1)]).budgets, [learned]);
     assert_eq!(update(&first, [window(50, 1)]).budgets[0].limit, Some(window(5, 1)));
-    assert_eq!(update(&first, [window(50, 60)]).budgets[0].limit, None, "of another interval");
+    assert_eq!(update(&first, [window(50, 60)]).budgets, [], "of another interval");
     assert_eq!(feedback("5", "3", "0.998").budgets[0].window, None);
     for (reset, window) in [("0.25", 250_000), ("4.998", 5_000_000), ("59.01", 60_000_000), ("60.0", 60_000_000)] {
         assert_eq!(feedback("1", "0", reset).budgets[0].window, Some(Micros(window)), "{reset}");

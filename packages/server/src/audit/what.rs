@@ -37,7 +37,7 @@ pub(crate) fn what(request: &AdminRequest) -> String {
 fn shown(deadline: Option<Deadline>) -> String {
     match deadline {
         Some(Deadline::After(span)) => format!("expires_in={}", seconds(span)),
-        Some(Deadline::At(time)) => format!("expires_at={}", seconds(time)),
+        Some(Deadline::At(time) | Deadline::Within { at: time, .. }) => format!("expires_at={}", seconds(time)),
         None => "without an end".to_owned(),
     }
 }

@@ -112,7 +112,8 @@ fn requests_and_tokens_are_learned_by_two_limits_of_one_limiter() {
     let learned = update(&ANTHROPIC, MESSAGE, &both);
     assert_eq!(lessons(&learned), [("rpm", Some(1_000), Some(999)), ("tpm", Some(96_000), Some(94_000))]);
     assert_eq!(charges(&learned), [("tpm", 1_200)]);
-    let ignored = ["input_tokens: no limit is left for them", "output_tokens: no limit is left for them"];
+    let ignored =
+        ["input_tokens 79000 of 80000: no limit counts them", "output_tokens 15000 of 16000: no limit counts them"];
     assert_eq!(learned.notes.ignored, ignored);
     for requests in [window("requests", 1_500, 3_600), leaky("requests", 1_500, 3_600)] {
         let learned = update(&LINEAR, "{}", &[requests, points("complexity", 250_000, 3_600)]);
@@ -129,31 +130,28 @@ fn requests_of_a_day_are_not_those_of_a_minute() {
     let learned = update(&GROQ, COMPLETION, &[rpm.clone(), rpd, tpm.clone()]);
     assert_eq!(lessons(&learned), [("rpd", Some(14_400), Some(14_370)), ("tpm", Some(18_000), Some(17_000))]);
     let learned = update(&GROQ, COMPLETION, &[rpm, tpm.clone()]);
-    assert_eq!(lessons(&learned)[0], ("rpm", None, Some(14_370)), "a window is only lowered");
-    assert_eq!(learned.notes.ignored, ["limit[rpm]: is of another interval"]);
-    let learned = update(&GROQ, COMPLETION, &[leaky("rpm", 30, MINUTE), tpm.clone()]);
-    assert_eq!(lessons(&learned)[0], ("rpm", None, None), "the remaining requests of the day would raise it");
-    // Spent for the day, one request every six seconds is possible.
+    assert_eq!(lessons(&learned), [("tpm", Some(18_000), Some(17_000))]);
+    assert_eq!(learned.notes.ignored, ["requests 14370 of 14400: no limit has their interval"]);
+    // Spent for the day, the next request is possible after six seconds.
     let mut spent = GROQ;
     spent[3].1 = "0";
     let learned = update(&spent, COMPLETION, &[leaky("rpm", 30, MINUTE), tpm]);
-    assert_eq!((lessons(&learned)[0], learned.pause), (("rpm", None, Some(0)), None));
+    assert_eq!((lessons(&learned).len(), learned.notes.pause), (1, Some(Micros(6_000_000))));
     // Tokens of a minute say nothing about those of a day.
     let learned = update(&GROQ, COMPLETION, &[points("tpd", 500_000, DAY), points("tpm", 6_000, MINUTE)]);
     assert_eq!(lessons(&learned), [("tpm", Some(18_000), Some(17_000))]);
     assert_eq!(charges(&learned), [], "both are charged the same");
     let learned = update(&GROQ, COMPLETION, &[points("tpd", 500_000, DAY)]);
-    assert_eq!(lessons(&learned), [("tpd", None, None)]);
-    let reasons = ["limit: is of another interval", "remaining: is of a shorter interval"];
-    assert_eq!(learned.notes.ignored[1..], reasons);
+    assert_eq!(lessons(&learned), []);
+    assert_eq!(learned.notes.ignored[1..], ["tokens 17000 of 18000: no limit has their interval"]);
 }
 
 #[test]
 fn azure_without_a_limit_of_requests_does_not_slow_them() {
     let headers = [AZURE[0], ("x-ratelimit-remaining-requests", "19"), ("x-ratelimit-remaining-tokens", "61353")];
     let learned = update(&headers, COMPLETION, &[window("rpm", 120, MINUTE), points("tpm", 80_000, MINUTE)]);
-    assert_eq!(lessons(&learned), [("rpm", None, None), ("tpm", None, Some(61_353))]);
-    assert_eq!(learned.notes.ignored, ["remaining[rpm]: is of a shorter interval"]);
+    assert_eq!(lessons(&learned), [("tpm", None, Some(61_353))]);
+    assert_eq!(learned.notes.ignored, ["requests 19: no limit has their interval"]);
 }
 
 #[test]
@@ -219,9 +217,9 @@ fn meters_of_tokens_need_not_be_points() {
     let learned = update(&OPENAI, COMPLETION, &limits);
     assert_eq!(lessons(&learned), [("tpm", Some(200_000), Some(190_000)), ("rpm", Some(600), Some(598))]);
     assert_eq!(charges(&learned), [("tpm", 1_200)]);
-    // A refusal may name only the requests.
-    let learned = update(&[OPENAI[0], OPENAI[1], OPENAI[3]], "", &limits);
-    assert_eq!(lessons(&learned), [("rpm", None, Some(598))]);
+    // A response may name only the requests, of an interval that it does not tell.
+    let learned = update(&[OPENAI[0], ("x-ratelimit-limit-requests", "500"), OPENAI[3]], "", &limits);
+    assert_eq!(lessons(&learned), [("rpm", None, Some(500))]);
 }
 
 #[test]
