@@ -113,6 +113,7 @@ fn decision(step: &Value) -> Decision {
         ticket: step["ticket"].as_u64().map(ticket),
         degraded: step["degraded"].as_bool().expect("a flag"),
         limits: Vec::new(),
+        is_lowered: false,
     }
 }
 

@@ -233,6 +233,7 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
         ticket: ticket.map(|(number, position, ready)| Ticket { number, position, ready_after: ready.map(Micros) }),
         degraded,
         limits: limits.into_iter().map(|limit| Ok(restore_limit(limit)?.0)).collect::<Result<_>>()?,
+        is_lowered: false,
     }))
 }
 
