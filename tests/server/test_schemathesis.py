@@ -8,7 +8,10 @@ import random
 import subprocess
 import sys
 
+import pytest
 from conftest import Served
+
+SOAK = bool(os.environ.get("PADDLEGATE_SOAK"))
 
 # Rules between members, such as "a cost or an estimate", are not in the document: 400 may answer
 # what fits it.
@@ -21,9 +24,10 @@ positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404",
 """
 
 
+@pytest.mark.parametrize("served", ["memory", "redis"] if SOAK else ["memory"], indirect=True)
 def test_schemathesis_finds_nothing(served: Served, prefix: str, tmp_path: pathlib.Path) -> None:
     """A bounded number of cases; the seed is printed."""
-    examples = "25" if os.environ.get("PADDLEGATE_SOAK") else "3"
+    examples = "25" if SOAK else "3"
     seed = int(os.environ.get("PADDLEGATE_SEED", random.randrange(2**31)))
     print(f"PADDLEGATE_SEED={seed}")
     config = tmp_path / "schemathesis.toml"
