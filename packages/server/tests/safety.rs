@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::support::{Client, LIMITS, Running, Store, file, until};
+use crate::support::{Client, LIMITS, Running, Store, cases, file, until};
 use paddlegate_server::{Failure, Options};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
