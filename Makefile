@@ -6,7 +6,7 @@ SHELL := bash
 # scripts/setup.sh.
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH):/usr/local/go/bin:$(CURDIR)/.venv/bin
 
-# Cargo uses all cores by itself. `make test` runs suites that sleep two at a time.
+# Cargo uses all cores by itself. `make test` runs suites that sleep three at a time.
 ifndef PADDLEGATE_SIDE_BY_SIDE
 .NOTPARALLEL:
 endif
@@ -58,9 +58,9 @@ CARGO_TEST := cargo test --release --no-fail-fast $(CRATES) $(FEATURES)
 SERVER_TESTS := cluster:: faults:: keys:: leases:: twins:: vectors::
 OTHER_SERVERS := $(CARGO_TEST) --test it $(if $(PADDLEGATE_SOAK),--test model --test model_together --test script_times,-- $(SERVER_TESTS))
 
-# Suites that use all cores run one after the other, then those that mostly sleep run two at a time, the longest first.
-BUSY := scripts rust servers c simulator
-SLEEPY := server shared python node ruby timeouts ojs readme wasm kotlin go verbs
+# Suites that use all cores run one after the other, then those that mostly sleep run three at a time, the longest first.
+BUSY := scripts rust servers
+SLEEPY := server readme python kotlin shared timeouts node ruby c simulator go wasm ojs verbs
 TESTS := $(BUSY) $(SLEEPY)
 
 .PHONY: help
@@ -133,7 +133,7 @@ test: ## Run the tests of all languages and add them up
 	@status=0; \
 	$(MAKE) --no-print-directory --keep-going build || status=1; \
 	$(MAKE) --no-print-directory --keep-going $(BUSY:%=test-%) || status=1; \
-	$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=recurse PADDLEGATE_SIDE_BY_SIDE=1 \
+	$(MAKE) --no-print-directory --keep-going --jobs=3 --output-sync=recurse PADDLEGATE_SIDE_BY_SIDE=1 \
 		$(SLEEPY:%=test-%) || status=1; \
 	$(if $(PADDLEGATE_BEGUN),,scripts/tally-summary.sh $(TESTS) || status=1;) \
 	exit $$status
