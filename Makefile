@@ -56,7 +56,7 @@ FEATURES := --features paddlegate/schema,paddlegate/simulate,paddlegate/redis-rs
 CARGO_TEST := cargo test --release --no-fail-fast $(CRATES) $(FEATURES)
 # With other servers only what a server decides, but everything in `make soak`.
 SERVER_TESTS := cluster:: faults:: keys:: leases:: twins:: vectors::
-OTHER_SERVERS := $(CARGO_TEST) --test it $(if $(PADDLEGATE_SOAK),--test model --test model_together --test script_times,-- $(SERVER_TESTS))
+OTHER_SERVERS := $(CARGO_TEST) --test it $(if $(PADDLEGATE_SOAK),--test model --test model_together --test script_times,-- --test-threads=6 $(SERVER_TESTS))
 
 # Suites that use all cores run one after the other, then those that mostly sleep run three at a time, the longest first.
 BUSY := scripts rust servers
@@ -89,7 +89,9 @@ NATIVE := $(STAMPS)/native-$(NATIVE_SET)
 
 .PHONY: build build-rust build-python build-node build-ruby build-go build-kotlin build-c build-wasm build-cli build-simulator
 build: $(NATIVE) build-node build-python build-go build-kotlin build-wasm build-simulator ## Build everything
-build-rust build-c build-cli: $(NATIVE) ## Build the Rust crate, the C library, the command
+build-rust: $(NATIVE) ## Build the Rust crate
+build-c: $(NATIVE) ## Build the C library and its header
+build-cli: $(NATIVE) ## Build the command paddlegate
 build-python: .venv/.paddlegate ## Build the Python wheel and install it into .venv
 build-node: $(STAMPS)/node ## Build the Node addon
 build-ruby: $(NATIVE) ## Build what the Ruby package needs: the C library

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from paddlegate import Paddlegate, graphql_cost
 
-SIZE, RATE = 200, 100  # points, points a second
+SIZE, RATE = 60, 30  # points, points a second
 QUERY = "{ products(first: 20) { nodes { id } } }"
 
 
@@ -22,7 +22,7 @@ class Shop(BaseHTTPRequestHandler):
 
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
-        requested, actual = 22, 12
+        requested, actual = 7, 5
         with Shop.lock:
             now = time.monotonic()
             Shop.left = min(SIZE, Shop.left + (now - Shop.since) * RATE)

@@ -58,6 +58,7 @@ else
     check ruff "$venv/ruff" check .
     check ruff-format "$venv/ruff" format --check .
     check mypy "$venv/mypy"
+    check pyright node_modules/.bin/pyright
     check biome "$biome" check --error-on-warnings .
     for config in "${typescript[@]}"; do
         check "tsc-$config" "$tsc" --noEmit --project "$config"

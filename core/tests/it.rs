@@ -54,8 +54,6 @@ mod oracle;
 mod queue;
 mod quota;
 mod recording;
-#[cfg(feature = "redis-rs")]
-mod redis_rs;
 mod runs_of_jobs;
 #[cfg(feature = "schema")]
 mod schema;

@@ -1,14 +1,16 @@
 //! Tests operations on connections of the `redis` crate: a single, a pooled, a multiplexed and a cluster connection.
 
+mod support;
+
 use std::time::Duration;
 
-use crate::support::unique;
 use paddlegate::{
     Answer, Cost, Decision, ErrorKind, Limiter, OnUnavailable, Operation, Paddlegate, Request, Settlement,
 };
 use redis::aio::ConnectionLike as AsyncConnectionLike;
 use redis::cluster::ClusterClientBuilder;
 use redis::{Client, ConnectionLike, Value, cmd};
+use support::unique;
 use tokio::runtime::Builder;
 
 const HOUR: Duration = Duration::from_secs(3_600);

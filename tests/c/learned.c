@@ -201,7 +201,7 @@ static void queries_have_a_cost(void)
     int64_t units;
 
     OK(pg_graphql_cost(query, "{\"n\":50}", "A", NULL, &units, &error));
-    CHECK_INT(52, units);
+    CHECK_INT(9, units);
     OK(pg_graphql_cost(query, NULL, "B", "shopify", &units, &error));
     CHECK_INT(1, units);
     OK(pg_graphql_cost("{ viewer { login } }", "", NULL, "github", &units, &error));

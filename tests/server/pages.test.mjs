@@ -131,7 +131,7 @@ test("the list is sorted by a column, by the keyboard", async (t) => {
   await page.locator("th[aria-sort=descending]", { hasText: "Used" }).waitFor();
   assert.match((await names())[0], /(slow|workers)$/, "1 of 1");
   assert.equal(await page.locator("th[aria-sort]").count(), 1);
-  await page.getByRole("link", { name: "Waiting" }).click();
+  await page.getByRole("link", { name: "Waiting", exact: true }).click();
   await page.locator("th[aria-sort=descending]", { hasText: "Waiting" }).waitFor();
   assert.equal((await names())[0], `${prefix}slow`, "two wait");
   await page.getByRole("link", { name: "Oldest wait" }).click();

@@ -56,8 +56,13 @@ pub(crate) struct Serve {
     /// The time in which a call to the store ends, in seconds or like 500ms
     #[arg(long, value_name = "SPAN", default_value = "1", allow_negative_numbers = true, value_parser = time)]
     pub(crate) timeout: Micros,
-    /// What decides while the store cannot: raise (status 503), fail_closed, fail_open or local
-    #[arg(long, value_name = "MODE", default_value = "raise")]
+    /// What decides while the store cannot
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "raise",
+        help = "What decides while the store cannot: raise (status 503), fail_closed, fail_open or local"
+    )]
     pub(crate) on_unavailable: String,
     /// The share of each limit that is granted meanwhile, in percent, 1 to 100: local [default: 100]
     #[arg(long, value_name = "PERCENT")]

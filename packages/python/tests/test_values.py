@@ -44,9 +44,9 @@ def decisions(name):
     clock.advance(1e-6)
     refused = points.try_acquire(estimate=7)
     unlimited, paused = pg.unlimited().try_acquire(estimate=3), pg.paused(name).try_acquire()
+    of_two = pg.together(points, both).try_acquire(2)
     points.override(5)
     too_large = points.try_acquire(7)
-    of_two = pg.together(points, both).try_acquire(2)
     return [granted, refused, unlimited, paused, leased, queued, gone, too_large, of_two]
 
 

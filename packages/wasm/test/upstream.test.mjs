@@ -124,7 +124,7 @@ test("a Response says its status and headers, and its body when that is given as
 
 // The headers, the status, and what is left of sixty a minute or how long it pauses.
 const spoken = {
-  github: [{ "x-ratelimit-limit": 60, "x-ratelimit-remaining": 40 }, 200, 40, null],
+  github: [{ "x-ratelimit-limit": 60, "x-ratelimit-remaining": 40 }, 200, 60, null], // of an hour
   linear: [{ "x-ratelimit-requests-remaining": 40 }, 200, 60, null], // of an hour
   openai: [
     { "x-ratelimit-limit-requests": 60, "x-ratelimit-remaining-requests": 40 },

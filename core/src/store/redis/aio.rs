@@ -53,7 +53,7 @@ struct Submission {
 
 /// The result of a call on one connection. A call that was certainly not sent is returned.
 enum Carried {
-    Completion(CallOutcome),
+    Completion(Box<CallOutcome>),
     Unsent {
         call: Box<Call>,
         error: Error,
@@ -134,11 +134,11 @@ pub(crate) async fn run(redis: &Redis, process: &Connections, mut call: Call) ->
         let left = deadline.saturating_duration_since(monotonic());
         let next = match carried {
             Carried::Completion(outcome) => {
-                if matches!(&outcome, CallOutcome::Answered(Err(error)) if error.cause() == Cause::Demoted) {
+                if matches!(&*outcome, CallOutcome::Answered(Err(error)) if error.cause() == Cause::Demoted) {
                     links.forget(&link);
                     routes.forget(redis.location(), &node);
                 }
-                routes.next(outcome, left)
+                routes.next(*outcome, left)
             }
             Carried::Unsent { call, error, had_worked } => {
                 links.forget(&link);
@@ -376,7 +376,7 @@ fn deliver(finished: impl IntoIterator<Item = Completion>, waiting: &mut Waiting
     for Completion { ticket, outcome } in finished {
         if let Some(reply) = waiting.take(ticket) {
             // The receiver is gone if the caller dropped its future.
-            let _ = reply.send(Carried::Completion(outcome));
+            let _ = reply.send(Carried::Completion(Box::new(outcome)));
         }
     }
 }

@@ -144,9 +144,9 @@ pub(super) fn listed(port: u16, text: &str) -> Result<(), String> {
 pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
     let hour = HOUR / 1_000;
     let short = |kind| [Spec { interval: 10_000_000, ..limit(kind, 2) }];
-    // An override with a deadline expires after it, when the units taken under it have drained; a permanent one expires
+    // An override with a deadline expires after it, when the units taken under it have drained, up to a debt of one whole limit; a permanent one expires
     // as late as the statistics. A grant must not change that.
-    for (expires, life) in [(None, QUARTER_YEAR), (Some(Deadline::After(Micros(HOUR))), hour + 10_000)] {
+    for (expires, life) in [(None, QUARTER_YEAR), (Some(Deadline::After(Micros(HOUR))), hour + 20_000)] {
         for is_with_id in [false, true] {
             let mut script = Script::new(port, text, &short(Kind::Leaky));
             script.raw.command("FLUSHALL");
@@ -167,7 +167,7 @@ pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
     script.raw.command("FLUSHALL");
     script.acquire(NOW, &Units::All(2), false);
     set_override(&mut script, 2, HOUR, Some(Deadline::After(Micros(1_000_000))));
-    check_expiry(&mut script, ":s:", hour, "a short override for a slow limit")?;
+    check_expiry(&mut script, ":s:", 2 * hour, "a short override for a slow limit")?;
     let mut script = Script::new(port, text, &short(Kind::Window));
     script.raw.command("FLUSHALL");
     take(&mut script);

@@ -21,6 +21,7 @@ pub struct Author {
 
 /// A change that was made.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "one or two are made for a change")]
 pub enum Made {
     /// A pause, an override, or the end of one.
     Admin(AdminRequest),

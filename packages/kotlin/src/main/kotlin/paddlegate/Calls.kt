@@ -61,30 +61,30 @@ internal class Calls(private val work: Work, private val patienceUs: Long) {
 
         override fun run() {
             if (!isTaken.compareAndSet(false, true)) return
-            if (!answer.isDone && isDelivered()) work.end() else giveBack()
-        }
-
-        private fun isDelivered(): Boolean =
-            try {
-                answer.complete(call())
-            } catch (e: Throwable) {
-                answer.completeExceptionally(e)
+            if (answer.isDone) return giveBack()
+            val outcome = runCatching(call)
+            // A caller without a dispatcher goes on inside of `complete`, and may close the store there.
+            work.end()
+            if (!outcome.fold(answer::complete, answer::completeExceptionally)) {
+                work.begin()
+                giveBack()
             }
+        }
 
         fun expire() {
             if (answer.isDone || !isTaken.compareAndSet(false, true)) return
             threads.remove(this)
+            work.end()
             val error = UnavailableException("no place among the calls to the server: at_once=$MOST_CALLS", false)
-            // A caller may go at this moment. What it leaves behind needs a thread.
-            if (answer.completeExceptionally(error)) work.end() else threads.execute(::giveBack)
+            if (answer.completeExceptionally(error)) return
+            // The caller went at this moment. What it leaves behind needs a thread.
+            work.begin()
+            threads.execute(::giveBack)
         }
 
         private fun giveBack() {
-            try {
-                abandoned()
-            } finally {
-                work.end()
-            }
+            runCatching(abandoned)
+            work.end()
         }
     }
 

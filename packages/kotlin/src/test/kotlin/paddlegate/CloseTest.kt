@@ -7,6 +7,7 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.hours
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.minutes
+import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.yield
@@ -16,6 +17,18 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 
 internal class CloseTest {
+    /** As in a `suspend fun main`: what follows a call runs where the call was answered. */
+    @Test
+    fun `a coroutine without a dispatcher may close the store`() {
+        val store = Paddlegate(TEST_URL, PATIENCE)
+        val slots = store.concurrent(unique(), 1)
+        runBlocking(Dispatchers.Unconfined) {
+            slots.acquire()
+            store.close()
+        }
+        assertThrows(InvalidException::class.java) { slots.blocking.tryAcquire() }
+    }
+
     /** The thread that closes the store is the one on which the coroutines wait. */
     @Test
     fun `closing ends the calls that wait and gives their tickets back`() {
