@@ -167,7 +167,7 @@ pub(super) fn expiry(port: u16, text: &str) -> Result<(), String> {
     script.raw.command("FLUSHALL");
     script.acquire(NOW, &Units::All(2), false);
     set_override(&mut script, 2, HOUR, Some(Deadline::After(Micros(1_000_000))));
-    check_expiry(&mut script, ":s:", 2 * hour, "a short override for a slow limit")?;
+    check_expiry(&mut script, ":s:", hour, "a short override for a slow limit")?;
     let mut script = Script::new(port, text, &short(Kind::Window));
     script.raw.command("FLUSHALL");
     take(&mut script);
