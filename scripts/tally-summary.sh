@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints what the run consisted of and how long each part took: the steps recorded by step.sh and the suites
-# recorded by tally.sh, with the tests passed and failed.
+# recorded by tally.sh, with the tests passed and failed, and the twenty slowest tests.
 # Below the table stands once more what failed; the last line counts.
 # Fails if any test failed or if one of the names ran no test at all.
 #
@@ -36,6 +36,11 @@ done
 
 # Suites run side by side, so their seconds add up to more than this.
 [[ ! -f target/began ]] || row 'whole run' $(($(date +%s%3N) - $(<target/began)))
+
+slowest=$(for name in "$@"; do
+    [[ ! -f target/tally/$name.slowest ]] || sed "s/^\([^\t]*\)\t/\1\t$name: /" "target/tally/$name.slowest"
+done | sort -rn | head -n 20)
+[[ -z $slowest ]] || printf 'slowest tests, in seconds:\n%s\n' "$slowest"
 
 [[ ! -f target/steps.failures ]] || cat target/steps.failures
 for name in "$@"; do

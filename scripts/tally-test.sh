@@ -9,7 +9,7 @@ unset PADDLEGATE_TALLY
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 mkdir "$dir/scripts"
-cp tally.sh tally.bash step.sh failures.awk tally-summary.sh "$dir/scripts"
+cp tally.sh tally.bash step.sh failures.awk slowest.awk tally-summary.sh "$dir/scripts"
 cd "$dir" || exit
 
 passed=0 failed=0
@@ -141,6 +141,20 @@ $(row 'whole run' 3600.x)
 --- lint: failed with status 3
 why
 total: 3 passed, 0 failed" "$(scripts/tally-summary.sh one | sed 's/ 36[0-9][0-9]\.[0-9]/ 3600.x/')"
+
+# --- The slowest tests ---------------------------------------------------------------------------
+
+# slowest NAME EXPECTED OUTPUT: what stands below the table
+slowest() {
+    rm -rf target
+    printf '%b\n' "$3" >output
+    scripts/tally.sh case cat output >shown
+    same "$1" "$2" "$(scripts/tally-summary.sh case | sed -n '/^slowest tests/,/^total/{/^[0-9]/p}')"
+}
+slowest slowest-pytest $'12.5\tcase: a.py::test_b (call)' '12.50s call     a.py::test_b\n0.90s setup    a.py::test_b\n2 passed in 13.45s'
+slowest slowest-node $'2.0\tcase: a title' 'ok 1 - a title\n  ---\n  duration_ms: 2000.123\n# pass 1'
+slowest slowest-go $'3.2\tcase: TestA/b' '    --- PASS: TestA/b (3.21s)\n--- PASS: TestC (0.99s)\n1 passed, 0 failed'
+slowest slowest-ours $'20.0\tcase: a-name\n1.5\tcase: b' 'b: passed in 1500 ms\na-name: passed in 20000 ms\n2 passed, 0 failed'
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

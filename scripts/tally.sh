@@ -5,7 +5,7 @@
 #   scripts/tally.sh NAME COMMAND [ARGUMENT...]
 #
 # What a failed command said about its failures goes to target/tally/NAME.failures, which
-# tally-summary.sh prints at the end of the whole run.
+# tally-summary.sh prints at the end of the whole run. Its slowest tests go to target/tally/NAME.slowest.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 source scripts/tally.bash
@@ -17,12 +17,15 @@ unset MAKEFLAGS MFLAGS MAKELEVEL
 tally=${PADDLEGATE_TALLY:-target/tally}
 mkdir -p "$tally"
 log=$tally/$name.log
+export PYTEST_ADDOPTS="${PYTEST_ADDOPTS:-} --durations=20 --durations-min=1"
 began=$EPOCHREALTIME
 
 # In CI a test that hangs ends as a failure, and the suites after it still have their turn.
 ${CI:+timeout --kill-after=10 45m} "$@" 2>&1 | tee "$log"
 status=${PIPESTATUS[0]}
 ((status == 0)) || { echo "--- $name: failed with status $status"; failures "$log"; } >>"$tally/$name.failures"
+
+sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk -f scripts/slowest.awk >>"$tally/$name.slowest"
 
 read -r passed failed < <(sed 's/\x1b\[[0-9;]*m//g; s/\r$//' "$log" | awk '
     # The number before a word: before("3 failed, 117 passed in 1.2s", "passed") is 117.
