@@ -83,7 +83,11 @@ PATIENT = {
     ],
 }
 # How a program finds the address of its server in the environment, in the place of the address.
-OF_ENVIRONMENT = {"go": '""', "kotlin": 'System.getenv("PADDLEGATE_URL")'}
+OF_ENVIRONMENT = {
+    "go": '""',
+    "kotlin": 'System.getenv("PADDLEGATE_URL")',
+    "rust": '&std::env::var("PADDLEGATE_URL").unwrap()',
+}
 # What a block has that begins a program, where that is not an import.
 BEGINS = {
     "go": re.compile(r"^package main$", re.MULTILINE),
