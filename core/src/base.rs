@@ -4,8 +4,6 @@ pub(crate) mod bounds;
 pub(crate) mod charge;
 pub(crate) mod civil;
 pub(crate) mod clock;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod counter_clock;
 #[cfg(any(feature = "documents", feature = "simulate"))]
 pub(crate) mod decimal;
 pub(crate) mod error;

@@ -46,7 +46,7 @@ impl PlainLimiter {
     fn now(&self, (last, skew): (u64, u64)) -> u64 {
         match &self.clock {
             Some(clock) => clock.now().0,
-            None => clock::for_state(clock::estimate(), last, skew),
+            None => clock::for_state(clock::now(), last, skew),
         }
     }
 
