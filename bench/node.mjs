@@ -64,13 +64,9 @@ async function inMemory() {
   async function byKey(calls) {
     for (let i = 0; i < calls; i++) await perUser.allow({ key: "ada" });
   }
-  async function anew(calls) {
-    for (let i = 0; i < calls; i++) await pg.leaky("node", HUGE, 1).allow();
-  }
   await compare("node memory", "allow", "ns", reference, ours);
   await compare("node memory", "by hand", "ns", byHand, oursSync);
   await compare("node memory", "keyed", "ns", ours, byKey);
-  await compare("node memory", "new", "ns", ours, anew);
   assert(await limiter.allow());
 }
 

@@ -101,14 +101,9 @@ def in_memory() -> None:
         for _ in range(calls):
             allow(key="ada")
 
-    def new(calls: int) -> None:
-        for _ in range(calls):
-            pg.leaky("python", HUGE, 1).allow()
-
     compare("python memory", "limits", "ns", by_limits, ours)
     compare("python memory", "by hand", "ns", by_hand, ours)
     compare("python memory", "keyed", "ns", ours, by_key)
-    compare("python memory", "new", "ns", ours, new)
     assert limiter.allow()
 
 

@@ -98,8 +98,7 @@ def in_memory
   ours = ->(calls) { calls.times { limiter.allow? } }
   {
     "by hand" => [->(calls) { calls.times { gcra("ruby") } }, ours],
-    "keyed" => [ours, ->(calls) { calls.times { per_user.allow?(key: "ada") } }],
-    "new" => [ours, ->(calls) { calls.times { store.leaky("ruby", HUGE, 1).allow? } }]
+    "keyed" => [ours, ->(calls) { calls.times { per_user.allow?(key: "ada") } }]
   }.each do |variant, sides|
     compare(*sides) { |(wall), (our_wall)| emit("ruby memory", variant, "ns", wall, our_wall) }
   end

@@ -16,7 +16,6 @@ mod limits;
 mod line;
 mod link;
 mod live;
-mod made_limiters;
 mod multi_step;
 mod operation;
 mod paddlegate;

@@ -11,11 +11,10 @@ use crate::call::{Call, OnComplete};
 use crate::decision::seconds;
 use crate::error::Result;
 use crate::limiter::Limiter;
-use crate::made_limiters::MadeLimiters;
 use crate::test_clock;
 
 /// Creates limiters that share one store.
-#[pyclass(frozen, subclass, extends = MadeLimiters, module = "paddlegate._native")]
+#[pyclass(frozen, subclass, module = "paddlegate._native")]
 pub(crate) struct Paddlegate(pub(crate) paddlegate::Paddlegate);
 
 /// A limiter of a document, from which a `Limiter` is created.
@@ -86,19 +85,14 @@ impl ListedLimiter {
 impl Paddlegate {
     #[new]
     #[pyo3(signature = (url=None, *, timeout=None, clock=None))]
-    fn new(
-        py: Python<'_>,
-        url: OptionalArg,
-        timeout: OptionalArg,
-        clock: OptionalArg,
-    ) -> Result<PyClassInitializer<Self>> {
+    fn new(url: OptionalArg, timeout: OptionalArg, clock: OptionalArg) -> Result<Self> {
         let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?.map(Micros::duration);
         let clock = test_clock::clock(clock)?;
         let inner = match url {
             Some(url) => paddlegate::Paddlegate::open_with_clock(text("url", url)?, timeout, clock.as_ref())?,
             None => paddlegate::Paddlegate::from_env_with_clock(timeout, clock.as_ref())?,
         };
-        Ok(PyClassInitializer::from(MadeLimiters::new(py)).add_subclass(Self(inner)))
+        Ok(Self(inner))
     }
 
     fn _load(

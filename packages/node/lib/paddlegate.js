@@ -7,7 +7,6 @@ const { IN_LIMIT, InvalidError, NAMES, callNative, failure } = require("./errors
 const { Gate } = require("./gate.js");
 const { MemoryHub, RedisHub } = require("./hubs.js");
 const { Limiter } = require("./limiter.js");
-const { MadeLimiters } = require("./made-limiters.js");
 const { kinds, limitSpecs, only, optional, setLockTimeout } = require("./limits.js");
 const native = require("./native.js");
 const { json } = require("./commands.js");
@@ -21,7 +20,6 @@ class Paddlegate {
   #store;
   #redis;
   #hub;
-  #made = new MadeLimiters();
   #closing = null;
 
   constructor(url, options) {
@@ -40,50 +38,36 @@ class Paddlegate {
   }
 
   concurrent(name, limit, options) {
-    return this.#made.get(name, "concurrent", limit, undefined, options, () =>
-      this.limiter(name, [kinds.concurrency(limit)], options),
-    );
+    return this.limiter(name, [kinds.concurrency(limit)], options);
   }
 
   bucket(name, limit, interval, options) {
-    return this.#made.get(name, "bucket", limit, interval, options, () => {
-      const { offset, ...others } = only(["offset", ...OPTIONS], options);
-      return this.limiter(name, [kinds.bucket(limit, interval, { offset })], others);
-    });
+    const { offset, ...others } = only(["offset", ...OPTIONS], options);
+    return this.limiter(name, [kinds.bucket(limit, interval, { offset })], others);
   }
 
   window(name, limit, interval, options) {
-    return this.#made.get(name, "window", limit, interval, options, () =>
-      this.#single(name, kinds.window(limit, interval), options),
-    );
+    return this.#single(name, kinds.window(limit, interval), options);
   }
 
   leaky(name, capacity, drain, options) {
-    return this.#made.get(name, "leaky", capacity, drain, options, () => {
-      const { refund, ...others } = only(["refund", ...OPTIONS], options);
-      return this.limiter(name, [kinds.leaky(capacity, drain, { refund })], others);
-    });
+    const { refund, ...others } = only(["refund", ...OPTIONS], options);
+    return this.limiter(name, [kinds.leaky(capacity, drain, { refund })], others);
   }
 
   points(name, capacity, refill, options) {
-    return this.#made.get(name, "points", capacity, refill, options, () => {
-      const { refund, ...others } = only(["refund", ...OPTIONS], options);
-      return this.limiter(name, [kinds.points(capacity, refill, { refund })], others);
-    });
+    const { refund, ...others } = only(["refund", ...OPTIONS], options);
+    return this.limiter(name, [kinds.points(capacity, refill, { refund })], others);
   }
 
   quota(name, limit, per, options) {
-    return this.#made.get(name, "quota", limit, per, options, () => {
-      const { timezone, starts, ...others } = only(["timezone", "starts", ...OPTIONS], options);
-      return this.limiter(name, [kinds.quota(limit, per, { timezone, starts })], others);
-    });
+    const { timezone, starts, ...others } = only(["timezone", "starts", ...OPTIONS], options);
+    return this.limiter(name, [kinds.quota(limit, per, { timezone, starts })], others);
   }
 
   throttle(name, interval, options) {
-    return this.#made.get(name, "throttle", interval, undefined, options, () => {
-      const { limit, ...others } = only(["limit", ...OPTIONS], options);
-      return this.limiter(name, [kinds.throttle(interval, { limit })], others);
-    });
+    const { limit, ...others } = only(["limit", ...OPTIONS], options);
+    return this.limiter(name, [kinds.throttle(interval, { limit })], others);
   }
 
   unlimited(name = "unlimited", options = undefined) {

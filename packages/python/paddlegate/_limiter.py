@@ -78,7 +78,6 @@ class Limiter(Jobs):
         block_after: _BlockAfter | None = None,
         aging: Span | None = None,
     ) -> None:
-        # Not the store itself, which keeps the limiters that it made.
         self._links: Links = paddlegate._links
         self._hubs: Hubs = paddlegate._hubs
 

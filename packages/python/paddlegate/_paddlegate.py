@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import os
     from types import TracebackType
 
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
     from paddlegate._convert import Json
     from paddlegate._limits import LimitOfKind, Limits
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
         _Mode,
         _OnLimit,
         _OnUnavailable,
+        _Period,
+        _Refund,
     )
+    from paddlegate._options import LimiterOptions
     from paddlegate._statistics import LimiterInfo, LimiterPage
     from paddlegate._waiting import Span
 
@@ -130,6 +133,117 @@ class Paddlegate(_native.Paddlegate):
         traceback: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+    def concurrent(
+        self,
+        name: str,
+        limit: int,
+        *,
+        lock_timeout: Span | None = None,
+        **options: Unpack[LimiterOptions],
+    ) -> Limiter:
+        """Create a limiter of at most `limit` leases at once; 0 is a pause.
+
+        A lease that is not released ends after `lock_timeout`, by default 30 seconds. `limit` is at
+        most 100,000.
+        """
+        return Limiter(self, name, [("concurrency", limit)], lock_timeout=lock_timeout, **options)
+
+    def bucket(
+        self,
+        name: str,
+        limit: int,
+        interval: Span,
+        offset: Span = 0,
+        **options: Unpack[LimiterOptions],
+    ) -> Limiter:
+        """Create a limiter of at most `limit` units in each interval since 1970 (UTC).
+
+        For days of another time zone, the intervals start `offset` earlier.
+        """
+        return Limiter(self, name, [("bucket", limit, interval, offset)], **options)
+
+    def window(
+        self, name: str, limit: int, interval: Span, **options: Unpack[LimiterOptions]
+    ) -> Limiter:
+        """Create a limiter of at most `limit` units in any interval; `limit` is at most 100,000."""
+        return Limiter(self, name, [("window", limit, interval)], **options)
+
+    def leaky(
+        self,
+        name: str,
+        capacity: int,
+        drain: Span,
+        *,
+        refund: _Refund = "full",
+        **options: Unpack[LimiterOptions],
+    ) -> Limiter:
+        """Create a limiter with a burst of `capacity` units, which drains fully in `drain`.
+
+        `refund` is what a correction to a lower cost gives back: "full", the default, the whole
+        difference, also units that have drained meanwhile; "undrained", at most what cannot have
+        drained since the grant. Another one raises `InvalidError`, argument `refund`.
+        """
+        return Limiter(self, name, [("leaky", capacity, drain, refund)], **options)
+
+    def points(
+        self,
+        name: str,
+        capacity: int,
+        refill: Span,
+        *,
+        refund: _Refund = "full",
+        **options: Unpack[LimiterOptions],
+    ) -> Limiter:
+        """Create a limiter with a budget of `capacity` points, full again after `refill`.
+
+        `refund` is as for `leaky`.
+        """
+        return Limiter(self, name, [("points", capacity, refill, refund)], **options)
+
+    def quota(
+        self,
+        name: str,
+        limit: int,
+        per: _Period,
+        *,
+        timezone: str | None = None,
+        starts: str | None = None,
+        **options: Unpack[LimiterOptions],
+    ) -> Limiter:
+        """Create a limiter of at most `limit` units in each period of the calendar.
+
+        `per` is "day", "week", "month", "quarter" or "year". `limit` is from 1 to 10^12, in any
+        unit: money is whole micro-units. All units return when a period ends, by the clock of the
+        store, and a debt ends too. `timezone` is "UTC", the default, an offset such as "+05:30", or
+        a name such as "Europe/Berlin". `starts` is when the periods start in local time: for days
+        the time, "06:00"; for weeks the day, "sunday"; for months the day, "15", in a shorter month
+        its last one; for quarters and years month and day, "04-06"; or for all of them a date,
+        "2025-01-31", or a date with a time, at which one starts. By default midnight, Monday and
+        the first day. Raises `InvalidError`, argument `limit`, `per`, `timezone` or `starts`.
+
+            spending = pg.quota("tenant-7", 50_000_000, "month", timezone="Europe/Berlin")
+        """
+        return Limiter(self, name, [("quota", limit, per, timezone, starts)], **options)
+
+    def throttle(
+        self, name: str, interval: Span, *, limit: int = 1, **options: Unpack[LimiterOptions]
+    ) -> Limiter:
+        """Create a limiter of `limit` starts per `interval`, evenly spaced, whatever their cost.
+
+        By default starts are at least `interval` apart. Three per second are at 0, 0.333334,
+        0.666667 and 1 seconds, and so on. `limit` is from 1 to one start per microsecond, at most
+        10^12; otherwise this raises `InvalidError`.
+        """
+        return Limiter(self, name, [("throttle", limit, interval)], **options)
+
+    def unlimited(self, name: str = "unlimited", **options: Unpack[LimiterOptions]) -> Limiter:
+        """Create a limiter that grants every call."""
+        return Limiter(self, name, [("unlimited",)], **options)
+
+    def paused(self, name: str, **options: Unpack[LimiterOptions]) -> Limiter:
+        """Create a limiter that refuses every call."""
+        return Limiter(self, name, [("paused",)], **options)
 
     def limiter(
         self,

@@ -18,7 +18,7 @@ module Paddlegate
   # Only these constants need the C library and the gem `ffi`, which are loaded on first use.
   %i[Admission CallBuffer Cleanup Decision DecisionLimit Gate GateDecision History Hub Hubs
      Inspection JobTurn Jobs Learned Library Limiter LimiterInfo LimiterPage Live LoadedLimiter
-     MadeLimiter Native Permit Policy RuntimeState Sleeper Statistics Store TestClock Turns
+     Native Permit Policy RuntimeState Sleeper Statistics Store TestClock Turns
      Upstream Value WaitState Waiter WakeupListener].each do |name|
     file = name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
     autoload name, File.expand_path("paddlegate/#{file}", __dir__)
@@ -80,13 +80,6 @@ module Paddlegate
         @store ||= Store.new(@configuration.url, timeout: @configuration.timeout,
                                                  clock: @configuration.clock)
       end
-    end
-
-    private
-
-    # Returns the limiters that the default store has made.
-    def made
-      store.made
     end
   end
 end

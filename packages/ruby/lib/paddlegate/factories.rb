@@ -50,45 +50,25 @@ module Paddlegate
     # `lock_timeout` (default 30 seconds) after its grant or its last renewal. A `limit` of 0 is a
     # pause.
     def concurrent(name, limit, lock_timeout: nil, **options, &block)
-      limiter, kind, of, by, more = made[name]
-      known = kind == :concurrency && by == lock_timeout && of.eql?(limit) && !block
-      known &&= more ? more.of?(options) : options.empty?
-      return limiter if known
-
-      single(name, options, :concurrency, limit, lock_timeout, &block)
+      make(name, [[:concurrency, limit, lock_timeout]], options, &block)
     end
 
     # Creates a limiter of at most `limit` units in each aligned interval. Intervals start at
     # multiples of `interval` since 1970 (UTC), or `offset` earlier.
     def bucket(name, limit, interval, offset = 0, **options, &block)
-      limiter, kind, of, by, more = made[name]
-      known = kind == :bucket && by == interval && of.eql?(limit) && !block
-      known &&= more&.of?(options, offset)
-      return limiter if known
-
-      single(name, options, :bucket, limit, interval, offset, &block)
+      make(name, [[:bucket, limit, interval, offset]], options, &block)
     end
 
     # Creates a limiter of at most `limit` units in any interval, exactly. `limit` is at most
     # 100,000.
     def window(name, limit, interval, **options, &block)
-      limiter, kind, of, by, more = made[name]
-      known = kind == :window && by == interval && of.eql?(limit) && !block
-      known &&= more ? more.of?(options) : options.empty?
-      return limiter if known
-
-      single(name, options, :window, limit, interval, &block)
+      make(name, [[:window, limit, interval]], options, &block)
     end
 
     # Creates a limiter with a burst of `capacity` units, which drains fully in `drain`. `refund` is
     # as for {#points}.
     def leaky(name, capacity, drain, refund: nil, **options, &block)
-      limiter, kind, of, by, more = made[name]
-      known = kind == :leaky && by == drain && of.eql?(capacity) && !block
-      known &&= more ? more.of?(options, refund) : refund.nil? && options.empty?
-      return limiter if known
-
-      single(name, options, :leaky, capacity, drain, refund, &block)
+      make(name, [[:leaky, capacity, drain, refund]], options, &block)
     end
 
     # Creates a limiter with a budget of `capacity` points, full again after `refill`. Calls give an
@@ -97,12 +77,7 @@ module Paddlegate
     # `refund` is what a correction to a lower cost gives back: `:full` (default), the whole
     # difference, or `:undrained`, at most what cannot have drained since the grant.
     def points(name, capacity, refill, refund: nil, **options, &block)
-      limiter, kind, of, by, more = made[name]
-      known = kind == :points && by == refill && of.eql?(capacity) && !block
-      known &&= more ? more.of?(options, refund) : refund.nil? && options.empty?
-      return limiter if known
-
-      single(name, options, :points, capacity, refill, refund, &block)
+      make(name, [[:points, capacity, refill, refund]], options, &block)
     end
 
     # Creates a limiter of at most `limit` units, from 1 to 10^12, in each period of the calendar.
@@ -118,25 +93,14 @@ module Paddlegate
     # all of them a date at which one starts, such as `"2025-01-31"` or `"2025-01-31T09:30"`. Raises
     # {InvalidError} with the argument `limit`, `per`, `timezone` or `starts`.
     def quota(name, limit, per, timezone: nil, starts: nil, **options, &block)
-      limiter, kind, of, by, more = made[name]
-      known = kind == :quota && by == per && of.eql?(limit) && !block
-      is_plain = timezone.nil? && starts.nil? && options.empty?
-      known &&= more ? more.of?(options, timezone, starts) : is_plain
-      return limiter if known
-
-      single(name, options, :quota, limit, per, timezone, starts, &block)
+      make(name, [[:quota, limit, per, timezone, starts]], options, &block)
     end
 
     # Creates a limiter of `limit` starts per `interval`, evenly spaced, whatever their cost. By
     # default starts are at least `interval` apart; three per second are at 0, 0.333334, 0.666667
     # and 1 seconds, and so on. `limit` is from 1 to one start per microsecond, at most 10^12.
     def throttle(name, interval, limit: 1, **options, &block)
-      limiter, kind, of, by, more = made[name]
-      known = kind == :throttle && by == interval && of.eql?(limit) && !block
-      known &&= more ? more.of?(options) : options.empty?
-      return limiter if known
-
-      single(name, options, :throttle, limit, interval, &block)
+      make(name, [[:throttle, limit, interval]], options, &block)
     end
 
     # Creates a limiter that grants every call. Accepts the arguments of any other factory, so that
@@ -269,17 +233,6 @@ module Paddlegate
     private_constant :OPTIONS
 
     private
-
-    # Makes a limiter of one limit, and keeps it for the next call with these arguments. The
-    # factories look for it themselves: a list of the arguments takes longer than to find it.
-    def single(name, options, kind, *numbers, &block)
-      limit = [kind, *numbers]
-      # Another thread may configure another store meanwhile, which must not get this limiter.
-      by_name = made
-      limiter = make(name, [limit], options, &block)
-      MadeLimiter.keep(by_name, name, limiter, options, *limit)
-      limiter
-    end
 
     def make(name, limits, options)
       raise InvalidError.new("a limiter takes none here, use within_limit", "block") if block_given?

@@ -7,7 +7,7 @@ module Paddlegate
     include Factories
 
     # @api private
-    attr_reader :handle, :hubs, :made
+    attr_reader :handle, :hubs
 
     # Creates a store. Opens no connection; the first call of a limiter does. The garbage collector
     # closes a store once neither the program nor a limiter references it.
@@ -30,7 +30,6 @@ module Paddlegate
       @handle = Library.open_store(url, timeout_us, clock&.handle)
       @memory = Native.pg_store_is_memory(@handle) == 1
       @hubs = Hubs.new
-      @made = {}
     end
 
     # Closes all connections of this process to the store, even if it still has limiters. Waiting
