@@ -6,6 +6,7 @@ import java.util.concurrent.ExecutionException
 import java.util.concurrent.TimeUnit.MINUTES
 import java.util.concurrent.TimeoutException
 import kotlin.time.Duration.Companion.hours
+import kotlinx.coroutines.Job
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -15,6 +16,12 @@ import org.junit.jupiter.api.Test
 internal class FuturesTest {
     private val endings =
         listOf<(CompletableFuture<*>) -> Unit>({ it.cancel(true) }, { it.completeExceptionally(TimeoutException()) })
+
+    @Test
+    fun `the libraries are those of this run`() {
+        val coroutines = Job::class.java.getResource("/META-INF/kotlinx_coroutines_core.version")!!.readText().trim()
+        assertEquals(System.getProperty("libraries"), "${KotlinVersion.CURRENT} $coroutines")
+    }
 
     @Test
     fun `a call is undone whose future ends with it`() {

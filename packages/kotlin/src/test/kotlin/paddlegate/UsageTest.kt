@@ -1,6 +1,7 @@
 package paddlegate
 
 import java.time.Instant
+import java.util.concurrent.CompletableFuture
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.hours
 import kotlin.time.Duration.Companion.milliseconds
@@ -196,6 +197,26 @@ internal class UsageTest {
             val error = assertThrows(InvalidException::class.java) { store.load("""{ "limiters": { "a": { "window": 1 } } }""") }
             assertTrue("limiters.a" in error.message!!, error.message)
             assertTrue(store.load("""{ "key": "stripe", "concurrency": 3 }""", tenant = "acme").keys.single().contains("acme"))
+        }
+    }
+
+    /** The library writes the failure of a call into memory that the calls of a thread share. */
+    @Test
+    fun `a failure is of its own call`() {
+        Paddlegate("memory://").use { store ->
+            val api = store.quota(unique(), 1_000_000, "year").blocking
+            val failing = Call().cost(-1)
+            val calls =
+                List(8) {
+                    CompletableFuture.runAsync {
+                        repeat(500) {
+                            assertEquals("cost", assertThrows(InvalidException::class.java) { api.tryAcquire(failing) }.argument)
+                            assertTrue(api.allow() && api.tryAcquire().allowed)
+                        }
+                    }
+                }
+            calls.forEach { it.join() }
+            assertEquals(1_000_000L - 8 * 500 * 2, api.peek().remaining)
         }
     }
 

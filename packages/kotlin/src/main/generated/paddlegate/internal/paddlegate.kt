@@ -267,11 +267,20 @@ interface UniffiRustCallStatusErrorHandler<E> {
 // In practice we usually need to be synchronized to call this safely, so it doesn't
 // synchronize itself
 
+// The status of the calls of a thread. One is enough, as a call uses it only when its arguments are ready.
+private val uniffiStatus = ThreadLocal.withInitial { com.sun.jna.Memory(UniffiRustCallStatus().size().toLong()) }
+
+private fun uniffiFailed(status: Pointer) = UniffiRustCallStatus().apply {
+    pointer.write(0, status.getByteArray(0, size()), 0, size())
+    read()
+}
+
 // Call a rust function that returns a Result<>.  Pass in the Error class companion that corresponds to the Err
-private inline fun <U, E: kotlin.Exception> uniffiRustCallWithError(errorHandler: UniffiRustCallStatusErrorHandler<E>, callback: (UniffiRustCallStatus) -> U): U {
-    var status = UniffiRustCallStatus()
+private inline fun <U, E: kotlin.Exception> uniffiRustCallWithError(errorHandler: UniffiRustCallStatusErrorHandler<E>, callback: (Pointer) -> U): U {
+    val status = uniffiStatus.get()
+    status.clear() // of an earlier failure
     val return_value = callback(status)
-    uniffiCheckCallStatus(errorHandler, status)
+    if (status.getByte(0) != UNIFFI_CALL_SUCCESS) uniffiCheckCallStatus(errorHandler, uniffiFailed(status))
     return return_value
 }
 
@@ -308,7 +317,7 @@ object UniffiNullRustCallStatusErrorHandler: UniffiRustCallStatusErrorHandler<In
 }
 
 // Call a rust function that returns a plain value
-private inline fun <U> uniffiRustCall(callback: (UniffiRustCallStatus) -> U): U {
+private inline fun <U> uniffiRustCall(callback: (Pointer) -> U): U {
     return uniffiRustCallWithError(UniffiNullRustCallStatusErrorHandler, callback)
 }
 
@@ -844,185 +853,185 @@ internal object UniffiLib {
     }
 
     internal fun ensureInitialized() = Unit
-    external fun uniffi_paddlegate_uniffi_fn_clone_nativeclock(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_clone_nativeclock(`handle`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_free_nativeclock(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_free_nativeclock(`handle`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_constructor_nativeclock_new(`nowUs`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_constructor_nativeclock_new(`nowUs`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_method_nativeclock_advance(`ptr`: Long,`byUs`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativeclock_advance(`ptr`: Long,`byUs`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativeclock_now_us(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativeclock_now_us(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_method_nativeclock_set(`ptr`: Long,`nowUs`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativeclock_set(`ptr`: Long,`nowUs`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_clone_nativegate(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_clone_nativegate(`handle`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_free_nativegate(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_free_nativegate(`handle`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativegate_admit(`ptr`: Long,`attributes`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativegate_admit(`ptr`: Long,`attributes`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_clone_nativelimiter(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_clone_nativelimiter(`handle`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_free_nativelimiter(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_free_nativelimiter(`handle`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_inspect(`ptr`: Long,`offset`: RustBuffer.ByValue,`count`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_inspect(`ptr`: Long,`offset`: RustBuffer.ByValue,`count`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_admit(`ptr`: Long,`id`: RustBuffer.ByValue,`onLimit`: RustBuffer.ByValue,`claimTimeoutUs`: RustBuffer.ByValue,`request`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_admit(`ptr`: Long,`id`: RustBuffer.ByValue,`onLimit`: RustBuffer.ByValue,`claimTimeoutUs`: RustBuffer.ByValue,`request`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_admit_all(`ptr`: Long,`ids`: RustBuffer.ByValue,`onLimit`: RustBuffer.ByValue,`partial`: Byte,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_admit_all(`ptr`: Long,`ids`: RustBuffer.ByValue,`onLimit`: RustBuffer.ByValue,`partial`: Byte,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_job_wait(`ptr`: Long,`claims`: Byte,`waitTimeoutUs`: RustBuffer.ByValue,`claimTimeoutUs`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_job_wait(`ptr`: Long,`claims`: Byte,`waitTimeoutUs`: RustBuffer.ByValue,`claimTimeoutUs`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_ready(`ptr`: Long,`count`: Long,`host`: RustBuffer.ByValue,`channel`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_ready(`ptr`: Long,`count`: Long,`host`: RustBuffer.ByValue,`channel`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_acquire(`ptr`: Long,`request`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_acquire(`ptr`: Long,`request`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_acquire_with_id(`ptr`: Long,`request`: RustBuffer.ByValue,`id`: RustBuffer.ByValue,`wait`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_acquire_with_id(`ptr`: Long,`request`: RustBuffer.ByValue,`id`: RustBuffer.ByValue,`wait`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_allow_one(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_allow_one(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Byte
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_attempt(`ptr`: Long,`waiter`: Long,`request`: RustBuffer.ByValue,`id`: RustBuffer.ByValue,`nowUs`: Long,`channel`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_attempt(`ptr`: Long,`waiter`: Long,`request`: RustBuffer.ByValue,`id`: RustBuffer.ByValue,`nowUs`: Long,`channel`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_cancel(`ptr`: Long,`id`: RustBuffer.ByValue,`gaveUp`: Byte,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_cancel(`ptr`: Long,`id`: RustBuffer.ByValue,`gaveUp`: Byte,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_check_allow(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_check_allow(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_correct(`ptr`: Long,`permit`: RustBuffer.ByValue,`actual`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_correct(`ptr`: Long,`permit`: RustBuffer.ByValue,`actual`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_debit(`ptr`: Long,`cost`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_debit(`ptr`: Long,`cost`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_extend(`ptr`: Long,`permit`: RustBuffer.ByValue,`units`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_extend(`ptr`: Long,`permit`: RustBuffer.ByValue,`units`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_grants_leases(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_grants_leases(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Byte
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_is_keyed(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_is_keyed(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Byte
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_listen(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_listen(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_name(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_name(`ptr`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_notification_node(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_notification_node(`ptr`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_peek(`ptr`: Long,`request`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_peek(`ptr`: Long,`request`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_release(`ptr`: Long,`permit`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_release(`ptr`: Long,`permit`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_renew(`ptr`: Long,`permit`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_renew(`ptr`: Long,`permit`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_reset(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_reset(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_with_key(`ptr`: Long,`key`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_with_key(`ptr`: Long,`key`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_apply_ojs_override(`ptr`: Long,`document`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_apply_ojs_override(`ptr`: Long,`document`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_apply_ojs_signal(`ptr`: Long,`document`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_apply_ojs_signal(`ptr`: Long,`document`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): Byte
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_block(`ptr`: Long,`forUs`: RustBuffer.ByValue,`untilUs`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_block(`ptr`: Long,`forUs`: RustBuffer.ByValue,`untilUs`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_override_limits(`ptr`: Long,`change`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_override_limits(`ptr`: Long,`change`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_pause(`ptr`: Long,`forUs`: RustBuffer.ByValue,`untilUs`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_pause(`ptr`: Long,`forUs`: RustBuffer.ByValue,`untilUs`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_restore(`ptr`: Long,`label`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_restore(`ptr`: Long,`label`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_restore_mode(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_restore_mode(`ptr`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_resume(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_resume(`ptr`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_runtime_state(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_runtime_state(`ptr`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_history(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_history(`ptr`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_statistics(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_statistics(`ptr`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_learn_from_response(`ptr`: Long,`response`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_learn_from_response(`ptr`: Long,`response`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_report_budget(`ptr`: Long,`budget`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_report_budget(`ptr`: Long,`budget`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_clone_nativestore(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_clone_nativestore(`handle`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_free_nativestore(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_free_nativestore(`handle`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_constructor_nativestore_new(`url`: RustBuffer.ByValue,`timeoutUs`: RustBuffer.ByValue,`clock`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_constructor_nativestore_new(`url`: RustBuffer.ByValue,`timeoutUs`: RustBuffer.ByValue,`clock`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_close_connections(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_close_connections(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_conductor_limiter(`ptr`: Long,`definition`: RustBuffer.ByValue,`run`: RustBuffer.ByValue,`lockTimeoutUs`: RustBuffer.ByValue,`onUnavailable`: RustBuffer.ByValue,`localSharePercent`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_conductor_limiter(`ptr`: Long,`definition`: RustBuffer.ByValue,`run`: RustBuffer.ByValue,`lockTimeoutUs`: RustBuffer.ByValue,`onUnavailable`: RustBuffer.ByValue,`localSharePercent`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_invantive_gate(`ptr`: Long,`document`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_invantive_gate(`ptr`: Long,`document`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_is_memory(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_is_memory(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Byte
-    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_limiter(`ptr`: Long,`name`: RustBuffer.ByValue,`limits`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_limiter(`ptr`: Long,`name`: RustBuffer.ByValue,`limits`: RustBuffer.ByValue,`options`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_limiter_page(`ptr`: Long,`prefix`: RustBuffer.ByValue,`cursor`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_limiter_page(`ptr`: Long,`prefix`: RustBuffer.ByValue,`cursor`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_limiters(`ptr`: Long,`prefix`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_limiters(`ptr`: Long,`prefix`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_load(`ptr`: Long,`document`: RustBuffer.ByValue,`lockTimeoutUs`: RustBuffer.ByValue,`tenant`: RustBuffer.ByValue,`group`: RustBuffer.ByValue,`onUnavailable`: RustBuffer.ByValue,`localSharePercent`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_load(`ptr`: Long,`document`: RustBuffer.ByValue,`lockTimeoutUs`: RustBuffer.ByValue,`tenant`: RustBuffer.ByValue,`group`: RustBuffer.ByValue,`onUnavailable`: RustBuffer.ByValue,`localSharePercent`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_timeout_us(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_timeout_us(`ptr`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_together(`ptr`: Long,`limiters`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativestore_together(`ptr`: Long,`limiters`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_clone_nativewaiter(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_clone_nativewaiter(`handle`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_free_nativewaiter(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_free_nativewaiter(`handle`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_constructor_nativewaiter_new(`ownsId`: Byte,`maxWaitUs`: Long,`nowUs`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_constructor_nativewaiter_new(`ownsId`: Byte,`maxWaitUs`: Long,`nowUs`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_constructor_nativewaiter_of_job(`claimTimeoutUs`: RustBuffer.ByValue,`patienceUs`: Long,`nowUs`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_constructor_nativewaiter_of_job(`claimTimeoutUs`: RustBuffer.ByValue,`patienceUs`: Long,`nowUs`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_has_ticket(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_has_ticket(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Byte
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_must_cancel(`ptr`: Long,`isDelivered`: Byte,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_must_cancel(`ptr`: Long,`isDelivered`: Byte,uniffi_out_err: Pointer, 
     ): Byte
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_next(`ptr`: Long,`nowUs`: Long,`channel`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_next(`ptr`: Long,`nowUs`: Long,`channel`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_on_error(`ptr`: Long,`mayHaveCounted`: Byte,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_on_error(`ptr`: Long,`mayHaveCounted`: Byte,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_on_final(`ptr`: Long,`allowed`: Byte,`degraded`: Byte,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_on_final(`ptr`: Long,`allowed`: Byte,`degraded`: Byte,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_on_queued(`ptr`: Long,`nowUs`: Long,`retryAfterUs`: RustBuffer.ByValue,`ticket`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_on_queued(`ptr`: Long,`nowUs`: Long,`retryAfterUs`: RustBuffer.ByValue,`ticket`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): Byte
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_on_wakeup(`ptr`: Long,`atUs`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_on_wakeup(`ptr`: Long,`atUs`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_retry_at(`ptr`: Long,`channel`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewaiter_retry_at(`ptr`: Long,`channel`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_clone_nativewakeups(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_clone_nativewakeups(`handle`: Long,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_free_nativewakeups(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_free_nativewakeups(`handle`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewakeups_channel(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewakeups_channel(`ptr`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewakeups_interrupt(`ptr`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewakeups_interrupt(`ptr`: Long,uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_method_nativewakeups_receive(`ptr`: Long,`timeoutMs`: Int,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_method_nativewakeups_receive(`ptr`: Long,`timeoutMs`: Int,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_func_new_id(uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_func_new_id(uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_func_send_counts(uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_func_send_counts(uniffi_out_err: Pointer, 
     ): Unit
-    external fun uniffi_paddlegate_uniffi_fn_func_version(uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_func_version(uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun uniffi_paddlegate_uniffi_fn_func_default_wait_timeout_us(uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_func_default_wait_timeout_us(uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_func_max_span_us(uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_func_max_span_us(uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_func_graphql_cost(`query`: RustBuffer.ByValue,`variables`: RustBuffer.ByValue,`operation`: RustBuffer.ByValue,`rules`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_func_graphql_cost(`query`: RustBuffer.ByValue,`variables`: RustBuffer.ByValue,`operation`: RustBuffer.ByValue,`rules`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_func_cancel_timeout_us(uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_func_cancel_timeout_us(uniffi_out_err: Pointer, 
     ): Long
-    external fun uniffi_paddlegate_uniffi_fn_func_reconnect_pause_us(`failures`: Int,uniffi_out_err: UniffiRustCallStatus, 
+    external fun uniffi_paddlegate_uniffi_fn_func_reconnect_pause_us(`failures`: Int,uniffi_out_err: Pointer, 
     ): Long
-    external fun ffi_paddlegate_uniffi_rustbuffer_alloc(`size`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rustbuffer_alloc(`size`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun ffi_paddlegate_uniffi_rustbuffer_from_bytes(`bytes`: ForeignBytes.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rustbuffer_from_bytes(`bytes`: ForeignBytes.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
-    external fun ffi_paddlegate_uniffi_rustbuffer_free(`buf`: RustBuffer.ByValue,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rustbuffer_free(`buf`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): Unit
-    external fun ffi_paddlegate_uniffi_rustbuffer_reserve(`buf`: RustBuffer.ByValue,`additional`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rustbuffer_reserve(`buf`: RustBuffer.ByValue,`additional`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
     external fun ffi_paddlegate_uniffi_rust_future_poll_u8(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1030,7 +1039,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_u8(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_u8(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_u8(`handle`: Long,uniffi_out_err: Pointer, 
     ): Int
     external fun ffi_paddlegate_uniffi_rust_future_poll_i8(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1038,7 +1047,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_i8(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_i8(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_i8(`handle`: Long,uniffi_out_err: Pointer, 
     ): Byte
     external fun ffi_paddlegate_uniffi_rust_future_poll_u16(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1046,7 +1055,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_u16(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_u16(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_u16(`handle`: Long,uniffi_out_err: Pointer, 
     ): Int
     external fun ffi_paddlegate_uniffi_rust_future_poll_i16(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1054,7 +1063,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_i16(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_i16(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_i16(`handle`: Long,uniffi_out_err: Pointer, 
     ): Short
     external fun ffi_paddlegate_uniffi_rust_future_poll_u32(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1062,7 +1071,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_u32(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_u32(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_u32(`handle`: Long,uniffi_out_err: Pointer, 
     ): Int
     external fun ffi_paddlegate_uniffi_rust_future_poll_i32(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1070,7 +1079,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_i32(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_i32(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_i32(`handle`: Long,uniffi_out_err: Pointer, 
     ): Int
     external fun ffi_paddlegate_uniffi_rust_future_poll_u64(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1078,7 +1087,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_u64(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_u64(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_u64(`handle`: Long,uniffi_out_err: Pointer, 
     ): Long
     external fun ffi_paddlegate_uniffi_rust_future_poll_i64(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1086,7 +1095,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_i64(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_i64(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_i64(`handle`: Long,uniffi_out_err: Pointer, 
     ): Long
     external fun ffi_paddlegate_uniffi_rust_future_poll_f32(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1094,7 +1103,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_f32(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_f32(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_f32(`handle`: Long,uniffi_out_err: Pointer, 
     ): Float
     external fun ffi_paddlegate_uniffi_rust_future_poll_f64(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1102,7 +1111,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_f64(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_f64(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_f64(`handle`: Long,uniffi_out_err: Pointer, 
     ): Double
     external fun ffi_paddlegate_uniffi_rust_future_poll_rust_buffer(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1110,7 +1119,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_rust_buffer(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_rust_buffer(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_rust_buffer(`handle`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
     external fun ffi_paddlegate_uniffi_rust_future_poll_void(`handle`: Long,`callback`: UniffiRustFutureContinuationCallback,`callbackData`: Long,
     ): Unit
@@ -1118,7 +1127,7 @@ internal object UniffiLib {
     ): Unit
     external fun ffi_paddlegate_uniffi_rust_future_free_void(`handle`: Long,
     ): Unit
-    external fun ffi_paddlegate_uniffi_rust_future_complete_void(`handle`: Long,uniffi_out_err: UniffiRustCallStatus, 
+    external fun ffi_paddlegate_uniffi_rust_future_complete_void(`handle`: Long,uniffi_out_err: Pointer, 
     ): Unit
 
         
