@@ -2243,7 +2243,8 @@ pg_code pg_list_close(struct pg_list *list, struct pg_error *error);
  *
  * Give one of for_us and until_us, and PG_NOT_GIVEN for the other. A refusal then has the reason
  * PG_REASON_PAUSED, and its retry_after_us is the time until the end of the pause. A pause that ends
- * later stays in force. runtime_state receives the state after the call and may be NULL.
+ * later stays in force; an until_us that has passed is PG_INVALID. runtime_state receives the state after
+ * the call and may be NULL.
  */
 pg_code pg_pause(const struct pg_limiter *limiter,
                  int64_t for_us,
@@ -2278,7 +2279,7 @@ pg_code pg_resume(const struct pg_limiter *limiter,
  * label is that of the limit, NULL for the only limit of the policy. amount and interval_us are
  * those of pg_limit; give one or both; an amount of 0 is refused for a throttle. A number that is
  * PG_NOT_GIVEN stays as in the policy of this limiter. All overrides of the limiter last for expires_in_us, or until
- * expires_at_us since 1970. If both are PG_NOT_GIVEN, they last until they are removed, or until no
+ * expires_at_us since 1970, which must not have passed. If both are PG_NOT_GIVEN, they last until they are removed, or until no
  * call was granted for 90 days. runtime_state is as in pg_pause.
  */
 pg_code pg_override(const struct pg_limiter *limiter,

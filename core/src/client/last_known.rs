@@ -1,7 +1,7 @@
 //! `LastKnown`: the last decision of the store, from which a process continues alone.
 
 use crate::base::error::Result;
-use crate::base::micros::Micros;
+use crate::base::micros::{MAX_TIME, Micros};
 use crate::client::limiter::Limiter;
 use crate::model::decision::Decision;
 use crate::model::label::Label;
@@ -46,8 +46,9 @@ impl LastKnown {
         let position = snapshot.label.as_ref().and_then(|label| local.policy().position(label));
         if let Some(position) = position {
             local.transact("", |transaction| transaction.seed_local(position, snapshot.remaining))?;
-        } else if let Some(until) = snapshot.paused_until.filter(|until| until.0 > local.now()) {
-            local.admin(AdminCommand::Pause(Deadline::At(until)))?;
+        } else if let Some(at) = snapshot.paused_until.filter(|until| until.0 > local.now()) {
+            // It may end before this call.
+            local.admin(AdminCommand::Pause(Deadline::Within { at, most: MAX_TIME }))?;
         }
         *last = None;
         Ok(())

@@ -80,8 +80,8 @@
 --       per lease id, us held, us that remain, fencing token (-1 unknown); per ticket id, priority, share, us waited, 1 when ready.
 --       To renew: status and lease_us.  To ready: us until the host asks again, then ids.  To statistics: leases, tickets, and a list of each field and its count.
 -- ERROR PGDATA: a stored value that this script did not write. PGINVALID: an argument out of range. PGLABELS: more than 32
---       limits of the name are in use. PGTIME: the instants of a quota do not have the time that it says;
---       nothing was written.
+--       limits of the name are in use. PGTIME: the instants of a quota do not have the time that it says.
+--       PGPAST: the end of a control has passed; its argument, the end and the time of now. Nothing was written.
 -- STATE is written by calls that change it: granted, queued, corrected, removed tickets, control and learn; a refusal
 --       at most keeps the distance to a clock that ran backwards, removes the ticket of its call and is counted where
 --       refusals lead to a block. Everything that

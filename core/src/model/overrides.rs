@@ -68,6 +68,12 @@ impl Deadline {
     }
 }
 
+/// Returns the error for an end that has passed by the clock of the store.
+pub(crate) fn has_passed(argument: &'static str, end: u64, now: u64) -> Error {
+    let message = format!("has passed by the clock of the store; give a later time: end_us={end} now_us={now}");
+    Error::invalid(argument, message)
+}
+
 /// A command for [`Limiter::admin`](crate::Limiter::admin).
 ///
 /// It applies from the next decision on, in every process. Waiters that can be granted earlier get a wake-up.
@@ -89,10 +95,10 @@ impl Deadline {
 pub enum AdminCommand<'a> {
     /// Returns the runtime state and changes nothing.
     Get,
-    /// Refuses every call until this time. A pause that ends later stays in force.
+    /// Refuses every call until this time. A pause that ends later stays in force. `Invalid` when the time has passed.
     Pause(Deadline),
     /// Refuses every call until this time, with the reason [`Blocked`](crate::Reason::Blocked): a pause of a key that was abused. A
-    /// block that ends later stays in force.
+    /// block that ends later stays in force. `Invalid` when the time has passed.
     Block(Deadline),
     /// Ends the pause and the block, and counts refusals anew.
     Resume,
@@ -100,7 +106,8 @@ pub enum AdminCommand<'a> {
     Override {
         /// The changes, by the labels and kinds of limits.
         changes: &'a [LimitOverride],
-        /// The end of all overrides, including earlier ones. Ignored unless `changes` sets a limit or the mode.
+        /// The end of all overrides, including earlier ones; `Invalid` when it has passed. Ignored unless `changes` sets a limit
+        /// or the mode.
         ///
         /// `None` keeps the overrides until they are removed, or until no call was granted for 90 days.
         expires: Option<Deadline>,
@@ -156,6 +163,21 @@ impl AdminCommand<'_> {
             Self::Resume => "resume",
             Self::Override { changes, .. } if !changes.iter().any(LimitOverride::sets) => "restore",
             Self::Override { .. } => "override",
+        }
+    }
+
+    /// Returns an error when the end that the command sets has passed at `now`. Twin of `admin.lua`.
+    pub(crate) fn check_end(&self, now: u64) -> Result<()> {
+        match self {
+            Self::Pause(Deadline::At(end)) | Self::Block(Deadline::At(end)) if end.0 <= now => {
+                Err(has_passed("until", end.0, now))
+            }
+            Self::Override { changes, expires: Some(end) }
+                if end.on(now) <= now && changes.iter().any(LimitOverride::sets) =>
+            {
+                Err(has_passed("expires_at", end.on(now), now))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -172,12 +172,16 @@ fn a_wrong_change_names_its_argument() {
             ("/override", json!({ "limits": { "a": { "window": {} } } }), "limits.a.window.limit"),
             ("/override", json!({ "limit": 1, "limits": {} }), "limits"),
             ("/mode", json!({ "mode": "other" }), "mode"),
+            ("/pause", json!({ "expires_at": 1 }), "expires_at"),
+            ("/override", json!({ "limit": 1, "expires_at": 1 }), "expires_at"),
+            ("/mode", json!({ "mode": "shadow", "expires_at": 1 }), "expires_at"),
             ("/pause", json!({ "expires_in": 1, "reason": "x".repeat(501) }), "reason"),
         ] {
             let problem = client.put(&store.path("api", path), &body).expect(400);
             assert_eq!(problem["argument"], argument, "{path} {body} {problem}");
         }
         assert_eq!(client.get(&store.path("api", "")).expect(200)["state"]["version"], 0);
+        assert_eq!(entries(&mut client, &store, ""), Vec::<serde_json::Value>::new(), "nothing was changed");
         assert_eq!(
             client.put(&store.path("nobody", "/pause"), &json!({ "expires_in": 1 })).expect(404)["code"],
             "not_found"

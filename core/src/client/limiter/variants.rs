@@ -211,13 +211,6 @@ impl Limiter {
         self.inner.has_statistics
     }
 
-    /// Returns a limiter whose peeks have the time of the store: this one, or in the place of one that decides without the
-    /// store a limiter for the time alone.
-    #[cfg(feature = "documents")]
-    pub(crate) fn clock(&self) -> Result<Self> {
-        if self.has_state() { Ok(self.clone()) } else { Self::clock_of(&self.inner.store) }
-    }
-
     /// Returns a limiter for the time of a store. It is only peeked, which keeps no state.
     #[cfg(feature = "documents")]
     pub(crate) fn clock_of(store: &Store) -> Result<Self> {

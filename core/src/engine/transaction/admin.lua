@@ -71,6 +71,14 @@ if verb == 'control' then
     if ctx.damaged then
       return redis.error_reply(DAMAGED)
     end
+    local is_set = find(changes, '=', 1, true)
+    local argument, last = 'until', string.match(pause, '^!?@(%d+)$')
+    if is_set and ends ~= '' then
+      argument, last = 'expires_at', to_time(ends)
+    end
+    if last and last - now <= 0 then
+      return redis.error_reply(format('PGPAST %s %.0f %.0f', argument, last, now))
+    end
     -- Read before the call's own changes, which do not count as a use.
     local own = string.gsub(KEYS[1], ':s:', ':m:', 1) == KEYS[2]
     local fields = raw and 1 or own and attempt('HLEN', KEYS[2])
@@ -89,18 +97,15 @@ if verb == 'control' then
         overrides.paused_until = max(overrides.paused_until, to_time(pause))
       end
       if changes ~= '' then
-        if find(changes, '=', 1, true) then
+        if is_set then
           overrides.overridden_until = ends == '' and MAX or to_time(ends)
-        end
-        if overrides.overridden_until <= now then
-          overrides.overridden, overrides.mode = {}, nil
         end
         for change in string.gmatch(changes, '[^,]+') do
           local _, _, tag, numbers = find(change, '^(%l[^=]*)=(.*)$')
           if change == '-M' or find(change, '^M=') then
-            overrides.mode = change ~= '-M' and overrides.overridden_until > now and string.sub(change, 3) or nil
+            overrides.mode = change ~= '-M' and string.sub(change, 3) or nil
           elseif tag then
-            set_limit(overrides.overridden, tag, overrides.overridden_until > now and numbers or nil)
+            set_limit(overrides.overridden, tag, numbers)
           else
             local label = string.sub(change, 2)
             overrides.mode = label ~= '' and overrides.mode or nil

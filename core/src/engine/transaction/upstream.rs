@@ -30,6 +30,7 @@ impl Transaction<'_> {
             let overrides = self.state.overrides.as_deref().unwrap_or(&fresh);
             return Ok(RuntimeState { in_use, ..overrides.runtime_state(self.now) });
         }
+        command.check_end(self.now)?;
         let held = self.state.overrides.as_deref().filter(|overrides| overrides.hold(self.now));
         let mut overrides = held.cloned().unwrap_or(fresh);
         overrides.apply(command, self.now);

@@ -2,25 +2,21 @@
 
 use super::amend::{Change, Expiry, Override};
 use crate::base::error::{Error, Result};
-use crate::base::micros::{MAX_SPAN, Micros};
+use crate::base::micros::MAX_SPAN;
 use crate::client::limiter::{Limiter, unexpected};
-use crate::client::multi_step::{MultiStep, decided};
+use crate::client::multi_step::MultiStep;
 use crate::model::kind::Kind;
 use crate::model::label::Label;
 use crate::model::limit::{LOCK_TIMEOUT, Limit};
 use crate::model::operation::{Answer, Operation};
 use crate::model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 use crate::model::policy::Policy;
-use crate::model::request::Request;
 use crate::store::signal_handling::SignalHandling;
 
-/// The steps that apply an [`Override`] to a limiter: read the clock if the override has an end, read the runtime
-/// state, send the overrides.
+/// The steps that apply an [`Override`] to a limiter: read the runtime state, send the overrides.
 #[derive(Clone, Debug)]
 pub struct OverrideProcedure {
     limiter: Limiter,
-    /// The limiter of the `Clock` stage.
-    clock: Limiter,
     changes: Vec<LimitOverride>,
     expiry: Expiry,
     stage: Stage,
@@ -28,7 +24,6 @@ pub struct OverrideProcedure {
 
 #[derive(Clone, Debug)]
 enum Stage {
-    Clock,
     ReadState,
     Order(Option<Deadline>),
     Over(Result<RuntimeState>),
@@ -86,12 +81,7 @@ impl Limiter {
         for (name, kinds, change) in strategies {
             changes.extend(changed(self.policy(), name, kinds, change)?);
         }
-        let stage = match document.expires_at {
-            Expiry::At(_) => Stage::Clock,
-            Expiry::Keep | Expiry::Never => Stage::ReadState,
-        };
-        let (limiter, clock, expiry) = (self.clone(), self.clock()?, document.expires_at);
-        Ok(OverrideProcedure { limiter, clock, changes, expiry, stage })
+        Ok(OverrideProcedure { limiter: self.clone(), changes, expiry: document.expires_at, stage: Stage::ReadState })
     }
 }
 
@@ -100,7 +90,6 @@ impl MultiStep for OverrideProcedure {
 
     fn step(&self) -> Option<(&Limiter, Operation<'_>)> {
         let command = match &self.stage {
-            Stage::Clock => return Some((&self.clock, Operation::Peek(Request::cost(0)))),
             Stage::ReadState => AdminCommand::Get,
             &Stage::Order(expires) => AdminCommand::Override { changes: &self.changes, expires },
             Stage::Over(_) => return None,
@@ -123,10 +112,6 @@ impl MultiStep for OverrideProcedure {
 impl OverrideProcedure {
     fn next(&mut self, outcome: Result<Answer>) -> Result<Stage> {
         match (&self.stage, self.expiry) {
-            (Stage::Clock, Expiry::At(end)) => {
-                check(end, decided(outcome)?.at)?;
-                Ok(Stage::ReadState)
-            }
             (Stage::ReadState, expiry) => {
                 let in_force = runtime_state(outcome)?;
                 let expires = match expiry {
@@ -145,8 +130,11 @@ impl OverrideProcedure {
                 }
                 Ok(Stage::Order(expires))
             }
-            (Stage::Order(_), _) => runtime_state(outcome).map(|runtime_state| Stage::Over(Ok(runtime_state))),
-            (Stage::Clock | Stage::Over(_), _) => Err(Error::internal("unexpected reply: no step is left")),
+            (Stage::Order(_), _) => match runtime_state(outcome) {
+                Err(error) if error.argument() == Some("expires_at") => Err(fault("expires_at", error.message())),
+                outcome => Ok(Stage::Over(outcome)),
+            },
+            (Stage::Over(_), _) => Err(Error::internal("unexpected reply: no step is left")),
         }
     }
 
@@ -175,10 +163,6 @@ impl OverrideProcedure {
             Expiry::Keep | Expiry::Never => Ok(()),
         }
     }
-}
-
-fn check(end: Micros, now: Micros) -> Result<()> {
-    if end > now { Ok(()) } else { Err(fault("expires_at", "is past; give a later time")) }
 }
 
 /// Returns the change of a strategy; `None` when the document omits it.

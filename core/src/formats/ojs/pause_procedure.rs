@@ -2,7 +2,7 @@
 
 use super::signal::Signal;
 use crate::base::error::Result;
-use crate::base::micros::Micros;
+use crate::base::micros::{MAX_TIME, Micros};
 use crate::client::limiter::Limiter;
 use crate::client::multi_step::MultiStep;
 use crate::model::operation::{Answer, Operation};
@@ -80,5 +80,7 @@ fn pauses(signal: Signal) -> Vec<Deadline> {
         // A pause of zero length has no effect.
         (after, _) => after.filter(|after| *after > Micros(0)),
     };
-    signal.until.map(Deadline::At).into_iter().chain(after.map(Deadline::After)).collect()
+    // A time that has passed is no pause.
+    let until = signal.until.map(|at| Deadline::Within { at, most: MAX_TIME });
+    until.into_iter().chain(after.map(Deadline::After)).collect()
 }

@@ -11,7 +11,7 @@ use crate::model::decision::Status;
 use crate::model::label::too_many_labels;
 use crate::model::limit::Limit;
 use crate::model::mode::Mode;
-use crate::model::overrides::RuntimeState;
+use crate::model::overrides::{RuntimeState, has_passed};
 use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
 use crate::model::turns::ReadyCalls;
@@ -223,6 +223,12 @@ pub(super) fn reply_error(error: &str) -> Error {
         }
         "PGDATA" => Error::data(shown.strip_prefix("PGDATA ").unwrap_or("the stored value is damaged").to_owned()),
         "PGLABELS" => too_many_labels(),
+        "PGPAST" => {
+            let mut words = error.split(' ').skip(1);
+            let argument = if words.next() == Some("until") { "until" } else { "expires_at" };
+            let mut time = || words.next().and_then(|word| word.parse().ok()).unwrap_or_default();
+            has_passed(argument, time(), time())
+        }
         "PGINVALID" => Error::internal(format!("the script refused an argument: error={shown:?}")),
         // The script was stopped while running and may have written. A function behind a decision comes after the writes of that.
         "ERR" if error.contains("user_script") => script_failed(&shown),

@@ -142,7 +142,8 @@ async fn pause(
     let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
     let change =
         Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
-    change.run(AdminRequest::Pause(until)).await.map_err(|problem| renamed(problem, "for", "expires_in"))
+    let changed = change.run(AdminRequest::Pause(until)).await;
+    changed.map_err(|problem| renamed(renamed(problem, "for", "expires_in"), "until", "expires_at"))
 }
 
 /// Ends the pause and the block.
