@@ -375,6 +375,14 @@ fn a_foreign_type_in_place_of_statistics_or_the_list_fails_no_call() {
             assert_eq!(limiter.statistics().unwrap().tickets, if holder.permit.is_some() { 1 } else { 2 });
             assert_eq!(server.execute(&["GET", &key]), "theirs");
             assert_eq!(server.execute(&["PTTL", &key]), "-1", "{key}");
+            if role == ":limiters" {
+                for error in [pg.limiters().unwrap_err(), pg.limiter_page("", None).unwrap_err()] {
+                    assert_eq!(error.kind(), ErrorKind::Data);
+                    assert!(error.message().contains(&format!("key={key:?}")), "{error}");
+                }
+                server.execute(&["DEL", &key]);
+                assert!(pg.limiters().unwrap().is_empty());
+            }
         }
     }
 }

@@ -7,10 +7,13 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use proptest::prelude::{ProptestConfig, proptest};
+
 use crate::server::Server;
 use crate::support::{memory_with_clock, open, redis, redis_with_clock, set_clock, unique};
 use paddlegate::{
-    Action, ErrorKind, Limiter, Micros, OnLimit, Paddlegate, ReadyCalls, Request, TurnsHost, Wakeup, WakeupListener,
+    Action, ErrorKind, Limiter, Micros, OnLimit, Paddlegate, ReadyCalls, Request, Share, TurnsHost, Wakeup,
+    WakeupListener,
 };
 
 const START: u64 = 1_700_000_000_000_000;
@@ -296,5 +299,99 @@ fn a_host_opens_another_connection_when_that_of_the_wakeups_is_lost() {
         server.execute(&["CLIENT", "KILL", "TYPE", "pubsub"]);
         limiter.release(&lease).unwrap();
         assert_eq!(host.join().unwrap().expect("a turn").expect("a turn"), "b");
+    });
+}
+
+/// Admits a job of a share and returns its permit if it runs.
+fn admit_of(limiter: &Limiter, job: &str, share: Option<(&str, u32)>) -> Option<String> {
+    let share = share.map(|(name, weight)| Share { name, weight });
+    let admission = limiter.admit(job, Request { share, ..Request::cost(1) }, OnLimit::Wait).expect("an admission");
+    (admission.action == Action::Run).then(|| admission.decision.permit.unwrap_or_default())
+}
+
+/// Returns how many of so many turns the first of two shares gets, which both always have `jobs` in the queue.
+fn turns_of_first(store: &Paddlegate, weights: [u32; 2], turns: u32, jobs: u32) -> u32 {
+    let limiter = store.concurrent(&unique("shares"), 1, LOCK_TIMEOUT).unwrap();
+    let of = |job: &str| if job.starts_with('a') { Some(("a", weights[0])) } else { Some(("b", weights[1])) };
+    let mut permit = admit(&limiter, "first").expect("a lease");
+    for job in (0..jobs).flat_map(|i| [format!("a-{i}"), format!("b-{i}")]) {
+        assert!(admit_of(&limiter, &job, of(&job)).is_none());
+    }
+    let mut of_first = 0;
+    for turn in jobs..jobs + turns {
+        limiter.release(&permit).unwrap();
+        let job = limiter.ready(1).unwrap().remove(0);
+        permit = admit_of(&limiter, &job, of(&job)).expect("its turn");
+        of_first += u32::from(job.starts_with('a'));
+        let next = format!("{}-{turn}", &job[..1]);
+        assert!(admit_of(&limiter, &next, of(&next)).is_none());
+    }
+    of_first
+}
+
+/// Checks that each of two shares gets its part of 1,500 turns, but for 1 %.
+fn assert_turns(store: &Paddlegate, weights: [u32; 2], jobs: u32) {
+    let (of_first, due) = (turns_of_first(store, weights, 1_500, jobs), 1_500 * weights[0] / (weights[0] + weights[1]));
+    assert!(of_first.abs_diff(due) <= 15, "{weights:?}, {jobs} jobs: {of_first} turns of 1500, not {due}");
+}
+
+#[test]
+fn shares_get_turns_by_their_weights() {
+    let memory = memory_with_clock();
+    set_clock(START);
+    for weights in [[100, 200], [300, 400], [7, 500], [900, 1_000], [999, 1_000], [1_000, 1_000]] {
+        for jobs in [1, 3] {
+            assert_turns(&memory, weights, jobs);
+        }
+    }
+    let of_first = turns_of_first(&redis_with_clock(), [300, 400], 350, 1);
+    assert!(of_first.abs_diff(150) <= 3, "{of_first} turns of 350, not 150");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+    #[test]
+    fn shares_of_any_weights_get_turns_by_them(first in 1_u32..=1_000, second in 1_u32..=1_000, jobs in 1_u32..4) {
+        let memory = memory_with_clock();
+        set_clock(START);
+        assert_turns(&memory, [first, second], jobs);
+    }
+}
+
+#[test]
+fn the_first_job_of_the_greater_weight_is_the_first() {
+    on_both(|store| {
+        let limiter = store.concurrent(&unique("shares"), 1, LOCK_TIMEOUT).unwrap();
+        let permit = admit(&limiter, "first").expect("a lease");
+        for share in [("four", 4), ("eight", 8)] {
+            assert!(admit_of(&limiter, share.0, Some(share)).is_none());
+        }
+        limiter.release(&permit).unwrap();
+        assert_eq!(limiter.ready(1).unwrap(), ["eight"]);
+    });
+}
+
+#[test]
+fn jobs_of_nobody_that_came_before_the_first_share_have_one_share() {
+    on_both(|store| {
+        let limiter = store.concurrent(&unique("shares"), 1, LOCK_TIMEOUT).unwrap();
+        let mut permit = admit(&limiter, "first").expect("a lease");
+        for job in ["n-1", "n-2", "n-3", "n-4"] {
+            assert!(admit(&limiter, job).is_none());
+        }
+        for job in ["s-1", "s-2", "s-3", "s-4"] {
+            assert!(admit_of(&limiter, job, Some(("s", 2))).is_none());
+        }
+        assert!(admit(&limiter, "n-5").is_none());
+        let order: Vec<String> = (0..9)
+            .map(|_| {
+                limiter.release(&permit).unwrap();
+                let job = limiter.ready(1).unwrap().remove(0);
+                let share = job.starts_with('s').then_some(("s", 2));
+                permit = admit_of(&limiter, &job, share).expect("its turn");
+                job
+            })
+            .collect();
+        assert_eq!(order, ["s-1", "n-1", "s-2", "s-3", "n-2", "s-4", "n-3", "n-4", "n-5"]);
     });
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // MaxPage is the maximum number of leases and tickets of an [Inspection].
-const MaxPage = 1000
+const MaxPage = 250
 
 // Inspection is what a limiter contains.
 type Inspection struct {

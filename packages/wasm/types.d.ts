@@ -184,7 +184,7 @@ export type Mode = "enforce" | "shadow";
 
 /** After so many refusals within a time, a key, or a name without keys, is blocked for a time. */
 export interface BlockAfter {
-  /** The refusals by a limit that lead to a block, from 1 to 1,000,000. Those by a pause or a block do not count. */
+  /** The refusals by a limit that lead to a block, from 1 to 1,000,000. Those by a pause or during a block do not count. */
   readonly refusals: number;
   /** The milliseconds within which they are counted, from 1000 to 7 days; they begin with the first refusal. */
   readonly withinMs: number;
@@ -388,7 +388,7 @@ export interface Inspection {
 export interface InspectionOptions {
   /** The number of entries before the page, at most 100,000. Default 0. */
   readonly offset?: number;
-  /** The length of the page, at most 1000; 0 only counts. Default 100. */
+  /** The length of the page, at most 250; 0 only counts. Default 100. */
   readonly count?: number;
 }
 

@@ -184,7 +184,7 @@ static void waits(void)
     CHECK_TEXT("", leases[0].id);
     CHECK_TEXT("", tickets[0].id);
     REFUSED("offset", pg_inspect(one, SIZE_MAX, 1, &inspection, leases, tickets, &error_));
-    REFUSED("count", pg_inspect(one, 0, 1001, &inspection, leases, tickets, &error_));
+    REFUSED("count", pg_inspect(one, 0, 251, &inspection, leases, tickets, &error_));
     REFUSED("count", pg_inspect(one, 0, SIZE_MAX, &inspection, leases, tickets, &error_));
     REFUSED("inspection", pg_inspect(one, 0, 1, NULL, leases, tickets, &error_));
     REFUSED("leases", pg_inspect(one, 0, 1, &inspection, NULL, tickets, &error_));

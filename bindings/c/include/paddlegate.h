@@ -2173,7 +2173,7 @@ pg_code pg_history_get(const struct pg_limiter *limiter,
  * Takes nothing and changes nothing, and works under a pause too.
  *
  * The page has count elements from offset on, which leases and tickets have room for; all of them
- * are written. count is from 0 to 1000; with 0 leases and tickets may be NULL. offset is from 0 to
+ * are written. count is from 0 to 250; with 0 leases and tickets may be NULL. offset is from 0 to
  * 100000.
  */
 pg_code pg_inspect(const struct pg_limiter *limiter,

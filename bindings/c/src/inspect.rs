@@ -198,7 +198,7 @@ fn span(span: Option<Micros>) -> i64 {
 /// Takes nothing and changes nothing, and works under a pause too.
 ///
 /// The page has count elements from offset on, which leases and tickets have room for; all of them
-/// are written. count is from 0 to 1000; with 0 leases and tickets may be NULL. offset is from 0 to
+/// are written. count is from 0 to 250; with 0 leases and tickets may be NULL. offset is from 0 to
 /// 100000.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_inspect(

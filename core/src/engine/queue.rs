@@ -148,6 +148,14 @@ impl Queue {
         self.order.get(rank).map(|(score, _)| *score).filter(|score| *score >= first)
     }
 
+    /// Returns the last tickets of a priority, at most so many.
+    pub(crate) fn last_of(&self, priority: u8, count: u64) -> Vec<Ticket> {
+        let first = self.before(score(0, priority));
+        let end = self.before(score(LEVEL, priority));
+        let offset = end.saturating_sub(count).max(first);
+        self.page(offset, end - offset).cloned().collect()
+    }
+
     /// Returns the number after which a share goes on.
     pub(crate) fn number_of_share(&self, priority: u8, share: &str) -> u64 {
         self.shares.get(&(priority, share.into())).map_or(0, |(number, _)| *number)

@@ -338,8 +338,8 @@ impl State {
         let (rule, live) = (policy.limits()[i].rule, self.check(policy, i, now, None, 0).level);
         let Some(record) = self.record_mut(policy, i) else { return 0 };
         match (rule, &mut record.level) {
-            (Rule::Bucket(_) | Rule::Quota(_), Level::Number(count)) => replace(count, taken, is_known),
-            (Rule::Leaky(leaky), Level::Number(level)) => replace(level, taken * leaky.scale, is_known),
+            (Rule::Bucket(_) | Rule::Quota(_), Level::Number(count)) => replace(count, taken, 1, is_known),
+            (Rule::Leaky(leaky), Level::Number(level)) => replace(level, taken, leaky.scale, is_known),
             (Rule::Window(_), Level::Log(log)) if taken > live => {
                 log.push(now, taken - live, live);
                 ReportOutcome::REMAINING
@@ -442,10 +442,13 @@ pub(crate) fn has_tag(tags: &str, tag: &str) -> bool {
     tags.split(',').any(|other| other == tag)
 }
 
-/// Replaces a level; lowers it only when `may_fall`.
-fn replace(level: &mut u64, other: u64, may_fall: bool) -> u64 {
-    if other < *level && !may_fall {
+/// Replaces a level by that of whole units; lowers it only when `may_fall`.
+fn replace(level: &mut u64, taken: u64, scale: u64, may_fall: bool) -> u64 {
+    let (before, other) = (*level, taken * scale);
+    if other < before && !may_fall {
         return ReportOutcome::NOT_RAISED;
     }
-    if std::mem::replace(level, other) == other { 0 } else { ReportOutcome::REMAINING }
+    *level = other;
+    // A part of a unit is no change.
+    if before.div_ceil(scale) == taken { 0 } else { ReportOutcome::REMAINING }
 }

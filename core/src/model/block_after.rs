@@ -14,8 +14,8 @@ pub const MAX_BLOCK: Micros = Micros(7 * 86_400 * 1_000_000);
 /// After so many refusals within a time, a key or a name without keys is blocked for a time.
 ///
 /// The time of counting begins with the first refusal, and the next one after its end begins another. Refusals by a limit
-/// count, also those that only [`Mode::Shadow`](crate::Mode::Shadow) lets pass; refusals by a pause or a block do not, so that a
-/// block ends. A wait that times out does not count.
+/// count, also those that only [`Mode::Shadow`](crate::Mode::Shadow) lets pass; those by a pause do not, nor any during a block, so
+/// that it ends. A wait that times out does not count.
 ///
 /// # Examples
 ///

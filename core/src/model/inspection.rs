@@ -7,7 +7,7 @@ use crate::model::label::Label;
 use crate::model::mode::Mode;
 
 /// The maximum `count` of a [`Page`].
-pub const MAX_PAGE: u64 = 1_000;
+pub const MAX_PAGE: u64 = 250;
 
 /// The maximum `offset` of a [`Page`].
 pub const MAX_PAGE_OFFSET: u64 = 100_000;
@@ -17,7 +17,7 @@ pub const MAX_PAGE_OFFSET: u64 = 100_000;
 pub struct Page {
     /// The number of entries before the page, at most 100,000.
     pub offset: u64,
-    /// The length of the page, at most 1,000; 0 only counts.
+    /// The length of the page, at most 250; 0 only counts.
     pub count: u64,
 }
 

@@ -338,9 +338,9 @@ fn at_fixed_head() -> Vec<Case> {
 
 pub(crate) fn leases_and_queue() -> Vec<Case> {
     vec![
-        case("leases and queue: inspect, the longest page", |run| inspect(run, Page { offset: 0, count: 1_000 }, 900)),
+        case("leases and queue: inspect, the longest page", |run| inspect(run, Page { offset: 0, count: 250 }, 250)),
         case("leases and queue: inspect, the last page", |run| {
-            inspect(run, Page { offset: run.size - 1_000, count: 1_000 }, 900);
+            inspect(run, Page { offset: run.size - 250, count: 250 }, 150);
         }),
         case("leases and queue: inspect, only counted", |run| inspect(run, Page { offset: 0, count: 0 }, 0)),
         case("leases and queue: enter", |run| {

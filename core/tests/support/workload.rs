@@ -348,7 +348,7 @@ fn order(costs: Costs) -> BoxedStrategy<(u64, Order)> {
             prop::sample::select(&[0_u64, 0, 3_000_000, 60_000_000][..]),
             prop_oneof![5 => Just(0_u8), 2 => Just(3), 1 => Just(9)],
             prop_oneof![1 => Just(0_u8), 3 => 1..=3_u8],
-            prop::sample::select(&[1_u32, 1, 2, 3, 1_000][..]),
+            prop_oneof![prop::sample::select(&[1_u32, 2, 3, 1_000][..]), 1..=1_000_u32],
         )
             .prop_map(|(keep, priority, share, weight)| (keep, Order { priority, share, weight }))
             .boxed(),

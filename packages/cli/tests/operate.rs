@@ -276,7 +276,7 @@ fn bad_input_names_the_argument_and_changes_nothing() {
         ),
         (&["restore", "NAME", "--label", "RPM"], "--label: "),
         (&["reset", "NAME"], "the following required arguments were not provided:"),
-        (&["inspect", "NAME", "--count", "1001"], "--count: must be from 0 to 1000"),
+        (&["inspect", "NAME", "--count", "251"], "--count: must be from 0 to 250"),
         (&["inspect", "NAME", "--offset", "100001"], "--offset: must be from 0 to 100000"),
         (&["inspect"], "the following required arguments were not provided:"),
         (&["list", "--json", "a", "b"], "unexpected argument 'b' found"),

@@ -4,7 +4,8 @@
 -- ticket of a share on, until the queue is empty, the tickets of that priority are ordered by fair queueing: the number of
 -- a ticket is that after which its share goes on, plus the units of the call * SCALE / weight. A share without tickets goes on
 -- after the number of the last ticket that was granted, which ctx.queued['v' .. priority] keeps, so that it gets no more for
--- the time in which it had none. ctx.queued.r says that the queue is not in the order of arrival.
+-- the time in which it had none. ctx.queued.r says that the queue is not in the order of arrival. The last tickets that came
+-- before the first of a share are counted then, as those of nobody.
 --
 -- REQUIRES: MAX call format find min max limit_count verb_at verb units id now ctx own_units load_list to_text
 -- REQUIRES: queue_key records_key SHARE read_ticket own_tags add_loads write_ticket leave_share
@@ -15,7 +16,7 @@ local LEVEL = 562949953421312
 local tickets_before, count_turn, join_queue, rise
 
 if verb == 'acquire' then
-  local SCALE, TIES, HIGHEST = 1024, 255, 9
+  local SCALE, TIES, COUNTED, HIGHEST = 131072, 127, 250, 9
   local priority, weight, share = (ARGV[verb_at + 12] or 0) + 0, (ARGV[verb_at + 13] or 1) + 0, ARGV[verb_at + 14] or ''
   local level, share_field = format('v%.0f', priority), format('%s%.0f%s', SHARE, priority, share)
 
@@ -31,10 +32,21 @@ if verb == 'acquire' then
     return ctx.tickets == 0 and counter - LEVEL / 2 > 0 and 0 or counter + 0, loads
   end
 
-  -- The last number of this call's share and its tickets in the queue.
-  local function read_share()
-    local number, tickets = string.match(call('HGET', records_key, share_field) or '', '^(%d+) (%d+)$')
+  -- The last number of a share and its tickets in the queue.
+  local function read_share(field)
+    local number, tickets = string.match(call('HGET', records_key, field) or '', '^(%d+) (%d+)$')
     return min((number or 0) + 0, LEVEL), min((tickets or 0) + 0, MAX)
+  end
+
+  -- How far a call takes its share.
+  local function step_of(taken, by_weight)
+    local scaled = min(taken, LEVEL / SCALE / 4) * SCALE + math.floor(by_weight / 2)
+    return max(math.floor((scaled - scaled % by_weight) / by_weight), 1)
+  end
+
+  -- The number without the lowest digits, which are for ties.
+  local function without_tie(number)
+    return number - number % (TIES + 1)
   end
 
   -- The number that a new ticket of this call gets, and the number after which its share goes on.
@@ -44,13 +56,13 @@ if verb == 'acquire' then
       local number = read_counter() + 1
       return number, number
     end
-    local cost = min(units, LEVEL / SCALE / 4) * SCALE
-    cost = math.floor((cost - cost % weight) / weight) + (cost % weight > 0 and 1 or 0)
-    local number = min(max(last_granted or max(read_counter(), 1), (read_share())) + cost, LEVEL)
+    local begin = max(last_granted or max(read_counter(), 1), (read_share(share_field)))
+    local number = min(begin + step_of(units, weight), LEVEL)
     -- Of tickets with one number the first to come is the first.
-    local score = number - priority * LEVEL
+    local first = without_tie(number)
+    local score = first - priority * LEVEL
     local tie = call('ZRANGE', queue_key, to_text(score + TIES), to_text(score), 'BYSCORE', 'REV', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-    return number + (tie and min(tie + 1 - score, TIES) or 0), number
+    return first + (tie and min(tie + 1 - score, TIES) or 0), number
   end
 
   -- The tickets before a new one of this call, which comes back with the number that it had, or has none; and its number, if
@@ -68,26 +80,64 @@ if verb == 'acquire' then
   -- Notes the number of a call that is granted while others wait.
   function count_turn(ticket)
     local of_ticket = ticket and format('v%.0f', ticket.priority) or level
-    if ctx.queued[of_ticket] then
-      ctx.queued[of_ticket], ctx.queued_text = max(ctx.queued[of_ticket], ticket and ticket.number or next_number()), nil
+    local last = ctx.queued[of_ticket]
+    if last then
+      local number, of_share = nil, nil
+      if ticket then
+        number, of_share = without_tie(ticket.number), read_share(format('%s%.0f%s', SHARE, ticket.priority, ticket.share or ''))
+        -- The share knows the lowest digits of its last ticket.
+        number = without_tie(of_share) == number and of_share or number
+      else
+        of_share, number = next_number()
+      end
+      -- A tie may be granted in another order, in which its shares lose nothing.
+      local is_tie = without_tie(last) == without_tie(number)
+      ctx.queued[of_ticket], ctx.queued_text = is_tie and number or max(last, number), nil
     end
   end
 
-  -- Gives a new ticket its number.
+  -- Counts the tickets that came before the first of a share as those of nobody. Returns the last number.
+  local function count_earlier(counter)
+    local names = call('ZRANGE', queue_key, '(' .. to_text((1 - priority) * LEVEL), to_text(-priority * LEVEL), 'BYSCORE',
+      'REV', 'LIMIT', 0, COUNTED)
+    local number = max(counter, 1)
+    for i = #names, 1, -1 do
+      local ticket, most = read_ticket(names[i]), 1
+      for _, taken in pairs(ticket and ticket.units or {}) do
+        most = max(most, taken)
+      end
+      number = min(number + step_of(most, 1), LEVEL)
+      if ticket then
+        ticket.number, ticket.share = without_tie(number), ''
+        write_ticket(ticket)
+        call('ZADD', queue_key, to_text(ticket.number - priority * LEVEL), ticket.id)
+      end
+    end
+    if #names > 0 then
+      call('HSET', records_key, format('%s%.0f', SHARE, priority), format('%.0f %.0f', number, #names))
+    end
+    return number
+  end
+
+  -- Gives a new ticket its number. Returns the last number.
   local function take_place(own, requested, counter)
+    if share ~= '' and not ctx.queued[level] then
+      ctx.queued[level], counter = max(counter, 1), count_earlier(counter)
+    end
     local number, share_number = requested, requested
     if not requested then
       number, share_number = next_number()
     end
     own.number, own.priority, own.queued_at = number, priority, now
-    if share ~= '' or ctx.queued[level] then
-      local last, tickets = read_share()
+    if ctx.queued[level] then
+      local last, tickets = read_share(share_field)
       call('HSET', records_key, share_field, format('%.0f %.0f', max(last, share_number), tickets + 1))
-      own.share, ctx.queued[level] = share, ctx.queued[level] or max(counter, 1)
+      own.share = share
     end
     if own.share or priority > 0 then
       ctx.queued.r = 1
     end
+    return max(counter, own.number)
   end
 
   -- Moves a ticket up by one priority for each `aging` that it has waited, to the end of that priority.
@@ -105,9 +155,9 @@ if verb == 'acquire' then
     priority, share = risen, left_share or ''
     level, share_field = format('v%.0f', priority), format('%s%.0f%s', SHARE, priority, share)
     ticket.share = nil
-    take_place(ticket, nil, counter)
+    counter = take_place(ticket, nil, counter)
     ticket.queued_at = queued_at
-    call('HSET', records_key, '', format('%.0f ', max(counter, ticket.number)) .. loads)
+    call('HSET', records_key, '', format('%.0f ', counter) .. loads)
     call('ZADD', queue_key, to_text(ticket.number - ticket.priority * LEVEL), id)
     if left_share then
       leave_share(left, left_share)
@@ -150,9 +200,12 @@ if verb == 'acquire' then
       add_loads(ctx.queued, ticket, -1)
       own.number, own.priority, own.share, own.queued_at = ticket.number, ticket.priority, ticket.share, ticket.queued_at
     else
-      take_place(own, requested, counter)
+      counter = take_place(own, requested, counter)
+      if ctx.damaged then
+        return nil
+      end
       add_loads(totals, own, 1)
-      call('HSET', records_key, '', format('%.0f ', max(counter, own.number)) .. load_list(totals))
+      call('HSET', records_key, '', format('%.0f ', counter) .. load_list(totals))
       call('ZADD', queue_key, to_text(own.number - own.priority * LEVEL), id)
       ctx.tickets = ctx.tickets + 1
     end

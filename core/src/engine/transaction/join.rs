@@ -8,10 +8,13 @@ use crate::model::request::QueuePosition;
 use crate::model::share::{MAX_PRIORITY, Order};
 
 /// What a unit adds to the number of a ticket of weight one.
-const SCALE: u64 = 1_024;
+const SCALE: u64 = 131_072;
 
-/// How many tickets with one number get places in the order of their arrival.
-const TIES: u64 = 255;
+/// The lowest digits of a number are for ties: how many more tickets with one number get places in the order of their arrival.
+const TIES: u64 = 127;
+
+/// How many of the tickets that came before the first of a share are counted then.
+const COUNTED: u64 = 250;
 
 /// The tickets before a call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,9 +59,20 @@ impl Transaction<'_> {
         let level = level(ticket.map_or(order.priority, |ticket| ticket.priority));
         let last = self.queue_summary.loads.get(level);
         if last > 0 {
-            let number = ticket.map_or_else(|| self.next_number(order, charge).0, |ticket| ticket.number);
-            self.queue_summary.loads.set(level, last.max(number));
+            let number =
+                ticket.map_or_else(|| self.next_number(order, charge).1, |ticket| self.number_without_tie(ticket));
+            // A tie may be granted in another order, in which its shares lose nothing.
+            let is_tie = without_tie(last) == without_tie(number);
+            self.queue_summary.loads.set(level, if is_tie { number } else { last.max(number) });
         }
+    }
+
+    /// Returns the number of a ticket as its share counts it, as far as it is known.
+    fn number_without_tie(&self, ticket: &Ticket) -> u64 {
+        let (number, share) = (without_tie(ticket.number), ticket.share.as_deref().unwrap_or_default());
+        let of_share = self.state.queue.as_ref().map_or(0, |queue| queue.number_of_share(ticket.priority, share));
+        // The share knows the lowest digits of its last ticket.
+        if without_tie(of_share) == number { of_share } else { number }
     }
 
     /// Returns the ticket of a call: a new one, or that of the call before with the limits and the cost of this one.
@@ -88,9 +102,9 @@ impl Transaction<'_> {
             head.filter(|_| requested.is_some()).and_then(|head| head.before(tag)).map_or(total, |head| head.min(total))
         };
         let units_before = loads.iter().map(|(tag, _)| before(tag)).collect();
-        let (number, share) = self.take_place(order, charge, requested, counter);
+        let (number, share, counter) = self.take_place(order, charge, requested, counter);
         let queue_state = self.state.queue.get_or_insert_default();
-        queue_state.counter = counter.max(number);
+        queue_state.counter = counter;
         queue_state.total.add(loads.iter().copied());
         self.queue_summary.tickets += 1;
         self.queue_summary.loads.add(loads.iter().copied());
@@ -121,39 +135,53 @@ impl Transaction<'_> {
         }
         let share = ticket.share.clone().unwrap_or_default();
         let (counter, order) = (self.counter(), Order { priority, share: &share, ..order });
-        let (number, share) = self.take_place(order, charge, None, counter);
+        let (number, share, counter) = self.take_place(order, charge, None, counter);
         let queue = self.state.queue.get_or_insert_default();
-        queue.counter = counter.max(number);
+        queue.counter = counter;
         queue.remove(&ticket.id);
         let ticket = Ticket { number, priority, share, ..ticket };
         self.keep(ticket.clone());
         ticket
     }
 
-    /// Returns the number of a new ticket, and its share if the tickets of its priority are ordered by shares.
+    /// Returns the number of a new ticket, its share if the tickets of its priority are ordered by shares, and the last number.
     fn take_place(
         &mut self,
         order: Order<'_>,
         charge: &Charge,
         requested: Option<u64>,
-        counter: u64,
-    ) -> (u64, Option<Box<str>>) {
+        mut counter: u64,
+    ) -> (u64, Option<Box<str>>, u64) {
+        let level = level(order.priority);
+        if !order.share.is_empty() && self.queue_summary.loads.get(level) == 0 {
+            self.queue_summary.loads.set(level, counter.max(1));
+            counter = self.count_earlier(order.priority, counter);
+        }
         let (number, share_number) =
             requested.map_or_else(|| self.next_number(order, charge), |requested| (requested, requested));
-        let level = level(order.priority);
-        let last_granted = self.queue_summary.loads.get(level);
-        let share = (!order.share.is_empty() || last_granted > 0).then(|| Box::from(order.share));
+        let share = (self.queue_summary.loads.get(level) > 0).then(|| Box::from(order.share));
         if share.is_some() {
             let queue = self.state.queue.get_or_insert_default();
             queue.count_share(order.priority, order.share, share_number);
-            if last_granted == 0 {
-                self.queue_summary.loads.set(level, counter.max(1));
-            }
         }
         if share.is_some() || order.priority > 0 {
             self.queue_summary.loads.set(NOT_BY_ARRIVAL, 1);
         }
-        (number, share)
+        (number, share, counter.max(number))
+    }
+
+    /// Counts the tickets that came before the first of a share as those of nobody. Returns the last number.
+    fn count_earlier(&mut self, priority: u8, counter: u64) -> u64 {
+        let queue = self.state.queue.get_or_insert_default();
+        let mut number = counter.max(1);
+        for ticket in queue.last_of(priority, COUNTED) {
+            let most = ticket.units.iter().copied().max().unwrap_or(1).max(1);
+            number = (number + step_of(most, 1)).min(LEVEL);
+            queue.remove(&ticket.id);
+            queue.count_share(priority, "", number);
+            queue.keep(Ticket { number: without_tie(number), share: Some(Box::default()), ..ticket });
+        }
+        number
     }
 
     /// Returns the number that a new ticket gets, and the number after which its share goes on.
@@ -163,15 +191,15 @@ impl Transaction<'_> {
             let number = self.counter() + 1;
             return (number, number);
         }
-        let cost = (charge.most().min(LEVEL / SCALE / 4) * SCALE).div_ceil(order.weight.into());
         let begin = if last_granted == 0 { self.counter().max(1) } else { last_granted };
         let queue = self.state.queue.as_ref();
         let of_share = queue.map_or(0, |queue| queue.number_of_share(order.priority, order.share));
-        let number = (begin.max(of_share) + cost).min(LEVEL);
-        let first = score(number, order.priority);
+        let number = (begin.max(of_share) + step_of(charge.most(), order.weight.into())).min(LEVEL);
         // Of tickets with one number the first to come is the first.
-        let tie = queue.and_then(|queue| queue.last_between(first, first + TIES.cast_signed()));
-        (number + tie.map_or(0, |tie| (tie + 1 - first).cast_unsigned().min(TIES)), number)
+        let first = without_tie(number);
+        let lowest = score(first, order.priority);
+        let tie = queue.and_then(|queue| queue.last_between(lowest, lowest + TIES.cast_signed()));
+        (first + tie.map_or(0, |tie| (tie + 1 - lowest).cast_unsigned().min(TIES)), number)
     }
 
     /// Returns the last number. Fair queueing uses up many.
@@ -197,4 +225,13 @@ impl Transaction<'_> {
             ..ticket
         }
     }
+}
+
+/// Returns how far a call takes its share.
+fn step_of(units: u64, weight: u64) -> u64 {
+    ((units.min(LEVEL / SCALE / 4) * SCALE + weight / 2) / weight).max(1)
+}
+
+fn without_tie(number: u64) -> u64 {
+    number - number % (TIES + 1)
 }

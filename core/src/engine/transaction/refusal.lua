@@ -32,9 +32,10 @@ if conduct or overrides then
   end
 
   -- Counts a refusal, also one that only shadow lets pass. Those by a limit lead to a block: a window that begins with the first
-  -- counts them. A refusal by a pause or a block does not count, so that a block ends. Says whether the state must be written.
+  -- counts them. A refusal by a pause does not count, nor any during a block, so that a block ends. Says whether the state must be written.
   function count_refusal(index)
-    if not counts_refusals or units == 0 or index >= limit_count then
+    local is_blocked = counts_refusals and max(overrides.blocked_until, overrides.barred_until) > now
+    if not counts_refusals or units == 0 or index >= limit_count or is_blocked then
       return false
     end
     local _, _, refusals, within, lasts = find(conduct, ':(%d+)/(%d+)/(%d+)$')

@@ -41,7 +41,8 @@ impl State {
         }
     }
 
-    /// Counts a refusal, also one that only shadow lets pass, and returns whether it may lead to a block. Those by a limit do.
+    /// Counts a refusal, also one that only shadow lets pass, and returns whether it may lead to a block. Those by a limit
+    /// do, but not during a block, so that it ends.
     pub(crate) fn count_refusal(
         &mut self,
         own: &Policy,
@@ -55,8 +56,9 @@ impl State {
         } else {
             self.counters.refuse(now, own.limits().get(evaluation.index).map(Limit::label));
         }
-        let Some(rule) = own.block_after().filter(|_| charge.most() > 0 && evaluation.index < own.limits().len())
-        else {
+        let is_by_limit = charge.most() > 0 && evaluation.index < own.limits().len();
+        let is_blocked = self.overrides.as_ref().is_some_and(|overrides| overrides.block() > now);
+        let Some(rule) = own.block_after().filter(|_| is_by_limit && !is_blocked) else {
             return false;
         };
         let held = self.overrides.take().filter(|overrides| overrides.hold(now));

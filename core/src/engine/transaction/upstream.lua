@@ -213,11 +213,13 @@ if verb == 'learn' or verb == 'correct' then
               limit.length = live + missing
             end
           else
-            local level = (kind == 'b' or kind == 'q') and taken or taken * limit.c
+            local scale = (kind == 'b' or kind == 'q') and 1 or limit.c
+            local level = taken * scale
             if level < limit.level and not may_raise then
               marks[i] = marks[i] + 16
-            elseif level ~= limit.level then
-              marks[i] = marks[i] + 8
+            else
+              -- A part of a unit is no change.
+              marks[i] = marks[i] + ((level < limit.level or level - limit.level >= scale) and 8 or 0)
               limit.level = level
             end
           end

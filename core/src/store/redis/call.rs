@@ -12,7 +12,7 @@ use super::guard::{Stopped, guarded};
 use super::if_version::if_version;
 use super::inspection::inspection;
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
-use super::limiter_list::{Found, PartialPage, page, scan};
+use super::limiter_list::{Found, PartialPage, foreign, page, scan};
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 use super::log::LogReply;
 use super::most_refused::{MostRefused, Read};
@@ -166,8 +166,8 @@ pub(super) enum Expects {
     Reset,
     /// The reset of a key, whose refusals this call removes then.
     ResetOfKey(Option<Box<Call>>),
-    /// A page of the list of a tag; the names begin with this.
-    List(Box<str>),
+    /// A page of the list of this tag; the names begin with this.
+    List(u16, Box<str>),
     Page(Box<PartialPage>),
 }
 
@@ -456,7 +456,7 @@ impl Call {
     /// Creates a call that reads one page of the limiter list of a tag.
     pub(crate) fn list(tag: u16, cursor: u64, prefix: &str) -> Self {
         let (slot, bytes) = scan(tag, cursor, prefix);
-        Self::with_slot(slot, Command::new(bytes), Expects::List(prefix.into()))
+        Self::with_slot(slot, Command::new(bytes), Expects::List(tag, prefix.into()))
     }
 
     /// Creates the next call for a page of the whole list.
@@ -669,6 +669,11 @@ impl Call {
                     None => Step::Done(CallOutcome::RetryAfter(Self { asking: None, ..self }, PAUSE)),
                 }
             }
+            "WRONGTYPE" => Step::Done(match &self.expects {
+                Expects::List(tag, _) => CallOutcome::Answered(Err(foreign(*tag))),
+                Expects::Page(page) => CallOutcome::Answered(Err(foreign(page.tag()))),
+                _ => failed(&error),
+            }),
             _ => Step::Done(failed(&error)),
         }
     }
@@ -743,7 +748,7 @@ impl Call {
                 }
                 Ok(Answer::Statistics(Box::new(Statistics { leases, tickets, ..counted.statistics })))
             }
-            (Expects::List(prefix), Value::Array(items)) => page(items, prefix).map(Answer::List),
+            (Expects::List(_, prefix), Value::Array(items)) => page(items, prefix).map(Answer::List),
             (Expects::RuntimeState, Value::Array(items)) => {
                 runtime_state(items).map(|runtime_state| Answer::RuntimeState(Box::new(runtime_state)))
             }

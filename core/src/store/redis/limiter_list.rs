@@ -37,6 +37,11 @@ impl PartialPage {
         Ok(Self { prefix: prefix.into(), tag, cursor, calls_left: CALLS, listed: Vec::new() })
     }
 
+    /// Returns the tag whose list the next call reads.
+    pub(super) const fn tag(&self) -> u16 {
+        self.tag
+    }
+
     /// Returns the slot and the command of the next call.
     pub(super) fn next(&self) -> (u16, Vec<u8>) {
         scan(self.tag, self.cursor, &self.prefix)
@@ -79,6 +84,12 @@ pub(super) fn scan(tag: u16, cursor: u64, prefix: &str) -> (u16, Vec<u8>) {
     let mut bytes = Vec::with_capacity(64 + pattern.len());
     command(&mut bytes, &words);
     (slot(tag.as_bytes()), bytes)
+}
+
+/// Returns the error for a list in whose place another program has a value.
+pub(super) fn foreign(tag: u16) -> Error {
+    let key = list(&format!("{tag:02x}"));
+    Error::data(format!("the list of limiters has a key with a value of another program; delete the key: key={key:?}"))
 }
 
 /// Returns a pattern of the entries whose name begins with `prefix`; it also matches some others, since the group of a limiter

@@ -45,8 +45,17 @@ pub const REFUSAL: &[Mutant] = &[
         "  elseif overrides and overrides.overridden_until < MAX then",
     ),
     ("block: refusals of no units count", "not counts_refusals or units == 0 or", "not counts_refusals or"),
-    ("block: refusals by a pause count", "or index >= limit_count then", "then"),
-    ("block: refusals by a block count", "index >= limit_count then", "index == limit_count then"),
+    ("block: refusals by a pause count", "or index >= limit_count or is_blocked", "or is_blocked"),
+    (
+        "block: refusals during a block of a command count",
+        "max(overrides.blocked_until, overrides.barred_until) > now\n",
+        "overrides.barred_until > now\n",
+    ),
+    (
+        "block: refusals during a block count",
+        "max(overrides.blocked_until, overrides.barred_until) > now\n",
+        "overrides.blocked_until > now\n",
+    ),
     (
         "block: refusals are counted for ever",
         "if overrides.counted_until <= now then",

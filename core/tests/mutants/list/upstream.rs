@@ -12,8 +12,8 @@ pub const UPSTREAM: &[Mutant] = &[
     ("quota: a learned number has the periods of the caller", "own = string.match(own, '^%d+') .. '/1/0'", "own = own"),
     (
         "quota: what remains is counted as of a meter",
-        "(kind == 'b' or kind == 'q') and taken or",
-        "kind == 'b' and taken or",
+        "(kind == 'b' or kind == 'q') and 1 or limit.c",
+        "kind == 'b' and 1 or limit.c",
     ),
     ("permit: a corrected permit is not marked as settled", "deadline) * 2 + 1), permit)", "deadline) * 2), permit)"),
     (
@@ -155,11 +155,8 @@ pub const UPSTREAM: &[Mutant] = &[
         "",
     ),
     ("learn: the length of a log is not updated", "            limit.length = live + missing\n", ""),
-    (
-        "learn: a level is not scaled",
-        "local level = (kind == 'b' or kind == 'q') and taken or taken * limit.c",
-        "local level = taken",
-    ),
+    ("learn: a level is not scaled", "local level = taken * scale", "local level = taken"),
+    ("learn: a part of a unit is a change", "level - limit.level >= scale)", "level - limit.level > 0)"),
     (
         "learn: every report raises the remaining units",
         "if level < limit.level and not may_raise then",

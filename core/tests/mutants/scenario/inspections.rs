@@ -14,7 +14,7 @@ use crate::support::{memory_with_clock, set_clock};
 
 const SECOND: u64 = 1_000_000;
 
-const WHOLE: Operation<'static> = Operation::Inspect { page: Page { offset: 0, count: 1_000 } };
+const WHOLE: Operation<'static> = Operation::Inspect { page: Page { offset: 0, count: 250 } };
 
 /// A limiter on the script and one in memory.
 struct Both {
@@ -68,7 +68,7 @@ impl Both {
     }
 
     fn inspect(&mut self, at: u64) -> Result<(), String> {
-        for (offset, count) in [(0, 100), (0, 0), (0, 2), (1, 2), (2, 1), (3, 1_000), (4, 1), (5, 2), (6, 2)] {
+        for (offset, count) in [(0, 100), (0, 0), (0, 2), (1, 2), (2, 1), (3, 250), (4, 1), (5, 2), (6, 2)] {
             self.run(Operation::Inspect { page: Page { offset, count } }, at)?;
         }
         Ok(())

@@ -16,7 +16,7 @@ use crate::table::Table;
 pub(crate) struct Inspect {
     #[command(flatten)]
     target: Target,
-    /// How many leases and tickets are shown, at most 1000; 0 only counts. Of a keyed limiter without --key, how many of the most
+    /// How many leases and tickets are shown, at most 250; 0 only counts. Of a keyed limiter without --key, how many of the most
     /// refused keys, 1 to 100
     #[arg(long, value_name = "N", default_value_t = 20)]
     count: u64,

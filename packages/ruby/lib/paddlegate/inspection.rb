@@ -119,7 +119,7 @@ module Paddlegate
   Inspection::Ticket::SIZE = 224
 
   # The maximum length of a page.
-  Inspection::MAX_PAGE = 1000
+  Inspection::MAX_PAGE = 250
 
   # The offsets of the fields of a `pg_inspection`.
   Inspection::LIMITS = 64

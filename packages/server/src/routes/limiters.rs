@@ -51,7 +51,7 @@ struct Look {
     /// The number of leases and tickets before the page, at most 100,000. Default 0.
     #[param(maximum = 100_000)]
     offset: Option<u64>,
-    /// The length of the page, at most 1,000. Default 100.
+    /// The length of the page, at most 250. Default 100.
     #[param(maximum = 1_000)]
     count: Option<u64>,
 }
