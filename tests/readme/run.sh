@@ -79,7 +79,7 @@ reader() {
 checkout() {
     local tools
     tools=$(cd "$root" && source scripts/versions.bash && echo "$TOOLS")
-    mkdir -p bin checkout/target && (cd "$root" && cp -r --parents .mvn Cargo.toml packages/{ruby,kotlin} bindings/c target/kotlin "$dir/checkout") &&
+    mkdir -p bin checkout/target && (cd "$root" && cp -r --parents Cargo.toml packages/{ruby,kotlin} bindings/c target/kotlin "$dir/checkout") &&
         ln -s "$root/target/release" checkout/target/ && cp -as "$tools/m2" m2 && rm -rf m2/paddlegate &&
         printf '#!/bin/sh\nexec %s -o -B -q -Dmaven.repo.local=%s "$@"\n' "$(command -v mvn)" "$dir/m2" >bin/mvn && chmod +x bin/mvn &&
         echo 'gem: --no-document' >gemrc
