@@ -21,8 +21,6 @@ mkdir -p "target/kotlin/native/$platform"
 # The digest is of the symbols, of which the package needs none.
 strip -o "target/kotlin/native/$platform/$(basename "$library")" "$library"
 
-# One run compiles for seconds only, so it is not worth it to optimize the compiler.
-export MAVEN_OPTS="-XX:+UseSerialGC -XX:TieredStopAtLevel=1 ${MAVEN_OPTS:-}"
 maven() { mvn -B -q -Dmaven.repo.local="$TOOLS/m2" "$@"; }
 maven -f packages/kotlin/pom.xml -DskipTests install
 maven -f tests/kotlin/pom.xml compile
