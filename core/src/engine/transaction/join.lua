@@ -44,7 +44,7 @@ if verb == 'acquire' then
       local number = read_counter() + 1
       return number, number
     end
-    local cost = min(units, LEVEL / SCALE / 4) * SCALE
+    local cost = min(max(units, 1), LEVEL / SCALE / 4) * SCALE
     cost = math.floor((cost - cost % weight) / weight) + (cost % weight > 0 and 1 or 0)
     local number = min(max(last_granted or max(read_counter(), 1), (read_share())) + cost, LEVEL)
     -- Of tickets with one number the first to come is the first.

@@ -163,7 +163,7 @@ impl Transaction<'_> {
             let number = self.counter() + 1;
             return (number, number);
         }
-        let cost = (charge.most().min(LEVEL / SCALE / 4) * SCALE).div_ceil(order.weight.into());
+        let cost = (charge.most().clamp(1, LEVEL / SCALE / 4) * SCALE).div_ceil(order.weight.into());
         let begin = if last_granted == 0 { self.counter().max(1) } else { last_granted };
         let queue = self.state.queue.as_ref();
         let of_share = queue.map_or(0, |queue| queue.number_of_share(order.priority, order.share));
