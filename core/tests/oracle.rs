@@ -71,7 +71,8 @@ mod guarantees {
             let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
             for operation in &sequence.operations {
                 let Event::Decided(units, outcome) = run.step(&mut limiter, operation) else { continue };
-                if outcome.allowed || !matches!(operation, Operation::Acquire(_)) {
+                // A peek of nothing only looks, whatever the call did.
+                if outcome.allowed || units == NOTHING || !matches!(operation, Operation::Acquire(_)) {
                     continue;
                 }
                 let before = limiter.peek(run.at + outcome.retry_after - 1, &units);
@@ -196,9 +197,9 @@ mod guarantees {
             let mut grants: Vec<(u64, Units, Vec<usize>)> = Vec::new();
             for operation in &sequence.operations {
                 let event = run.step(&mut limiter, operation);
-                if let (Event::Decided(units, outcome), Operation::Acquire(_)) = (event, operation)
+                if let (Event::Decided(units, outcome), Operation::Acquire(cost)) = (event, operation)
                     && outcome.allowed
-                    && run.takes(&units)
+                    && (units != NOTHING || cost.estimate)
                 {
                     prop_assert!(grants.last().is_none_or(|(at, ..)| *at <= outcome.at), "time ran backwards");
                     grants.push((outcome.at, units, run.limits.iter().map(|limit| limit.number).collect()));

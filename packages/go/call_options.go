@@ -157,8 +157,7 @@ func (o *callOptions) request(limits *C.pg_decision_limits, pinner *runtime.Pinn
 			return nil, err
 		}
 		if request.estimate_by_label == nil && request.estimate == 0 {
-			// The library refuses it, as it would refuse a 0 that did not stand for "not given".
-			request.estimate = -1
+			request.estimate = C.PG_COST_ZERO
 		}
 	}
 	if o.settleWithin != nil {

@@ -61,7 +61,7 @@ func TestErrorsNameWhatTheCallerWrote(t *testing.T) {
 		"LocalSharePercent": {limiter(OnUnavailable("local"), LocalSharePercent(-1)), limiter(LocalSharePercent(101))},
 		"WaitTimeout":       {limiter(WaitTimeout(-1)), acquire(Cost(1), WaitTimeout(-1)), enqueue(WaitTimeout(-1))},
 		"Cost":              {acquire(Cost(1001)), acquire(CostBy(ByLabel{"a": 1})), acquire(Cost(-1))},
-		"Estimate":          {acquire(), acquire(Estimate(0)), acquire(Estimate(-1))},
+		"Estimate":          {acquire(), acquire(Estimate(-1))},
 		"SettleWithin":      {acquire(Estimate(1), SettleWithin(0)), acquire(Estimate(1), SettleWithin(-1))},
 		"Priority":          {acquire(Cost(1), Priority(10)), acquire(Cost(1), Priority(-1))},
 		"Share":             {acquire(Cost(1), Share("", 1)), acquire(Cost(1), Share("a", 0)), acquire(Cost(1), Share("a", 1001))},

@@ -337,8 +337,6 @@ static void numbers(void)
     REFUSED("cost", pg_acquire(limiter, &bad, &decision, &error_));
     bad = (pg_request){.estimate = -2};
     REFUSED("estimate", pg_acquire(limiter, &bad, &decision, &error_));
-    bad = (pg_request){.estimate = PG_COST_ZERO};
-    REFUSED("estimate", pg_acquire(limiter, &bad, &decision, &error_));
     bad = (pg_request){.cost = 1, .estimate = 1};
     REFUSED("estimate", pg_peek(limiter, &bad, &decision, &error_));
     REFUSED("actual", pg_correct(limiter, "p", -1, NULL, 0, NULL, &error_));

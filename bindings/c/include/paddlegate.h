@@ -19,7 +19,8 @@
 #include <stdint.h>
 
 /**
- * The value of cost in a pg_request for a cost of 0, which checks without taking.
+ * The value of cost in a pg_request for a cost of 0, which checks without taking, and of estimate for
+ * an estimate of 0, which is a call.
  */
 #define PG_COST_ZERO -1
 
@@ -578,7 +579,8 @@ typedef struct pg_request {
      */
     int64_t cost;
     /**
-     * Units to take until the actual cost is known; 0 when not given. The grant has a permit.
+     * Units to take until the actual cost is known, up to 10^12; 0 when not given, PG_COST_ZERO for an
+     * estimate of 0. The grant has a permit.
      */
     int64_t estimate;
     /**

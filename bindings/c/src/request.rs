@@ -10,7 +10,8 @@ use crate::decision::Decision;
 use crate::decision_limits::DecisionLimits;
 use crate::text;
 
-/// The value of cost in a pg_request for a cost of 0, which checks without taking.
+/// The value of cost in a pg_request for a cost of 0, which checks without taking, and of estimate for
+/// an estimate of 0, which is a call.
 pub const PG_COST_ZERO: i64 = -1;
 
 /// The cost of one call, final or as an estimate that is corrected later.
@@ -28,7 +29,8 @@ pub const PG_COST_ZERO: i64 = -1;
 pub struct Request {
     /// Units to take, up to 10^12; 0 when not given, PG_COST_ZERO for a cost of 0.
     pub cost: i64,
-    /// Units to take until the actual cost is known; 0 when not given. The grant has a permit.
+    /// Units to take until the actual cost is known, up to 10^12; 0 when not given, PG_COST_ZERO for an
+    /// estimate of 0. The grant has a permit.
     pub estimate: i64,
     /// The cost by label; NULL when not given.
     pub cost_by_label: *const Units,

@@ -45,6 +45,12 @@ impl Charge {
         }
     }
 
+    /// Returns whether this is the charge of a call, which may take nothing; the number zero only looks.
+    #[inline]
+    pub(crate) fn is_call(&self) -> bool {
+        !matches!(self, Self::All(0))
+    }
+
     /// Returns one number for all where the units of each are equal, as the text of a charge has it.
     pub(crate) fn simplest(&self) -> Self {
         match self {

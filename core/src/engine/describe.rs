@@ -22,10 +22,10 @@ impl State {
 
     /// Returns the numbers of a limit by itself for a charge that is not taken yet, if there is one.
     fn numbers(&self, policy: &Policy, (i, limit): (usize, &Limit), now: u64, charge: Option<&Charge>) -> LimitNumbers {
-        let most = charge.map_or(0, Charge::most);
+        let is_call = charge.is_some_and(Charge::is_call);
         let units = charge.map(|charge| if limit.counts_starts() { charge.of(i).min(1) } else { charge.of(i) });
         // A limit of which a call takes nothing does not hold it up.
-        let cost = units.filter(|units| *units > 0 || most == 0);
+        let cost = units.filter(|units| *units > 0 || !is_call);
         let cost = match limit.rule {
             Rule::Leaky(leaky) => cost.map(|cost| cost.min(MAX_TIME.0 / leaky.scale)),
             _ => cost,

@@ -38,7 +38,7 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
       break
     end
     local cost, delta = taken + (ahead and ahead[tag] or 0), verb == 'acquire' and taken or 0
-    if taken == 0 and units > 0 then
+    if taken == 0 and (costs or units > 0) then
       -- A limit of which a call takes nothing does not hold it up.
       cost = nil
     end
@@ -138,7 +138,7 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
     if damaged then
       return redis.error_reply(DAMAGED)
     end
-    if wait == 0 and units > 0 and writes then
+    if wait == 0 and (costs or units > 0) and writes then
       add_statistic(5 * remaining <= ARGV[4 * index + 3] + 0 and 'n' or 'g', 1)
       add_statistic('u', units - 1)
       local state = format('%.0f %.0f', now, skew)

@@ -35,8 +35,8 @@ local handlers = {}
 -- is than it matters.
 local others, kept_until, SLACK = {}, nil, 10000000
 
--- What this call takes of each limit.
-local own_units = {}
+-- What this call takes of each limit, or only looks at.
+local own_units = {looks = units == 0 and not costs}
 
 local key_count = 2
 do
@@ -141,10 +141,7 @@ end
 -- `new_level`. Adds to `numbers` of each limit its amount, what remains, its wait and its reset.
 local function evaluate(asked, ahead, changes, granted_at, numbers)
   local index, wait, remaining, reset, least_remaining, rate, longest_reset = 0, 0, 0, 0, MAX, 0, 0
-  local limits, takes = ctx.limits, false
-  for i = 1, asked and limit_count or 0 do
-    takes = takes or (asked[i] or 0) > 0
-  end
+  local limits, takes = ctx.limits, asked and not asked.looks
   for i = 1, limit_count do
     local limit = limits[i]
     local cost, delta = asked and asked[i], changes and changes[i] or 0

@@ -6,11 +6,11 @@
 --          id; max_wait of a call that may queue; units of each limit of the call and tags, in policy order with commas between;
 --          "-" for none. The id is empty or to the end. A first entry has the time alone.
 --
--- Not recorded: calls that take nothing (peeks, of no units, of an id that has its lease already), the checks of a ticket between its first
+-- Not recorded: calls that only look (peeks, of a cost of 0, of an id that has its lease already), the checks of a ticket between its first
 -- and its grant or end, and calls that exceed a capacity, which are errors. A user of Redis without the right to XADD is not
 -- recorded, and gets his decisions.
 --
--- REQUIRES: dry_run attempt format max limit_count verb_at verb units id now recording recorded_until ctx own_units
+-- REQUIRES: dry_run attempt format max limit_count verb_at verb id now recording recorded_until ctx own_units
 -- PROVIDES: record_decision
 
 -- Most calls need none of this, and Lua would make the function anew for each.
@@ -25,7 +25,7 @@ if recorded_until > now and not dry_run then
   function record_decision(reply)
     local letter, status, is_call, waited = LETTERS[verb], reply[1], verb == 'acquire' or verb == 'debit', ctx.waited
     local is_decision = is_call or verb == 'extend' and #reply > 1
-    if not letter or reply.err or is_call and (units == 0 or status > 2 and status ~= 6 or status == 2 and waited)
+    if not letter or reply.err or is_call and (own_units.looks or status > 2 and status ~= 6 or status == 2 and waited)
       or is_call and (reply[12] or 0) ~= 0 or letter == 'n' and status ~= 8 or is_decision and status == 5
       or verb == 'control' and ARGV[verb_at + 4] == '' and ARGV[verb_at + 6] == '' then
       return reply

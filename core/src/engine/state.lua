@@ -33,8 +33,8 @@
 --                    the limits with equal tags, and the leases whatever the label
 --       then verb    'acquire', 'peek', 'debit', 'correct', 'extend', 'learn', 'release', 'renew', 'cancel', 'ready', 'statistics',
 --                    'inspect', 'control', 'record' or 'reset', which deletes the keys and the windows of all policies of the name
---            units   cost to take, or the actual cost: "5" of every limit, or "1,2000", of each in policy order. Of a
---                    limit that counts calls any number above zero is one. Behind a "?" the
+--            units   cost to take, or the actual cost: "5" of every limit, or "1,2000", of each in policy order ("0," of one
+--                    limit). A "0" only looks. Of a limit that counts calls any number above zero is one. Behind a "?" the
 --                  reply to acquire and peek ends with the numbers of each limit, see describe.lua
 --            time    us since 1970 for tests; absent or '' reads the server's clock
 --            id      acquire: absent or '', or the id of the permit, lease and ticket; else: id of what was granted
@@ -121,7 +121,7 @@ if not units then
   describes = string.sub(ARGV[verb_at + 1], 1, 1) == '?'
   units = tonumber(string.sub(ARGV[verb_at + 1], describes and 2 or 1))
 end
--- The units of each limit where they differ; `units` is then the largest of them.
+-- The units of each limit where they differ, also of a call that takes nothing; `units` is then the largest of them.
 local costs = nil
 if not units then
   units, costs = 0, {}

@@ -244,7 +244,7 @@ impl State {
     pub(crate) fn decide(&self, policy: &Policy, now: u64, ask: Demand<'_>) -> Evaluation {
         let mut outcome = Evaluation::default();
         let mut least = u64::MAX;
-        let takes = ask.cost.is_some_and(|cost| cost.most() > 0);
+        let is_call = ask.cost.is_some_and(Charge::is_call);
         for (i, limit) in policy.limits().iter().enumerate() {
             if ask.has.is_some_and(|has| !has[i]) {
                 continue;
@@ -260,7 +260,7 @@ impl State {
                 change = change.clamp(-most, most);
             }
             // A limit of which a call takes nothing does not hold it up.
-            let waits = units.filter(|units| *units > 0 || !takes);
+            let waits = units.filter(|units| *units > 0 || !is_call);
             let mut cost = waits.map(|units| units + ask.ahead.map_or(0, |ahead| ahead[i]));
             match limit.rule {
                 Rule::Bucket(bucket) if units.is_none() && now - ask.granted_at > bucket.elapsed(now) => change = 0,

@@ -24,12 +24,12 @@ use crate::model::policy::Policy;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost<'a> {
-    /// From 0 to 10^12 units of every limit that counts units.
+    /// From 0 to 10^12 units of every limit that counts units. A cost of 0 checks without taking.
     Units(u64),
     /// From 0 to 10^12 units of each label.
     ///
     /// A limit that is not named counts one, the call; a `points` limit must be named. Concurrency and throttle count
-    /// calls and may not be named.
+    /// calls, also one whose units are all 0, and may not be named.
     ByLabel(&'a [(&'a str, u64)]),
     /// As `ByLabel`, with labels of limits.
     Labelled(&'a [(Label, u64)]),
@@ -92,6 +92,20 @@ impl<'a> Cost<'a> {
         }
     }
 
+    /// Returns the units of a call that takes them: a map or an estimate is one also when all its units are zero, and limits that
+    /// count calls count it.
+    #[inline]
+    pub(crate) fn charge_of_call(&self, argument: &'static str, policy: &Policy) -> Result<Charge> {
+        let charge = self.charge(argument, policy)?;
+        Ok(if self.looks(argument) { charge } else { counting_calls(charge, policy) })
+    }
+
+    /// Returns whether a call of these units only looks.
+    #[inline]
+    fn looks(&self, argument: &'static str) -> bool {
+        argument != "estimate" && *self == Cost::Units(0)
+    }
+
     /// Returns the units that an extension adds to each limit of the policy: a map takes nothing of a limit that it does not
     /// name, nor of those that count calls.
     pub(crate) fn extension(&self, argument: &'static str, policy: &Policy) -> Result<Charge> {
@@ -106,6 +120,15 @@ impl<'a> Cost<'a> {
             return Err(Error::invalid(argument, format!("must be at least 1 of one limit: {argument}=0")));
         }
         Ok(charge)
+    }
+
+    /// Returns the units of a call to several limiters as [`charge_of_call`](Self::charge_of_call) does.
+    pub(crate) fn charges_of_call(&self, argument: &'static str, limiters: &[(&str, &Policy)]) -> Result<Vec<Charge>> {
+        let mut charges = self.charges(argument, limiters)?;
+        for (charge, (_, policy)) in charges.iter_mut().zip(limiters).filter(|_| !self.looks(argument)) {
+            *charge = counting_calls(*charge, policy);
+        }
+        Ok(charges)
     }
 
     /// Returns the units of each limit of several limiters, which are given by name.
@@ -146,6 +169,16 @@ impl<'a> Cost<'a> {
         }
         limiters.iter().map(|(name, policy)| of_limiter(argument, &each, name, policy)).collect()
     }
+}
+
+/// Returns the charge of a call that may take nothing, which limits that count calls count.
+#[inline]
+fn counting_calls(charge: Charge, policy: &Policy) -> Charge {
+    if charge.is_call() || policy.limits().is_empty() {
+        return charge;
+    }
+    let call = Charge::each(policy.limits().iter().map(|limit| u64::from(limit.counts_starts())));
+    if call.most() > 0 { call.simplest() } else { call }
 }
 
 fn of_limiter(argument: &'static str, each: &[LimiterUnits<'_>], name: &str, policy: &Policy) -> Result<Charge> {
@@ -265,7 +298,20 @@ mod tests {
     fn equal_units_are_one_number() {
         assert_eq!(charge(&[("tpm", 1)]).unwrap(), Charge::All(1));
         assert_eq!(charge(&[("tpm", 7), ("rpm", 7)]).unwrap(), Charge::All(7));
-        assert_eq!(charge(&[("rpm", 0), ("tpm", 0)]).unwrap(), Charge::All(0), "takes nothing, also no lease");
+    }
+
+    #[test]
+    fn only_the_number_zero_of_a_cost_looks() {
+        let of = |cost: Cost<'_>, argument, policy: &Policy| cost.charge_of_call(argument, policy).unwrap();
+        let zeros = Cost::ByLabel(&[("rpm", 0), ("tpm", 0)]);
+        for (cost, argument) in [(zeros, "cost"), (zeros, "estimate"), (Cost::Units(0), "estimate")] {
+            assert_eq!(of(cost, argument, &policy()).to_string(), "0,0,1");
+        }
+        assert_eq!(of(Cost::Units(0), "cost", &policy()), Charge::All(0));
+        let throttle = Policy::new([Limit::throttle(Duration::from_secs(1)).unwrap()]).unwrap();
+        assert_eq!(of(Cost::Units(0), "estimate", &throttle), Charge::All(1));
+        let window = Policy::new([Limit::window(5, Duration::from_secs(1)).unwrap()]).unwrap();
+        assert!(of(Cost::ByLabel(&[("window", 0)]), "cost", &window).is_call());
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::model::share::{MAX_PRIORITY, Order, Share};
 pub struct Request<'a> {
     /// The units to take. Default 1; a cost of 0 checks without taking.
     pub cost: Option<Cost<'a>>,
-    /// The units to take for now, at least 1 of one limit. The grant has a permit with which the actual cost is reported.
+    /// The units to take for now, from 0. The grant has a permit with which the actual cost is reported.
     pub estimate: Option<Cost<'a>>,
     /// How long after its grant an estimate can be settled: from 5 minutes to 7 days. Default
     /// [`PERMIT_TIMEOUT`](crate::PERMIT_TIMEOUT).
@@ -270,17 +270,16 @@ impl<'a> Request<'a> {
     /// Returns the units to take of each limit, and how long the grant can be settled if it needs a permit.
     #[inline]
     pub(crate) fn charge(&self, policy: &Policy) -> Result<(Charge, Option<Micros>)> {
-        let of_cost = |cost: Cost<'_>, argument| cost.charge(argument, policy);
-        self.resolved(policy.is_estimated(), of_cost, |charge| charge.most() > 0, || Charge::All(1))
+        let of_cost = |cost: Cost<'_>, argument| cost.charge_of_call(argument, policy);
+        self.resolved(policy.is_estimated(), of_cost, || Charge::All(1))
     }
 
     /// Returns the units to take of each limit of several limiters, which are given by name, and how long the grant can be
     /// settled if it needs a permit.
     pub(crate) fn charges(&self, limiters: &[(&str, &Policy)]) -> Result<(Vec<Charge>, Option<Micros>)> {
         let is_estimated = limiters.iter().any(|(_, policy)| policy.is_estimated());
-        let of_cost = |cost: Cost<'_>, argument| cost.charges(argument, limiters);
-        let takes = |charges: &Vec<Charge>| charges.iter().any(|charge| charge.most() > 0);
-        self.resolved(is_estimated, of_cost, takes, || vec![Charge::All(1); limiters.len()])
+        let of_cost = |cost: Cost<'_>, argument| cost.charges_of_call(argument, limiters);
+        self.resolved(is_estimated, of_cost, || vec![Charge::All(1); limiters.len()])
     }
 
     #[inline]
@@ -288,7 +287,6 @@ impl<'a> Request<'a> {
         &self,
         is_estimated: bool,
         of_cost: impl Fn(Cost<'a>, &'static str) -> Result<T>,
-        takes: impl Fn(&T) -> bool,
         one: impl Fn() -> T,
     ) -> Result<(T, Option<Micros>)> {
         if let Some(time) = self.settle_within {
@@ -298,12 +296,7 @@ impl<'a> Request<'a> {
             (Some(_), Some(_)) => Err(Error::invalid("estimate", "give a cost or an estimate, not both")),
             (Some(cost), None) => Ok((of_cost(cost, "cost")?, None)),
             (None, Some(estimate)) => {
-                let charge = of_cost(estimate, "estimate")?;
-                if !takes(&charge) {
-                    let message = "must be at least 1, or give a cost of 0 to check without taking: estimate=0";
-                    return Err(Error::invalid("estimate", message));
-                }
-                Ok((charge, Some(self.settle_within.unwrap_or(PERMIT_TIMEOUT))))
+                Ok((of_cost(estimate, "estimate")?, Some(self.settle_within.unwrap_or(PERMIT_TIMEOUT))))
             }
             (None, None) if is_estimated => {
                 Err(Error::invalid("estimate", "give the points that the call is expected to cost, or a cost"))

@@ -211,9 +211,8 @@ impl Run {
         match operation {
             Operation::Acquire(cost) => {
                 let units = self.units(*cost);
-                let estimate = cost.estimate && self.takes(&units);
-                let outcome = implementation.acquire(self.at, &units, estimate);
-                if outcome.allowed && estimate {
+                let outcome = implementation.acquire(self.at, &units, cost.estimate);
+                if outcome.allowed && cost.estimate {
                     self.permits.push(units.clone());
                 }
                 self.decided(units, outcome)
@@ -331,11 +330,6 @@ impl Run {
             Some(each) => labelled(&self.limits, &each, |limit, share| share % (limit.amount + 1)),
             None => Units::All(cost.share % (self.largest_cost() + 1)),
         }
-    }
-
-    /// Returns whether the units take anything of a limit.
-    pub fn takes(&self, units: &Units) -> bool {
-        takes(&self.limits, units)
     }
 
     fn decided(&mut self, units: Units, outcome: Outcome) -> Event {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use paddlegate::{
-    AdminCommand, Answer, Cost, Deadline, Limit, LimitOverride, Limiter, LimiterUnits, Micros, Mode, Operation,
+    AdminCommand, Answer, Cost, Deadline, Kind, Limit, LimitOverride, Limiter, LimiterUnits, Micros, Mode, Operation,
     Paddlegate, Policy, QueuePosition, Request, SignalHandling, Wait,
 };
 use proptest::prelude::*;
@@ -178,7 +178,12 @@ pub fn with_cost<T>(each: &[Limiter], who: usize, cost: &Amount, run: impl FnOnc
     let limiter = &each[who];
     match cost {
         Amount::All(units) => run(limiter, Cost::Units(*units)),
-        Amount::Each(units) if who < 3 => run(limiter, Cost::Units(units[who])),
+        Amount::Each(units) if who < 3 => {
+            let counts_units = |limit: &&Limit| !matches!(limit.kind(), Kind::Throttle | Kind::Concurrency);
+            let limits = limiter.policy().limits().iter().filter(counts_units);
+            let units: Vec<(&str, u64)> = limits.map(|limit| (&**limit.label(), units[who])).collect();
+            run(limiter, Cost::ByLabel(&units))
+        }
         Amount::Each(units) => {
             let place = |name: &str| each.iter().position(|single| single.name() == name).expect("one of the three");
             let of_one = |name| LimiterUnits { limiter: Some(name), label: None, units: units[place(name)] };

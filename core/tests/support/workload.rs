@@ -13,7 +13,7 @@ use super::inbox::Inbox;
 use super::library::{limit, policy};
 use super::raw::Raw;
 use super::script_client::ScriptClient;
-use super::sequence::{Each, Spec, labelled, takes};
+use super::sequence::{Each, Spec, labelled};
 use super::units::Units;
 use super::{clock, memory_with_clock, open_whole, set_clock};
 
@@ -801,7 +801,6 @@ impl Runner {
         waiter: u64,
     ) -> Result<Answer, String> {
         let units = self.units(asked);
-        let estimate = estimate && takes(&self.limits, &units);
         let channel = wait.map_or_else(String::new, |wait| self.channel(wait.channel));
         let order = wait.map(|wait| wait.order).unwrap_or_default();
         // A period of a quota is a day at least.

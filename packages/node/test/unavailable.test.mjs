@@ -65,7 +65,7 @@ test("closed refuses at once and says why", async () => {
   }
   const skipping = pg.window("x", 7, 60, { onUnavailable: "fail_closed", onLimit: "ignore" });
   assert.equal(await skipping.withinLimit(() => assert.fail()), SKIPPED);
-  await assert.rejects(limiter.tryAcquire({ estimate: 0 }), { argument: "estimate" });
+  await assert.rejects(limiter.tryAcquire({ estimate: -1 }), { argument: "estimate" });
   await assert.rejects(limiter.stats(), UnavailableError, "not a decision");
   const { action, afterMs, permit } = await limiter.admit("job");
   assert.deepEqual([action, afterMs > 0 && afterMs <= 1000, permit], ["wait", true, null]);

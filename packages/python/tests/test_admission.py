@@ -125,7 +125,6 @@ def test_an_admission_is_frozen_and_can_be_pickled(store, name, admit):
         (("a",), {"cost": -1}, "cost"),
         (("a",), {"cost": 2}, "cost"),
         (("a",), {"cost": 1, "estimate": 1}, "estimate"),
-        (("a",), {"estimate": 0}, "estimate"),
     ],
 )
 def test_arguments_are_checked(store, name, admit, arguments, more, argument):

@@ -152,7 +152,7 @@ def test_closed_refuses_and_says_so(ask):
         ask(limiter, "acquire", wait_timeout=50)
     assert caught.value.decision.degraded
     with pytest.raises(InvalidError):
-        ask(limiter, "try_acquire", estimate=0)
+        ask(limiter, "try_acquire", estimate=-1)
     with pytest.raises(UnavailableError):
         ask(limiter, "stats")
 

@@ -42,7 +42,7 @@ class UnavailableTest < Minitest::Test
     end
     assert_operator spent, :<, 20
     assert_raises(Paddlegate::OverLimit) { limiter.acquire(id: "mine", wait_timeout: :minute) }
-    assert_raises(Paddlegate::InvalidError) { limiter.try_acquire(estimate: 0) }
+    assert_raises(Paddlegate::InvalidError) { limiter.try_acquire(estimate: -1) }
     assert_raises(Paddlegate::UnavailableError) { limiter.stats }
   end
 

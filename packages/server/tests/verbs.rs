@@ -244,7 +244,7 @@ fn a_wrong_argument_is_named_and_changes_nothing() {
             ("acquire", json!({ "cost": { "bucket": { "bucket": 1 } } }), "cost"),
             ("acquire", json!({ "cost": 6 }), "cost"),
             ("acquire", json!({ "cost": 1, "estimate": 1 }), "estimate"),
-            ("acquire", json!({ "estimate": 0 }), "estimate"),
+            ("acquire", json!({ "estimate": -1 }), "estimate"),
             ("acquire", json!({ "settle_within": 600 }), "settle_within"),
             ("acquire", json!({ "priority": 10 }), "priority"),
             ("acquire", json!({ "weight": 2 }), "weight"),

@@ -38,7 +38,7 @@ if not id and (verb == 'acquire' or verb == 'peek' or verb == 'debit') then
     status, index, wait, remaining, reset = in_mode(index, wait, remaining, reset, rate)
   end
   if verb ~= 'peek' and not dry_run then
-    if wait == 0 and units > 0 then
+    if wait == 0 and not own_units.looks then
       if verb == 'debit' then
         -- A debt is at most one whole limit, also in a log.
         taken = {}

@@ -35,7 +35,7 @@ impl State {
         }
         let (evaluation, would_refuse) = self.in_mode(own, now, evaluation);
         let granted = evaluation.wait == 0;
-        if granted && charge.most() > 0 && !dry_run {
+        if granted && charge.is_call() && !dry_run {
             self.take(policy, &evaluation, now, skew, charge);
             self.queue_summary.write(now);
         } else if !dry_run {

@@ -42,7 +42,7 @@ if verb == 'acquire' then
     ctx.waited = ticket and now - ticket.queued_at
     if lease_end and lease_end > now then
       -- The id has a lease, and takes nothing more.
-      local nothing = {}
+      local nothing = {looks = true}
       for i = 1, limit_count do
         nothing[i] = 0
       end
@@ -68,7 +68,7 @@ if verb == 'acquire' then
 
     local index, wait, remaining, reset, rate = evaluate(own_units, nil, own_units)
     local status
-    if units == 0 then
+    if own_units.looks then
       numbers = describes and describe(wait)
       if ctx.damaged then
         return redis.error_reply(DAMAGED)

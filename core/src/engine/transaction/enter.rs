@@ -78,7 +78,7 @@ impl Transaction<'_> {
         if ticket.is_none() && position == Some(QueuePosition::Existing) {
             return Ok(Reply::new(Status::NoTicket, &Evaluation::default(), self.now));
         }
-        if charge.most() == 0 {
+        if !charge.is_call() {
             self.state.skew = self.skew;
             let (evaluation, would_refuse) = self.state.in_mode(self.own, self.now, self.evaluate(None, &charge));
             return Ok(self.unless_queued(&evaluation, would_refuse));

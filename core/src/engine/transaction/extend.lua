@@ -89,6 +89,8 @@ if verb == 'extend' then
       local units = (kind == 't' or kind == 'c') and 0 or max((granted[i] or granted[1]) + own_units[i] - charged[i], 0)
       taken[i], charged[i], most = units, charged[i] + units, max(most, units)
     end
+    -- A repeated extension only looks.
+    taken.looks = most == 0
     local exceeded = limit_exceeded_by(taken, 'own')
     if exceeded then
       return {5, exceeded - 1, ctx.limits[exceeded].a, 0, 0, now, '0'}

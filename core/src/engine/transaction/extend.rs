@@ -34,7 +34,9 @@ impl Transaction<'_> {
             if limit.counts_starts() { 0 } else { sum.saturating_sub(open.charged.of(i)) }
         }));
         self.policy.check_fits_of(self.own, "units", &taken, units)?;
-        let ask = Demand { cost: Some(&taken), change: Change::Cost, ..Demand::default() };
+        // A repeated extension only looks.
+        let cost = if taken.most() > 0 { taken } else { Charge::All(0) };
+        let ask = Demand { cost: Some(&cost), change: Change::Cost, ..Demand::default() };
         let mut evaluation = self.state.decide(&self.policy, self.now, ask);
         let sum = Charge::each((0..self.own.limits().len()).map(|i| open.charged.of(i) + taken.of(i))).simplest();
         let charge = self.own.in_tag_order(&sum);

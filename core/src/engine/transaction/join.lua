@@ -40,8 +40,8 @@ if verb == 'acquire' then
 
   -- How far a call takes its share.
   local function step_of(taken, by_weight)
-    local scaled = min(taken, LEVEL / SCALE / 4) * SCALE + math.floor(by_weight / 2)
-    return max(math.floor((scaled - scaled % by_weight) / by_weight), 1)
+    local scaled = min(max(taken, 1), LEVEL / SCALE / 4) * SCALE + math.floor(by_weight / 2)
+    return math.floor((scaled - scaled % by_weight) / by_weight)
   end
 
   -- The number without the lowest digits, which are for ties.

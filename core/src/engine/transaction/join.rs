@@ -175,7 +175,7 @@ impl Transaction<'_> {
         let queue = self.state.queue.get_or_insert_default();
         let mut number = counter.max(1);
         for ticket in queue.last_of(priority, COUNTED) {
-            let most = ticket.units.iter().copied().max().unwrap_or(1).max(1);
+            let most = ticket.units.iter().copied().max().unwrap_or(1);
             number = (number + step_of(most, 1)).min(LEVEL);
             queue.remove(&ticket.id);
             queue.count_share(priority, "", number);
@@ -229,7 +229,7 @@ impl Transaction<'_> {
 
 /// Returns how far a call takes its share.
 fn step_of(units: u64, weight: u64) -> u64 {
-    ((units.min(LEVEL / SCALE / 4) * SCALE + weight / 2) / weight).max(1)
+    (units.clamp(1, LEVEL / SCALE / 4) * SCALE + weight / 2) / weight
 }
 
 fn without_tie(number: u64) -> u64 {

@@ -777,7 +777,7 @@ impl Call {
                         keys.note_decision(reply.status, reply.remaining);
                     }
                     // A call of nothing with an id only looks.
-                    if reply.status == Status::Refused && (retry_with_id.is_some() || charge.most() > 0) {
+                    if reply.status == Status::Refused && (retry_with_id.is_some() || charge.is_call()) {
                         keys.count_refused_key(Micros(reply.at));
                     }
                 }
@@ -875,7 +875,9 @@ pub(super) fn entry_words(entry: &Entry<'_>, aging: Option<Micros>, listed: Opti
 
 /// Returns the units of a call as its script takes them, with the mark of one whose reply describes each limit.
 pub(super) fn described(charge: &Charge, describes: bool) -> String {
-    if describes { format!("?{charge}") } else { charge.to_string() }
+    // One number alone is of all limits, and zero then only looks.
+    let comma = if *charge == Charge::each([0]) { "," } else { "" };
+    if describes { format!("?{charge}{comma}") } else { format!("{charge}{comma}") }
 }
 
 /// Encodes a call without an id, which adds the limiter to the list when its entry is due.

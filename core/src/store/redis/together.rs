@@ -93,8 +93,7 @@ impl Call {
             }
         });
         let command = invocation(b"acquire", &members.collect::<Vec<_>>(), at);
-        let refused =
-            parts.with_state().zip(keys).map(|(part, keys)| refusals(keys).filter(|_| part.charge.most() > 0));
+        let refused = parts.with_state().zip(keys).map(|(part, keys)| refusals(keys).filter(|_| part.charge.is_call()));
         let refused = refused.collect();
         Self::to_several(keys, command, Together::Decision { parts, retry_with_id: None, refused })
     }

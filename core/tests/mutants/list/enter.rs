@@ -175,7 +175,7 @@ pub const ENTER: &[Mutant] = &[
     ),
     (
         "enter: a call of cost 0 is queued or refused",
-        "    if units == 0 then\n      numbers = describes and describe(wait)",
+        "    if own_units.looks then\n      numbers = describes and describe(wait)",
         "    if false then\n      numbers = describes and describe(wait)",
     ),
     (

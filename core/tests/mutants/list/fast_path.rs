@@ -65,7 +65,7 @@ pub const FAST_PATH: &[Mutant] = &[
     ("decide: a peek charges", "verb == 'acquire' and taken or 0", "taken"),
     (
         "decide: a call of cost 0 is written",
-        "if wait == 0 and units > 0 and writes then",
+        "if wait == 0 and (costs or units > 0) and writes then",
         "if wait == 0 and writes then",
     ),
     (

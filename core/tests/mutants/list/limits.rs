@@ -344,7 +344,7 @@ pub const WITHOUT_ID: &[Mutant] = &[
         "verb ~= 'peek' and own_units or nil, now)",
         "own_units, now)",
     ),
-    ("decide: a call of cost 0 is written", "if wait == 0 and units > 0 then", "if wait == 0 then"),
+    ("decide: a call of cost 0 is written", "if wait == 0 and not own_units.looks then", "if wait == 0 then"),
     ("log: a call beside other policies adds no entries", "      append_to_logs(taken)\n", ""),
     ("write: a grant beside other policies is not written", "      write_state(ctx.longest_reset)\n", ""),
     (

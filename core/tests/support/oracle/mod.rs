@@ -78,14 +78,15 @@ impl Oracle {
 
     /// Charges `cost` to all limits or to none. With `permit`, a grant returns the number of a permit.
     pub fn acquire(&mut self, server: i128, cost: &Units, permit: bool) -> (Verdict, Option<usize>) {
-        let before = self.peek(server, cost);
+        let is_call = permit || *cost != Units::All(0);
+        let before = self.ask(server, cost, is_call);
         if self.rules.is_empty() || self.paused().is_some() {
             return (before, None);
         }
         let now = before.at;
         let (rules, state) = (self.rules(now), &mut self.state);
-        let charges = charges(&rules, cost);
-        if !before.allowed || charges.iter().all(|units| *units == 0) {
+        let charges = charges(&rules, cost, is_call);
+        if !before.allowed || !is_call {
             state.skew = now - server;
             return (before, None);
         }
@@ -115,6 +116,10 @@ impl Oracle {
 
     /// Returns the decision of `acquire` without a charge.
     pub fn peek(&mut self, server: i128, cost: &Units) -> Verdict {
+        self.ask(server, cost, *cost != Units::All(0))
+    }
+
+    fn ask(&mut self, server: i128, cost: &Units, is_call: bool) -> Verdict {
         if let Some(rule) = self.paused() {
             return Verdict::paused(&rule.label);
         }
@@ -122,19 +127,19 @@ impl Oracle {
             return Verdict::unlimited();
         }
         let now = self.state.clock(server);
-        let charges = charges(&self.rules(now), cost);
-        self.judge(now, &charges)
+        let charges = charges(&self.rules(now), cost, is_call);
+        self.judge(now, &charges, is_call)
     }
 
-    /// Returns the decision on these units of each limit without a charge.
-    fn judge(&mut self, now: i128, charges: &[i128]) -> Verdict {
+    /// Returns the decision on these units of each limit without a charge, for a call or for a look.
+    fn judge(&mut self, now: i128, charges: &[i128], is_call: bool) -> Verdict {
         let rules = self.rules(now);
         let amounts = self.state.amounts(&rules, now);
         let mut waits = Vec::new();
         for ((rule, amount), units) in rules.iter().zip(&amounts).zip(charges) {
             let longest = self.state.overrides.of(rule, now).and(self.state.overrides.until);
             // A limit of which a call takes nothing does not hold it up.
-            if *units == 0 && charges.iter().any(|units| *units > 0) {
+            if *units == 0 && is_call {
                 waits.push(0);
                 continue;
             }
@@ -181,7 +186,7 @@ impl Oracle {
         let more = |rule: &Rule| if is_first_id { units - charge.extra_of(rule) } else { units };
         let taken: Vec<i128> =
             rules.iter().map(|rule| if rule.kind == "throttle" { 0 } else { more(rule).max(0) }).collect();
-        let verdict = self.judge(now, &taken);
+        let verdict = self.judge(now, &taken, taken.iter().any(|units| *units > 0));
         if taken.iter().all(|units| *units == 0) {
             self.state.skew = now - server;
             return Ok(Verdict { allowed: true, retry_after: Some(0), reason: None, ..verdict });
@@ -226,7 +231,7 @@ impl Oracle {
             return if now < settled_at + SETTLED_MEMORY { "already" } else { "unknown" };
         }
         charge.settled_at = Some(now);
-        let (at, mut before, after) = (charge.at, charges(&rules, &charge.units), charges(&rules, actual));
+        let (at, mut before, after) = (charge.at, charges(&rules, &charge.units, true), charges(&rules, actual, true));
         for (rule, units) in rules.iter().zip(&mut before) {
             *units += charge.extra_of(rule);
         }
@@ -270,7 +275,7 @@ impl Oracle {
         let mut amounts = state.amounts(&rules, now);
         let counted: Vec<i128> = rules
             .iter()
-            .zip(charges(&rules, cost))
+            .zip(charges(&rules, cost, true))
             .map(|(rule, units)| if rule.kind == "throttle" { 0 } else { units })
             .collect();
         if counted.iter().all(|units| *units == 0) {

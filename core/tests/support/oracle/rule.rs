@@ -151,17 +151,10 @@ impl Amount {
     }
 }
 
-/// Returns the units that a call charges to each limit: what the cost says of its label, or one. A throttle counts starts,
-/// and a call that takes no units is none.
-pub fn charges(rules: &[Rule], cost: &Units) -> Vec<i128> {
-    let units: Vec<i128> = rules.iter().map(|rule| cost.of(&rule.label).into()).collect();
-    let is_start = match cost {
-        Units::All(units) => *units > 0,
-        _ => rules.iter().zip(&units).any(|(rule, units)| rule.kind != "throttle" && *units > 0),
-    };
-    let is_only_throttles = rules.iter().all(|rule| rule.kind == "throttle");
-    let starts = i128::from(is_start || is_only_throttles && *cost != Units::All(0));
-    rules.iter().zip(units).map(|(rule, units)| if rule.kind == "throttle" { starts } else { units }).collect()
+/// Returns the units that a call charges to each limit: what the cost says of its label, or one. A throttle counts starts.
+pub fn charges(rules: &[Rule], cost: &Units, is_call: bool) -> Vec<i128> {
+    let units = |rule: &Rule| if rule.kind == "throttle" { i128::from(is_call) } else { cost.of(&rule.label).into() };
+    rules.iter().map(units).collect()
 }
 
 /// Returns the microseconds until `cost` fits; 0 when it fits now.

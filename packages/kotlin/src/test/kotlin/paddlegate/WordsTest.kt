@@ -114,7 +114,6 @@ internal class WordsTest {
                 "estimate" to
                     listOf(
                         acquired(Call()),
-                        acquired(Call().estimate(0)),
                         acquired(Call().estimate(-1)),
                         { points.acquire(Call().cost(1)).pointsUsed(1) },
                     ),
