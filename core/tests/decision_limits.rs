@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::calls::{acquire, debit, enter, peek, run};
 use crate::support::{memory_with_clock, redis_with_clock, unique};
 use paddlegate::{
-    AdminCommand, Deadline, Decision, DecisionLimit, Limit, LimitOverride, Micros, Mode, OnUnavailable, Operation,
+    AdminCommand, Calendar, CalendarPeriod, Deadline, Decision, DecisionLimit, Limit, LimitOverride, Micros, Mode, OnUnavailable, Operation,
     Paddlegate, Policy, Request, Status, Wait,
 };
 
@@ -19,7 +19,7 @@ type Row<'a> = (&'a str, u64, u64, Option<u64>, Option<u64>);
 fn rows(decision: &Decision) -> Vec<Row<'_>> {
     let seconds = |time: Option<Micros>| time.map(|time| time.0 / SECOND);
     let mut rows = Vec::new();
-    for DecisionLimit { limiter: _, label, limit, remaining, retry_after, reset_after } in &decision.limits {
+    for DecisionLimit { limiter: _, label, limit, interval: _, remaining, retry_after, reset_after } in &decision.limits {
         rows.push((&**label, *limit, *remaining, seconds(*retry_after), seconds(*reset_after)));
     }
     rows
@@ -178,6 +178,34 @@ fn several_limiters_name_theirs() {
         assert_eq!(numbers, left, "the bucket was not charged");
         org.reset().unwrap();
         user.reset().unwrap();
+    }
+}
+
+#[test]
+fn each_limit_has_the_interval_that_rules() {
+    let day = Duration::from_secs(86_400);
+    for store in stores() {
+        let limits = Policy::new([
+            Limit::window(3, MINUTE).unwrap(),
+            Limit::bucket(5, Duration::from_secs(7)).unwrap(),
+            Limit::leaky(7, Duration::from_secs(9)).unwrap(),
+            Limit::points(100_000, day).unwrap(),
+            Limit::throttle_rate(3, Duration::from_secs(2)).unwrap(),
+            Limit::concurrency(2, Duration::from_secs(30)).unwrap(),
+            Limit::quota(9, Calendar::new(CalendarPeriod::Month)).unwrap(),
+        ]);
+        let limiter = store.limiter(&unique("intervals"), limits.unwrap()).unwrap();
+        let request = Request::cost(&[("points", 1)]).with_limits();
+        let check = |changed: Option<u64>| {
+            let decision = peek(&limiter, request, NOW);
+            let intervals: Vec<u64> = decision.limits.iter().map(|limit| limit.interval.0 / SECOND).collect();
+            assert_eq!(intervals, [60, 7, 9, changed.unwrap_or(86_400), 2, 30, 31 * 86_400]);
+        };
+        check(None);
+        let changes = [LimitOverride::Set(Limit::points(50, Duration::from_secs(3_600)).unwrap())];
+        run(&limiter, Operation::Admin { command: AdminCommand::Override { changes: &changes, expires: None } }, NOW);
+        check(Some(3_600));
+        limiter.reset().unwrap();
     }
 }
 

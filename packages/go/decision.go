@@ -41,6 +41,8 @@ type Decision struct {
 	ReadyAfter time.Duration
 	// Degraded tells that the limiter has decided without its store, see [OnUnavailable].
 	Degraded bool
+	// IsLowered tells that the estimate was above the capacity of a limit and was lowered to it.
+	IsLowered bool
 	// Limits has each limit, in the order of the policy, for a call with [EachLimit].
 	Limits []DecisionLimit
 }
@@ -52,6 +54,9 @@ type DecisionLimit struct {
 	Limiter          string
 	Label            string
 	Limit, Remaining int64
+	// Interval is the interval, the time to drain or refill fully, how long a lease lasts, or the longest
+	// period of a quota.
+	Interval time.Duration
 	// RetryAfter is how long this limit holds the call up; 0 when it does not.
 	RetryAfter time.Duration
 	ResetAfter time.Duration
@@ -83,6 +88,7 @@ func (l *Limiter) read(native *nativeDecision) *Decision {
 		RetryAfter: durationOf(d.retry_after_us), ResetAfter: durationOf(d.reset_after_us), At: timeOf(d.at_us),
 		Permit: C.GoString(&d.permit[0]), Lease: durationOf(d.lease_us), FencingToken: int64(d.fencing_token),
 		Ticket: int64(d.ticket), Position: int64(d.position), ReadyAfter: durationOf(d.ready_after_us), Degraded: d.degraded == 1,
+		IsLowered: d.is_lowered == 1,
 	}
 	if native.limits != nil {
 		decision.Limits = make([]DecisionLimit, native.limits.count)
@@ -90,7 +96,7 @@ func (l *Limiter) read(native *nativeDecision) *Decision {
 			each := &native.limits.each[i]
 			decision.Limits[i] = DecisionLimit{
 				Limiter: l.nameAt(each.limiter), Label: C.GoString(&each.label[0]), Limit: int64(each.limit),
-				Remaining: int64(each.remaining), RetryAfter: durationOf(each.retry_after_us),
+				Interval: durationOf(each.interval_us), Remaining: int64(each.remaining), RetryAfter: durationOf(each.retry_after_us),
 				ResetAfter: durationOf(each.reset_after_us),
 			}
 		}

@@ -210,6 +210,9 @@ func (r *replay) decided(decision *Decision, err error) (any, error) {
 func (r *replay) decision(d *Decision) object {
 	shown := object{"allowed": d.Allowed(), "limit": known(d.Limit), "remaining": known(d.Remaining), "retry_after_us": us(d.RetryAfter),
 		"reset_after_us": us(d.ResetAfter), "reason": some(string(d.Reason)), "label": some(d.Label), "at_us": moment(d.At)}
+	if d.IsLowered {
+		shown["is_lowered"] = true
+	}
 	if d.WouldRefuse != "" {
 		shown["would_refuse"] = d.WouldRefuse
 	}

@@ -175,7 +175,7 @@ export interface LimitsOption {
 }
 
 /** A request that may wait. */
-export interface WaitingRequest extends NamedRequest, QueueOptions, WaitOptions {}
+export interface WaitingRequest extends NamedRequest, QueueOptions, WaitOptions, LimitsOption {}
 
 /** A request to admit a job. */
 export interface AdmissionRequest extends Request, QueueOptions {

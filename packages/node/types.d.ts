@@ -547,6 +547,11 @@ export interface DecisionLimit {
   readonly label: string;
   /** The limit or capacity in units, 1 for a throttle. */
   readonly limit: number;
+  /**
+   * The interval, the time to drain or refill fully, the duration of a lease, or the longest period of a quota, in
+   * milliseconds.
+   */
+  readonly intervalMs: number;
   /** The units that can be taken right after the decision. */
   readonly remaining: number;
   /**
@@ -597,6 +602,8 @@ export interface BaseDecision {
   readonly resetAfterUs: number | null;
   /** The label of the limit that these values describe; `null` for a pause, and without a limit. */
   readonly label: string | null;
+  /** Whether the estimate was above the capacity of a limit and was lowered to it. */
+  readonly isLowered: boolean;
   /** Each limit, in the order of the policy, for a call with `limits: true`; otherwise empty, as where no store decided. */
   readonly limits: readonly DecisionLimit[];
   /** Of limiters that decide together the name of the one that these values describe, otherwise `null`. */

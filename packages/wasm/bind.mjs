@@ -47,7 +47,8 @@ export default function bind(module, more) {
       atUs,
       ...more
     ) => {
-      const [permit, leaseUs, fencingToken, ticket, position, readyAfterUs, limits] = more;
+      const [permit, leaseUs, fencingToken, ticket, position, readyAfterUs, ...last] = more;
+      const [limits, isLowered] = last;
       return Object.freeze({
         status: STATUSES[status],
         allowed: status === GRANTED,
@@ -71,6 +72,7 @@ export default function bind(module, more) {
         readyAfterUs: readyAfterUs ?? null,
         limits: limits ?? NO_LIMITS,
         degraded: false,
+        isLowered,
       });
     },
     limits: (view, texts) => {
@@ -78,12 +80,13 @@ export default function bind(module, more) {
       const numbers = [...view];
       const known = (us) => (us < 0 ? undefined : us);
       const limit = (i) => {
-        const [limit, remaining, ...times] = numbers.slice(4 * i, 4 * i + 4);
+        const [limit, intervalUs, remaining, ...times] = numbers.slice(5 * i, 5 * i + 5);
         const [retryAfterUs, resetAfterUs] = times.map(known);
         return Object.freeze({
           limiter: texts[2 * i + 1] || null,
           label: texts[2 * i],
           limit,
+          intervalMs: intervalUs / 1000,
           remaining,
           retryAfterMs: wholeMilliseconds(retryAfterUs),
           resetAfterMs: wholeMilliseconds(resetAfterUs),

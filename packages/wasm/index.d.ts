@@ -119,7 +119,7 @@ export interface LimitsOption {
 }
 
 /** A request that may wait. */
-export interface WaitingRequest extends NamedRequest, QueueOptions, WaitOptions {
+export interface WaitingRequest extends NamedRequest, QueueOptions, WaitOptions, LimitsOption {
   /** Ends the wait on abort with the reason of the signal, and leaves neither ticket nor lease. */
   readonly signal?: AbortSignal;
 }

@@ -240,7 +240,7 @@ export default function limiters({ Waiter }, host, inside) {
 
     async acquire(options) {
       const { waitTimeoutMs, signal, key, ...asked } = only(
-        ["waitTimeoutMs", "signal", ...NAMED],
+        ["waitTimeoutMs", "signal", "limits", ...NAMED],
         options,
       );
       const limiter = this.#with(key);
@@ -291,8 +291,9 @@ export default function limiters({ Waiter }, host, inside) {
       return this.#acquireQueued(id, asked, request(asked), wait);
     }
 
-    #acquireQueued(id, asked, units, wait) {
-      return this.#deliverAfter(this.#of(asked.key).queue(id, ...units, place(asked), ...wait));
+    #acquireQueued(id, asked, units, wait, limits = false) {
+      const how = place(asked, limits);
+      return this.#deliverAfter(this.#of(asked.key).queue(id, ...units, how, ...wait));
     }
 
     // Waits with a ticket, first come, first served.
@@ -301,6 +302,7 @@ export default function limiters({ Waiter }, host, inside) {
       const id = ownsId ? this.#store.newId() : asked.id;
       // Read once: the caller may change an object while the call waits.
       const units = request(asked);
+      const limits = flag("limits", asked.limits, false);
       const sleeper = this.#hub.add(id, this.#of());
       const { channel } = this.#hub;
       let waiter;
@@ -312,7 +314,7 @@ export default function limiters({ Waiter }, host, inside) {
           const left = waiter?.next(began, channel) ?? maxWaitMs;
           const ticket = waiter?.ticket();
           const wait = [left, undefined, ticket, channel];
-          const decision = this.#acquireQueued(id, asked, units, wait);
+          const decision = this.#acquireQueued(id, asked, units, wait, limits);
           if (decision.status !== "queued") {
             waiter?.onFinal(decision.allowed, decision.degraded);
             isDelivered = true;

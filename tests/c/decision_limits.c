@@ -18,12 +18,13 @@ static void make_model(pg_limiter **first)
     OK(pg_limiter_new(here, name, limits, 3, first, &error));
 }
 
-static void check_limit(const pg_decision_limit *limit, const char *label, int64_t amount, int64_t remaining,
-                        int64_t retry_after, int64_t reset_after)
+static void check_limit(const pg_decision_limit *limit, const char *label, int64_t amount, int64_t interval,
+                        int64_t remaining, int64_t retry_after, int64_t reset_after)
 {
     CHECK_TEXT(label, limit->label);
     CHECK_INT(-1, limit->limiter);
     CHECK_INT(amount, limit->limit);
+    CHECK_INT(interval, limit->interval_us);
     CHECK_INT(remaining, limit->remaining);
     CHECK_INT(retry_after, limit->retry_after_us);
     CHECK_INT(reset_after, limit->reset_after_us);
@@ -43,9 +44,9 @@ static void each_limit_is_written_if_the_request_asks(void)
     OK(pg_acquire(model, &small, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
     CHECK_INT(3, limits.count);
-    check_limit(&limits.each[0], "rpm", 3, 2, 0, 60000000);
-    check_limit(&limits.each[1], "tpm", 100, 60, 0, 40000000);
-    check_limit(&limits.each[2], "workers", 2, 1, 0, 30000000);
+    check_limit(&limits.each[0], "rpm", 3, 60000000, 2, 0, 60000000);
+    check_limit(&limits.each[1], "tpm", 100, 100000000, 60, 0, 40000000);
+    check_limit(&limits.each[2], "workers", 2, 30000000, 1, 0, 30000000);
     CHECK_TEXT("", limits.each[3].label);
     for (int i = 0; i < 3; i++) {
         memset(&limits, 0x55, sizeof limits);
@@ -58,9 +59,9 @@ static void each_limit_is_written_if_the_request_asks(void)
             CHECK_INT(PG_STATUS_QUEUED, d.status);
         }
         CHECK_INT(3, limits.count);
-        check_limit(&limits.each[0], "rpm", 3, 2, 0, 60000000);
-        check_limit(&limits.each[1], "tpm", 100, 60, 10000000, 40000000);
-        check_limit(&limits.each[2], "workers", 2, 1, 0, 30000000);
+        check_limit(&limits.each[0], "rpm", 3, 60000000, 2, 0, 60000000);
+        check_limit(&limits.each[1], "tpm", 100, 100000000, 60, 10000000, 40000000);
+        check_limit(&limits.each[2], "workers", 2, 30000000, 1, 0, 30000000);
     }
     OK(pg_reset(model, &error));
     OK(pg_limiter_close(model, &error));

@@ -76,12 +76,12 @@ static const char *json(const pg_decision *d)
     snprintf(reason, sizeof reason, "\"%s\"", pg_reason_name(d->reason));
     snprintf(text, sizeof text,
              "{\"allowed\":%s,\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
-             "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64 "%s%s}",
+             "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64 "%s%s%s}",
              d->status == PG_STATUS_GRANTED ? "true" : "false", or_null(d->limit, limit),
              or_null(d->remaining, remaining), or_null(d->retry_after_us, retry_after),
              or_null(d->reset_after_us, reset_after),
-             d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us, shadow_of(d),
-             limiter_of(d));
+             d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us, lowered_of(d),
+             shadow_of(d), limiter_of(d));
     return text;
 }
 
@@ -96,12 +96,13 @@ static const char *json_of_enter(const pg_decision *d)
     snprintf(text, sizeof text,
              "{\"status\":\"%s\",\"limit\":%s,\"remaining\":%s,\"retry_after_us\":%s,"
              "\"reset_after_us\":%s,\"reason\":%s,\"label\":%s,\"at_us\":%" PRId64
-             ",\"lease_us\":%s,\"fence\":%s,\"number\":%s,\"position\":%s,\"ready_after_us\":%s%s%s}",
+             ",\"lease_us\":%s,\"fence\":%s,\"number\":%s,\"position\":%s,\"ready_after_us\":%s%s%s%s}",
              statuses[d->status], or_null(d->limit, limit), or_null(d->remaining, remaining),
              or_null(d->retry_after_us, retry_after), or_null(d->reset_after_us, reset_after),
              d->reason == PG_REASON_NONE ? "null" : reason, label_or_null(d, label), d->at_us,
              or_null(d->lease_us, lease), or_null(d->fencing_token, fence), or_null(d->ticket, number),
-             or_null(d->position, position), or_null(d->ready_after_us, ready_after), shadow_of(d), limiter_of(d));
+             or_null(d->position, position), or_null(d->ready_after_us, ready_after), lowered_of(d),
+             shadow_of(d), limiter_of(d));
     return text;
 }
 

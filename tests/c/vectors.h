@@ -139,6 +139,11 @@ static const char *label_or_null(const pg_decision *d, char buffer[40])
 }
 
 /* The key that only a grant in shadow has. */
+static const char *lowered_of(const pg_decision *d)
+{
+    return d->is_lowered ? ",\"is_lowered\":true" : "";
+}
+
 static const char *shadow_of(const pg_decision *d)
 {
     static char text[64];

@@ -532,6 +532,11 @@ typedef struct pg_decision_limit {
      */
     int64_t limit;
     /**
+     * The interval, the time to drain or refill fully, how long a lease lasts, or the longest period of
+     * a quota.
+     */
+    int64_t interval_us;
+    /**
      * The units that can be taken right after the decision.
      */
     int64_t remaining;
@@ -711,6 +716,11 @@ typedef struct pg_decision {
      * retry_after_us is how long the call would have had to wait.
      */
     pg_reason would_refuse;
+    /**
+     * 1 when the estimate was above the capacity of a limit and was lowered to it, otherwise 0: such a
+     * call waits for the whole limit and is corrected afterwards.
+     */
+    int32_t is_lowered;
 } pg_decision;
 
 /**

@@ -80,6 +80,9 @@ pub struct Decision {
     /// refused or would have had to wait; otherwise PG_REASON_NONE. Such a grant charges nothing, and
     /// retry_after_us is how long the call would have had to wait.
     pub would_refuse: Reason,
+    /// 1 when the estimate was above the capacity of a limit and was lowered to it, otherwise 0: such a
+    /// call waits for the whole limit and is corrected afterwards.
+    pub is_lowered: i32,
 }
 
 impl Decision {
@@ -102,6 +105,7 @@ impl Decision {
         permit: [0; 600],
         degraded: 0,
         would_refuse: Reason::None,
+        is_lowered: 0,
     };
 }
 
@@ -136,6 +140,7 @@ impl Decision {
             permit: decision.permit.map_or([0; 600], |id| text::write(&id)),
             degraded: decision.degraded.into(),
             would_refuse: decision.would_refuse.map_or(Reason::None, Reason::from),
+            is_lowered: decision.is_lowered.into(),
         }
     }
 }

@@ -23,6 +23,9 @@ pub struct DecisionLimit {
     pub limiter: i32,
     /// The limit or the capacity in units, 1 for a throttle.
     pub limit: i64,
+    /// The interval, the time to drain or refill fully, how long a lease lasts, or the longest period of
+    /// a quota.
+    pub interval_us: i64,
     /// The units that can be taken right after the decision.
     pub remaining: i64,
     /// How long this limit holds the call up; 0 when it does not, as after a grant, -1 when no time is
@@ -43,8 +46,15 @@ pub struct DecisionLimits {
 }
 
 impl DecisionLimit {
-    const NONE: Self =
-        Self { label: [0; 33], limiter: -1, limit: -1, remaining: -1, retry_after_us: -1, reset_after_us: -1 };
+    const NONE: Self = Self {
+        label: [0; 33],
+        limiter: -1,
+        limit: -1,
+        interval_us: -1,
+        remaining: -1,
+        retry_after_us: -1,
+        reset_after_us: -1,
+    };
 
     fn of(limiter: &Limiter, limit: &CoreLimit) -> Self {
         let of_several = |name: &String| limiter.limiters().iter().position(|limiter| limiter.name() == name);
@@ -53,6 +63,7 @@ impl DecisionLimit {
             label: text::write(&limit.label),
             limiter: limit.limiter.as_ref().and_then(of_several).and_then(|at| at.try_into().ok()).unwrap_or(-1),
             limit: number(Some(limit.limit)),
+            interval_us: time(Some(limit.interval)),
             remaining: number(Some(limit.remaining)),
             retry_after_us: time(limit.retry_after),
             reset_after_us: time(limit.reset_after),

@@ -96,6 +96,7 @@ const DEGRADED: u8 = 8;
 const WITH_LIMITER: u8 = 16;
 const IN_SHADOW: u8 = 32;
 const WITH_LIMITS: u8 = 64;
+const LOWERED: u8 = 128;
 
 /// The type of a row; a decision's fields follow in the order of [`SharedBuffer::decision`].
 #[derive(Clone, Copy)]
@@ -339,8 +340,10 @@ impl SharedBuffer {
         let with_limiter = if decision.limiter.is_some() { WITH_LIMITER } else { 0 };
         let in_shadow = if decision.would_refuse.is_some() { IN_SHADOW } else { 0 };
         let with_limits = if decision.limits.is_empty() { 0 } else { WITH_LIMITS };
+        let lowered = if decision.is_lowered { LOWERED } else { 0 };
+        let marks = with_permit + degraded + with_limiter + in_shadow + with_limits + lowered;
         let fields: [f64; ROW - 2] = [
-            f64::from(decision.status as u8 + with_permit + degraded + with_limiter + in_shadow + with_limits),
+            f64::from(decision.status as u8 + marks),
             or_nan(decision.limit),
             or_nan(decision.remaining),
             micros(decision.retry_after),

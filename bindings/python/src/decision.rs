@@ -27,7 +27,7 @@ type Fields = (
     Option<String>,
     (Option<u64>, Option<u64>),
     Option<(u64, u64, Option<u64>)>,
-    (bool, Vec<LimitFields>),
+    (bool, bool, Vec<LimitFields>),
 );
 
 #[pymethods]
@@ -148,6 +148,12 @@ impl Decision {
         self.0.degraded
     }
 
+    /// Whether the estimate was above the capacity of a limit and was lowered to it.
+    #[getter]
+    fn is_lowered(&self) -> bool {
+        self.0.is_lowered
+    }
+
     /// Each limit after this decision, in the order of the policy, if the call asked for them.
     ///
     /// Otherwise empty, as where no store decided.
@@ -183,7 +189,7 @@ impl Decision {
             it.permit.clone(),
             (micros(it.lease), it.fencing_token),
             it.ticket.map(|ticket| (ticket.number, ticket.position, micros(ticket.ready_after))),
-            (it.degraded, it.limits.iter().map(fields_of).collect()),
+            (it.degraded, it.is_lowered, it.limits.iter().map(fields_of).collect()),
         );
         Ok((py.import("paddlegate._native")?.getattr("restore")?, (fields,)))
     }
@@ -199,9 +205,10 @@ impl Decision {
         let of_several = it.limiter.as_ref().map(|_| "limiter");
         let leased = it.lease.iter().flat_map(|_| LEASED);
         let queued = it.ticket.iter().flat_map(|_| QUEUED);
+        let lowered = it.is_lowered.then_some("is_lowered");
         let limits = (!it.limits.is_empty()).then_some("limits");
         let names = ALWAYS.into_iter().chain(in_shadow).chain(of_several).chain(leased).chain(queued);
-        shown(slf, names.chain(degraded).chain(limits))
+        shown(slf, names.chain(degraded).chain(lowered).chain(limits))
     }
 }
 
@@ -213,7 +220,7 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
     let (status, limit, remaining, retry_after, reset_after, reason, label, at, permit, lease, ticket, degraded) =
         fields;
     let ((reason, would_refuse), (label, limiter), (lease, fencing_token)) = (reason, label, lease);
-    let (degraded, limits) = degraded;
+    let (degraded, is_lowered, limits) = degraded;
     let why = |name: Option<String>| name.map(|name| Reason::from_name(&name)).transpose();
     let known = ALL.into_iter().find(|known| word(*known) == status);
     Ok(Decision(paddlegate::Decision {
@@ -233,7 +240,7 @@ pub(crate) fn restore(fields: Fields) -> Result<Decision> {
         ticket: ticket.map(|(number, position, ready)| Ticket { number, position, ready_after: ready.map(Micros) }),
         degraded,
         limits: limits.into_iter().map(|limit| Ok(restore_limit(limit)?.0)).collect::<Result<_>>()?,
-        is_lowered: false,
+        is_lowered,
     }))
 }
 

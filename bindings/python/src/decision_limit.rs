@@ -33,6 +33,14 @@ impl DecisionLimit {
         self.0.limit
     }
 
+    /// Seconds of the interval, to drain or refill fully, or of a lease.
+    ///
+    /// Of a quota those of its longest period.
+    #[getter]
+    fn interval(&self) -> f64 {
+        seconds(self.0.interval)
+    }
+
     /// The units that can be taken right after the decision.
     #[getter]
     fn remaining(&self) -> u64 {
@@ -54,7 +62,8 @@ impl DecisionLimit {
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        const FIELDS: [&str; 6] = ["limiter", "label", "limit", "remaining", "retry_after", "reset_after"];
+        const FIELDS: [&str; 7] =
+            ["limiter", "label", "limit", "interval", "remaining", "retry_after", "reset_after"];
         shown(slf, FIELDS.into_iter().filter(|name| *name != "limiter" || slf.get().0.limiter.is_some()))
     }
 
@@ -64,22 +73,24 @@ impl DecisionLimit {
 }
 
 /// The pickled fields of a limit in order; times in microseconds.
-pub(crate) type LimitFields = (Option<String>, String, u64, u64, Option<u64>, Option<u64>);
+pub(crate) type LimitFields = (Option<String>, String, u64, u64, u64, Option<u64>, Option<u64>);
 
 pub(crate) fn fields_of(it: &paddlegate::DecisionLimit) -> LimitFields {
     let micros = |time: Option<Micros>| time.map(|time| time.0);
-    (it.limiter.clone(), it.label.to_string(), it.limit, it.remaining, micros(it.retry_after), micros(it.reset_after))
+    let (label, retry_after, reset_after) = (it.label.to_string(), micros(it.retry_after), micros(it.reset_after));
+    (it.limiter.clone(), label, it.limit, it.interval.0, it.remaining, retry_after, reset_after)
 }
 
 /// Restore a limit of a decision from its pickled fields.
 #[pyfunction]
 #[pyo3(signature = (fields, /))]
 pub(crate) fn restore_limit(fields: LimitFields) -> Result<DecisionLimit> {
-    let (limiter, label, limit, remaining, retry_after, reset_after) = fields;
+    let (limiter, label, limit, interval, remaining, retry_after, reset_after) = fields;
     Ok(DecisionLimit(paddlegate::DecisionLimit {
         limiter,
         label: Label::new(&label)?,
         limit,
+        interval: Micros(interval),
         remaining,
         retry_after: retry_after.map(Micros),
         reset_after: reset_after.map(Micros),

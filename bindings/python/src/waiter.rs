@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
-use paddlegate::{Micros, Operation, QueuePosition};
+use paddlegate::{Micros, Operation, QueuePosition, Request};
 use pyo3::prelude::*;
 
-use crate::argument::{OptionalArg, span, text};
+use crate::argument::{OptionalArg, flag, span, text};
 use crate::cost::RequestUnits;
 use crate::decision::{Decision, seconds};
 use crate::error::Result;
@@ -21,12 +21,14 @@ pub(crate) struct Waiter {
     rules: Mutex<paddlegate::Waiter>,
     id: String,
     units: RequestUnits,
+    /// Whether the decision has each limit.
+    limits: bool,
 }
 
 #[pymethods]
 impl Waiter {
     #[new]
-    #[pyo3(signature = (limiter, cost, estimate, wait_timeout, id, now, settle_within=None, order=None))]
+    #[pyo3(signature = (limiter, cost, estimate, wait_timeout, id, now, settle_within=None, order=None, limits=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         limiter: &Limiter,
@@ -37,6 +39,7 @@ impl Waiter {
         now: f64,
         settle_within: OptionalArg,
         order: OptionalArg,
+        limits: OptionalArg,
     ) -> Result<Self> {
         let max_wait = given("wait_timeout", wait_timeout, limiter.wait_timeout)?;
         let rules = Mutex::new(paddlegate::Waiter::new(id.is_none(), max_wait, micros(now))?);
@@ -45,7 +48,7 @@ impl Waiter {
             Some(id) => text("id", id)?.to_owned(),
             None => paddlegate::new_id()?,
         };
-        Ok(Self { rules, id, units })
+        Ok(Self { rules, id, units, limits: flag("limits", limits, false)? })
     }
 
     /// Begin the wait of a job for at most `patience` seconds; its ticket stays in the queue.
@@ -66,7 +69,7 @@ impl Waiter {
         let claim_timeout = claim_timeout.map(|timeout| span("claim_timeout", timeout)).transpose()?;
         let rules = paddlegate::Waiter::of_job(claim_timeout, span("patience", patience)?, micros(now))?;
         let units = RequestUnits::new(cost, (estimate, settle_within), order)?;
-        Ok(Self { rules: Mutex::new(rules), id: text("id", id)?.to_owned(), units })
+        Ok(Self { rules: Mutex::new(rules), id: text("id", id)?.to_owned(), units, limits: false })
     }
 
     /// The id of the call.
@@ -130,7 +133,10 @@ impl Waiter {
         run: impl FnOnce(Operation<'_>) -> Result<T>,
     ) -> Result<T> {
         let wait = locked(&self.rules).next(micros(now), channel);
-        self.units.with(|request| run(Operation::AcquireWithId { request, id: &self.id, wait: Some(wait) }))
+        self.units.with(|request| {
+            let request = Request { limits: self.limits, ..request };
+            run(Operation::AcquireWithId { request, id: &self.id, wait: Some(wait) })
+        })
     }
 }
 

@@ -25,6 +25,7 @@ pub struct NativeDecision {
     pub position: Option<i64>,
     pub ready_after_us: Option<i64>,
     pub degraded: bool,
+    pub is_lowered: bool,
     pub limits: Vec<NativeDecisionLimit>,
 }
 
@@ -34,6 +35,7 @@ pub struct NativeDecisionLimit {
     pub limiter: Option<String>,
     pub label: String,
     pub limit: i64,
+    pub interval_us: i64,
     pub remaining: i64,
     pub retry_after_us: Option<i64>,
     pub reset_after_us: Option<i64>,
@@ -67,6 +69,7 @@ impl From<Decision> for NativeDecision {
             position: it.ticket.map(|ticket| number(ticket.position)),
             ready_after_us: some_us(it.ticket.and_then(|ticket| ticket.ready_after)),
             degraded: it.degraded,
+            is_lowered: it.is_lowered,
             limits: it.limits.into_iter().map(NativeDecisionLimit::from).collect(),
         }
     }
@@ -78,6 +81,7 @@ impl From<DecisionLimit> for NativeDecisionLimit {
             limiter: it.limiter,
             label: it.label.to_string(),
             limit: number(it.limit),
+            interval_us: us(it.interval),
             remaining: number(it.remaining),
             retry_after_us: some_us(it.retry_after),
             reset_after_us: some_us(it.reset_after),

@@ -36,9 +36,10 @@ extern "C" {
         position: Option<f64>,
         ready_after_us: Option<f64>,
         limits: JsValue,
+        is_lowered: bool,
     ) -> JsValue;
 
-    /// `numbers`: for each limit its amount, what remains, its wait and its reset, -1 for unknown. `texts`: its label and its limiter.
+    /// `numbers`: for each limit its amount, its interval, what remains, its wait and its reset, -1 for unknown. `texts`: its label and its limiter.
     #[wasm_bindgen(method)]
     fn limits(this: &Host, numbers: &[f64], texts: Vec<String>) -> JsValue;
 
@@ -136,6 +137,7 @@ impl Host {
             decision.ticket.map(|ticket| number(ticket.position)),
             micros(decision.ticket.and_then(|ticket| ticket.ready_after)),
             if decision.limits.is_empty() { JsValue::UNDEFINED } else { self.limits_of(decision) },
+            decision.is_lowered,
         )
     }
 
@@ -143,7 +145,8 @@ impl Host {
         let span = |span: Option<Micros>| span.map_or(-1.0, |span| number(span.0));
         let (mut numbers, mut texts) = (Vec::new(), Vec::new());
         for it in &decision.limits {
-            numbers.extend([number(it.limit), number(it.remaining), span(it.retry_after), span(it.reset_after)]);
+            numbers.extend([number(it.limit), number(it.interval.0), number(it.remaining)]);
+            numbers.extend([span(it.retry_after), span(it.reset_after)]);
             texts.extend([it.label.to_string(), it.limiter.clone().unwrap_or_default()]);
         }
         self.limits(&numbers, texts)

@@ -7,8 +7,8 @@
 local describe
 
 if describes then
-  -- Of each limit its amount, what remains, how long this limit alone holds the call up that nobody is ahead of, and the time until
-  -- all of it is available again; after a grant, which takes the units, if `wait` is zero. A call that holds its lease already
+  -- Of each limit its amount, its interval, what remains, how long this limit alone holds the call up that nobody is ahead of, and
+  -- the time until all of it is available again; after a grant, which takes the units, if `wait` is zero. A call that holds its lease already
   -- takes nothing.
   function describe(wait, is_held)
     local numbers = {}

@@ -33,7 +33,8 @@ impl State {
         let check = self.check(policy, i, now, cost, 0);
         let is_too_large = units.is_some_and(|units| is_exceeded(limit, units));
         let wait = self.wait_at(limit, check.wait, is_too_large, now);
-        LimitNumbers { amount: limit.capacity(), remaining: check.remaining, wait, reset: check.reset }
+        let (amount, interval) = (limit.capacity(), limit.interval().0);
+        LimitNumbers { amount, interval, remaining: check.remaining, wait, reset: check.reset }
     }
 
     /// Returns how long a limit holds a call up that would have to wait so long under its numbers.

@@ -138,7 +138,7 @@ end
 -- Checks every limit, or those that `asked` has, for so many units of each behind those of the tickets ahead; without `asked`
 -- only applies the changes, which correct a grant of `granted_at`. Returns the limit with the longest wait, else the one
 -- with the least left, and as `rate` the longest wait that no release can shorten. The changed levels are left in
--- `new_level`. Adds to `numbers` of each limit its amount, what remains, its wait and its reset.
+-- `new_level`. Adds to `numbers` of each limit its amount, its interval, what remains, its wait and its reset.
 local function evaluate(asked, ahead, changes, granted_at, numbers)
   local index, wait, remaining, reset, least_remaining, rate, longest_reset = 0, 0, 0, 0, MAX, 0, 0
   local limits, takes = ctx.limits, asked and not asked.looks
@@ -195,6 +195,8 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
       end
       if numbers then
         numbers[#numbers + 1] = a
+        -- The interval of a meter is what all of it takes; that of a quota is in its calendar.
+        numbers[#numbers + 1] = kind == 't' and limit.c or (kind == 'l' or kind == 'p') and math.floor(a * limit.c / limit.b) or limit.b
         numbers[#numbers + 1] = limit_remaining
         numbers[#numbers + 1] = limit_wait
         numbers[#numbers + 1] = limit_reset

@@ -4,6 +4,7 @@ use crate::base::charge::Charge;
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::engine::state::Evaluation;
 use crate::model::decision::{Decision, DecisionLimit, Status, Ticket};
+use crate::model::kind::Kind;
 use crate::model::limit::Limit;
 use crate::model::permit::{Permit, SHADOW, Settlement};
 use crate::model::policy::Policy;
@@ -33,6 +34,7 @@ pub(crate) struct Reply {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LimitNumbers {
     pub(crate) amount: u64,
+    pub(crate) interval: u64,
     pub(crate) remaining: u64,
     /// How long this limit alone holds the call up.
     pub(crate) wait: u64,
@@ -154,6 +156,7 @@ impl LimitNumbers {
             limiter: None,
             label: limit.label().clone(),
             limit: self.amount,
+            interval: if limit.kind() == Kind::Quota { limit.interval() } else { Micros(self.interval) },
             remaining: self.remaining,
             retry_after: known(self.wait),
             reset_after: known(self.reset).filter(|_| self.wait < MAX_TIME.0),

@@ -38,6 +38,8 @@ pub(crate) struct Parts {
     pub(crate) is_run: bool,
     /// Whether the replies have the numbers of each limit.
     pub(crate) describes: bool,
+    /// Whether an estimate was above the capacity of a limit, and was lowered to it.
+    pub(crate) is_lowered: bool,
 }
 
 impl Parts {
@@ -108,6 +110,7 @@ impl Parts {
             fencing_token: decisions.iter().find_map(|decision| decision.fencing_token),
             ticket: ticket.map(|(i, ticket)| Ticket { number: numbered(ticket.number, i), ..ticket }),
             limits: limits.collect(),
+            is_lowered: self.is_lowered,
             ..decisions[described].clone()
         }
     }

@@ -92,7 +92,7 @@ pub struct Decision {
     /// The ticket of a queued call, or the ticket that a granted call had.
     pub ticket: Option<Ticket>,
     /// Whether the estimate was above the capacity of a limit and was lowered to it: a call that is estimated too high waits
-    /// for the whole limit and is corrected afterwards. Several limiters that decide together lower none.
+    /// for the whole limit and is corrected afterwards.
     pub is_lowered: bool,
     /// Whether the limiter's [`OnUnavailable`](crate::OnUnavailable) decided because the store could not.
     pub degraded: bool,
@@ -110,6 +110,8 @@ pub struct DecisionLimit {
     pub label: Label,
     /// The limit or the capacity in units, 1 for a throttle.
     pub limit: u64,
+    /// The interval that rules, as of [`Limit::interval`](crate::Limit::interval).
+    pub interval: Micros,
     /// The units that can be taken right after the decision.
     pub remaining: u64,
     /// How long this limit holds the call up; zero when it does not, as after a grant. `None` when no time is known.

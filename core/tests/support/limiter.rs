@@ -318,10 +318,11 @@ pub fn text(decision: &Decision) -> String {
     format!(r#"{{"allowed":{},{}{}}}"#, decision.allowed(), numbers(decision), more(decision))
 }
 
-/// Returns why a call in shadow would have been refused, and the limiter.
+/// Returns whether the estimate was lowered, why a call in shadow would have been refused, and the limiter.
 fn more(decision: &Decision) -> String {
+    let lowered = if decision.is_lowered { r#","is_lowered":true"# } else { "" };
     let reason = decision.would_refuse.map(|reason| format!(r#","would_refuse":"{}""#, reason.name()));
-    reason.unwrap_or_default() + &limiter(decision)
+    lowered.to_owned() + &reason.unwrap_or_default() + &limiter(decision)
 }
 
 /// Returns the name of the limiter that a decision of several describes, which begins behind the last dot.

@@ -8,6 +8,7 @@ const {
   WITH_LIMITER,
   IN_SHADOW,
   WITH_LIMITS,
+  LOWERED,
 } = require("./shared-buffer.js");
 const native = require("./native.js");
 
@@ -28,6 +29,7 @@ class Decision {
     this.retryAfterMs = wholeMs(slots[row + 5] / 1000);
     this.resetAfterMs = wholeMs(slots[row + 6] / 1000);
     this.degraded = (code & DEGRADED) !== 0;
+    this.isLowered = (code & LOWERED) !== 0;
     const reason = REASONS[slots[row + 7]];
     const inShadow = (code & IN_SHADOW) !== 0;
     this.reason = inShadow
@@ -56,7 +58,7 @@ const NONE = Object.freeze([]);
 /** Returns the limits of a decision, frozen. */
 function limits(all) {
   const each = all.map(({ limiter = null, label, limit, remaining, ...times }) => {
-    const { retryAfterUs = null, resetAfterUs = null } = times;
+    const { intervalUs, retryAfterUs = null, resetAfterUs = null } = times;
     const retryAfterMs = wholeMs((retryAfterUs ?? Number.NaN) / 1000);
     const resetAfterMs = wholeMs((resetAfterUs ?? Number.NaN) / 1000);
     const inUs = { retryAfterUs, resetAfterUs };
@@ -64,6 +66,7 @@ function limits(all) {
       limiter,
       label,
       limit,
+      intervalMs: intervalUs / 1000,
       remaining,
       retryAfterMs,
       resetAfterMs,

@@ -654,7 +654,7 @@ function runWith(run, more) {
 }
 
 /** Additional options of calls that may wait, for an error message. */
-const WAITING = ["id", "waitTimeoutMs"];
+const WAITING = ["id", "waitTimeoutMs", "limits"];
 
 const ALLOWED_WHILE_CLOSING = new Set([CORRECT, RELEASE, CANCEL]);
 

@@ -30,7 +30,7 @@ const besides = { units: null, key: null, share: null };
 
 /** The operations whose decision may have each limit, for calls that return it. */
 const DECIDES = new Set([ACQUIRE, ACQUIRE_WITH_ID, PEEK]);
-const describes = (operation, others) => others === undefined && DECIDES.has(operation);
+const describes = (operation, others) => DECIDES.has(operation) && (others?.includes("limits") ?? true);
 
 /** The operations that may queue. */
 const QUEUES = new Set([ACQUIRE, ACQUIRE_WITH_ID, ADMIT]);
@@ -116,7 +116,7 @@ function writeActual(actual) {
 /** Returns the error for an option that the operation does not have. */
 function unknown(name, operation, others) {
   const queue = QUEUES.has(operation) ? ["priority", "share", "weight"] : [];
-  const limits = describes(operation, others) ? ["limits"] : [];
+  const limits = others === undefined && DECIDES.has(operation) ? ["limits"] : [];
   const given = others ?? (operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : []);
   const always = ["cost", "estimate", "settleWithinMs", "key", "signal"];
   return noOption(name, [...given, ...limits, ...queue, ...always]);

@@ -130,4 +130,5 @@ module.exports = {
   WITH_LIMITER: 16,
   IN_SHADOW: 32,
   WITH_LIMITS: 64,
+  LOWERED: 128,
 };

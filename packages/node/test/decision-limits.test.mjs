@@ -8,19 +8,21 @@ const START = 1_700_000_000_000_000;
 const cost = { tpm: 40 };
 const more = { cost: { tpm: 70 }, limits: true };
 
-const row = (label, limit, remaining, retryAfterMs, resetAfterMs) => ({
+const row = (label, limit, intervalMs, remaining, retryAfterMs, resetAfterMs) => ({
   limiter: null,
   label,
   limit,
+  intervalMs,
   remaining,
   retryAfterMs,
   resetAfterMs,
   retryAfterUs: retryAfterMs * 1000,
   resetAfterUs: resetAfterMs * 1000,
 });
-const workers = row("workers", 2, 1, 0, 30_000);
-const AFTER_ONE = [row("rpm", 3, 2, 0, 60_000), row("tpm", 100, 60, 0, 40_000), workers];
-const REFUSED = [row("rpm", 3, 2, 0, 60_000), row("tpm", 100, 60, 10_000, 40_000), workers];
+const workers = row("workers", 2, 30_000, 1, 0, 30_000);
+const rpm = row("rpm", 3, 60_000, 2, 0, 60_000);
+const AFTER_ONE = [rpm, row("tpm", 100, 100_000, 60, 0, 40_000), workers];
+const REFUSED = [rpm, row("tpm", 100, 100_000, 60, 10_000, 40_000), workers];
 
 for (const store of ["memory", "redis", "cluster"]) {
   const pg = withClock(store, new TestClock(START));
@@ -38,6 +40,20 @@ for (const store of ["memory", "redis", "cluster"]) {
       assert.deepEqual((await limiter.peek({ ...more, limits })).limits, []);
     }
     assert.ok(Object.isFrozen(refused.limits) && Object.isFrozen(refused.limits[0]));
+    await limiter.reset();
+  });
+
+  test(`a permit and its error have each limit if the call asks, ${store}`, async () => {
+    const limiter = pg.limiter(unique(), policy);
+    const { decision } = await limiter.acquire({ cost, limits: true });
+    assert.deepEqual(decision.limits, AFTER_ONE);
+    for (const waitTimeoutMs of [0, 1000]) {
+      const refused = limiter.withinLimit({ ...more, waitTimeoutMs }, () => assert.fail());
+      await assert.rejects(refused, (error) => {
+        assert.deepEqual(error.decision.limits, REFUSED);
+        return error.name === "OverLimitError";
+      });
+    }
     await limiter.reset();
   });
 
@@ -67,20 +83,19 @@ test("several limiters name theirs, and a key has its own", async () => {
     ],
   );
   const { limits: own } = await perUser.tryAcquire({ key: "bob", limits: true });
-  assert.deepEqual(own, [row("window", 5, 2, 0, 60_000)]);
+  assert.deepEqual(own, [row("window", 5, 60_000, 2, 0, 60_000)]);
   await Promise.all([org.reset(), perUser.reset({ key: "bob" })]);
 });
 
-test("limits is true or false, and an option of tryAcquire and peek alone", async () => {
+test("limits is true or false, and no option of calls without a decision for the caller", async () => {
   const limiter = new Paddlegate("memory://").window("x", 3, 60);
   for (const limits of [1, "yes", []]) {
     await assert.rejects(limiter.tryAcquire({ limits }), { argument: "limits" });
     await assert.rejects(limiter.peek({ limits }), { argument: "limits" });
+    await assert.rejects(limiter.acquire({ limits }), { argument: "limits" });
   }
   for (const verb of [
     () => limiter.allow({ limits: true }),
-    () => limiter.acquire({ limits: true }),
-    () => limiter.acquire({ limits: true, waitTimeoutMs: 0 }),
     () => limiter.enqueue("a", { limits: true }),
     () => limiter.admit("a", { limits: true }),
   ]) {

@@ -101,6 +101,7 @@ class Limiter(Jobs):
         share: str | None = None,
         weight: int | None = None,
         key: str | None = None,
+        limits: bool | None = None,
     ) -> Permit:
         """Wait in the queue until the call is granted, and charge it.
 
@@ -126,12 +127,17 @@ class Limiter(Jobs):
         Raises `InvalidError`, argument `priority`, `share` or `weight`; also for a weight without
         a share.
 
+        With `limits` the decision has each limit: `permit.decision.limits`, and of an `OverLimit`
+        `error.decision.limits`.
+
             reports.acquire(priority=9)
             reports.acquire(share="acme", weight=3)
         """
         limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
         now = monotonic()
-        rules = Waiter(limiter, cost, estimate, wait_timeout, id, now, settle_within, place)
+        rules = Waiter(
+            limiter, cost, estimate, wait_timeout, id, now, settle_within, place, limits
+        )
         return ThreadWaiter(limiter, rules).wait()
 
     async def aacquire(
@@ -146,6 +152,7 @@ class Limiter(Jobs):
         share: str | None = None,
         weight: int | None = None,
         key: str | None = None,
+        limits: bool | None = None,
     ) -> AsyncPermit:
         """Like `acquire`. A task that is cancelled meanwhile leaves neither a lease nor a ticket.
 
@@ -153,7 +160,9 @@ class Limiter(Jobs):
         """
         limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
         now = monotonic()
-        rules = Waiter(limiter, cost, estimate, wait_timeout, id, now, settle_within, place)
+        rules = Waiter(
+            limiter, cost, estimate, wait_timeout, id, now, settle_within, place, limits
+        )
         return await TaskWaiter(limiter, rules).wait()
 
     def turns(
@@ -208,6 +217,7 @@ class Limiter(Jobs):
         share: str | None = None,
         weight: int | None = None,
         key: str | None = None,
+        limits: bool | None = None,
     ) -> WithinLimit: ...
 
     def within_limit(
@@ -222,6 +232,7 @@ class Limiter(Jobs):
         share: str | None = None,
         weight: int | None = None,
         key: str | None = None,
+        limits: bool | None = None,
     ) -> Any:
         """Return a guard for `with`, `async with` or a function: wait as `acquire`, run the body.
 
@@ -229,7 +240,9 @@ class Limiter(Jobs):
         """
         limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
         function, cost = (cost, None) if callable(cost) else (None, cost)
-        guard = WithinLimit(limiter, cost, estimate, wait_timeout, id, settle_within, place)
+        guard = WithinLimit(
+            limiter, cost, estimate, wait_timeout, id, settle_within, place, limits
+        )
         return guard if function is None else guard(function)
 
     async def atry_acquire(

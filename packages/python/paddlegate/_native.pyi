@@ -141,6 +141,12 @@ class DecisionLimit:
     def limit(self) -> int:
         """The units of the limit, 1 for a throttle."""
     @property
+    def interval(self) -> float:
+        """Seconds of the interval, to drain or refill fully, or of a lease.
+
+        Of a quota those of its longest period.
+        """
+    @property
     def remaining(self) -> int:
         """The units that can be taken right after the decision."""
     @property
@@ -223,6 +229,9 @@ class Decision:
     @property
     def degraded(self) -> bool:
         """Whether `on_unavailable` of the limiter decided, because the store could not."""
+    @property
+    def is_lowered(self) -> bool:
+        """Whether the estimate was above the capacity of a limit and was lowered to it."""
     @property
     def limits(self) -> tuple[DecisionLimit, ...]:
         """Each limit after this decision, in the order of the policy, if the call asked for them.

@@ -47,6 +47,7 @@ class WithinLimit(Guarded):
         "_held",
         "_id",
         "_limiter",
+        "_limits",
         "_order",
         "_settle_within",
         "_wait_timeout",
@@ -61,6 +62,7 @@ class WithinLimit(Guarded):
         id: str | None = None,  # noqa: A002 - the name in all languages
         settle_within: Span | None = None,
         order: Order | None = None,
+        limits: bool | None = None,
     ) -> None:
         self._limiter = limiter
         self._cost = cost
@@ -69,6 +71,7 @@ class WithinLimit(Guarded):
         self._id = id
         self._settle_within = settle_within
         self._order = order or (None, None, None)
+        self._limits = limits
         # The permits of running bodies, each with what entered, and with its thread or task.
         self._held: list[Held] = []
 
@@ -139,6 +142,7 @@ class WithinLimit(Guarded):
             priority=priority,
             share=share,
             weight=weight,
+            limits=self._limits,
         )
 
     async def _aacquire(self) -> AsyncPermit:
@@ -152,6 +156,7 @@ class WithinLimit(Guarded):
             priority=priority,
             share=share,
             weight=weight,
+            limits=self._limits,
         )
 
     def _admit(self) -> Permit | None:

@@ -6,7 +6,7 @@ import copy
 import pickle
 
 import pytest
-from paddlegate import Concurrency, InvalidError, Points, Window
+from paddlegate import Concurrency, InvalidError, OverLimit, Points, Window
 
 POLICY = {"rpm": Window(3, 60), "tpm": Points(100, 100), "workers": Concurrency(2)}
 COST = {"tpm": 40}
@@ -53,6 +53,27 @@ def test_the_same_from_asyncio(limiter):
     assert numbers(peeked) == REFUSED
 
 
+def test_a_permit_and_its_error_have_each_limit_if_the_call_asks(limiter):
+    with limiter.within_limit(COST, limits=True) as permit:
+        assert numbers(permit.decision) == AFTER_ONE
+    limiter.reset()
+    granted = limiter.acquire(COST, limits=True)
+    assert numbers(granted.decision) == AFTER_ONE
+    assert [limit.interval for limit in granted.decision.limits] == [60, 100, 30]
+    for wait_timeout in (0, 1):
+        with pytest.raises(OverLimit) as raised:
+            limiter.acquire({"tpm": 70}, limits=True, wait_timeout=wait_timeout)
+        assert numbers(raised.value.decision) == REFUSED
+
+    async def waits():
+        with pytest.raises(OverLimit) as raised:
+            async with limiter.within_limit({"tpm": 70}, limits=True, wait_timeout=1):
+                raise AssertionError
+        return raised.value.decision
+
+    assert numbers(asyncio.run(waits())) == REFUSED
+
+
 def test_a_key_and_several_limiters(clocked, name):
     per_user = clocked.window(f"{name}-user", 5, 60, keyed=True)
     decision = per_user.try_acquire(key="ada", limits=True)
@@ -76,7 +97,10 @@ def test_limits_are_values(limiter):
         assert same.limits == decision.limits
     assert decision != limiter.peek(COST, limits=True)
     tokens = decision.limits[1]
-    text = "DecisionLimit(label='tpm', limit=100, remaining=60, retry_after=0.0, reset_after=40.0)"
+    text = (
+        "DecisionLimit(label='tpm', limit=100, interval=100.0, remaining=60, retry_after=0.0, "
+        "reset_after=40.0)"
+    )
     assert repr(tokens) == text
     assert text in repr(decision)
     with pytest.raises(AttributeError):
@@ -85,13 +109,13 @@ def test_limits_are_values(limiter):
 
 @pytest.mark.parametrize("given", [1, "yes", ()])
 def test_limits_is_true_or_false(limiter, given):
-    for call in (limiter.try_acquire, limiter.peek):
+    for call in (limiter.try_acquire, limiter.peek, limiter.acquire):
         with pytest.raises(InvalidError) as raised:
             call(COST, limits=given)
         assert raised.value.argument == "limits"
 
     async def calls():
-        for call in (limiter.atry_acquire, limiter.apeek):
+        for call in (limiter.atry_acquire, limiter.apeek, limiter.aacquire):
             with pytest.raises(InvalidError) as raised:
                 await call(COST, limits=given)
             assert raised.value.argument == "limits"

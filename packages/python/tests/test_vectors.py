@@ -139,8 +139,10 @@ def shown(decision):
 
 
 def described(decision):
-    """Say what shadow let pass, and the limiter of several, without the prefix."""
-    shadow = {} if decision.would_refuse is None else {"would_refuse": decision.would_refuse}
+    """Say what was lowered, what shadow let pass, and the limiter of several, without the prefix."""
+    shadow = {"is_lowered": True} if decision.is_lowered else {}
+    if decision.would_refuse is not None:
+        shadow["would_refuse"] = decision.would_refuse
     if decision.limiter is None:
         return shadow
     return {**shadow, "limiter": decision.limiter.rpartition(".")[2]}
@@ -151,6 +153,7 @@ def entered(decision):
     del answer["allowed"]
     answer.pop("limiter", None)
     answer.pop("would_refuse", None)
+    answer.pop("is_lowered", None)
     return {
         **answer,
         "lease_us": micros(decision.lease),

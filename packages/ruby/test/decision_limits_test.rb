@@ -41,6 +41,22 @@ class DecisionLimitsTest < Minitest::Test
     end
   end
 
+  def test_a_permit_and_its_error_have_each_limit_if_the_call_asks
+    on_clocked do |store|
+      limiter = model(store)
+      assert_equal AFTER_ONE, numbers(limiter.acquire(cost: { tpm: 40 }, limits: true).decision)
+      assert_equal [60.0, 100.0, 30.0],
+                   limiter.peek(cost: 0, limits: true).limits.map(&:interval)
+      [0, 1].each do |wait_timeout|
+        error = assert_raises(Paddlegate::OverLimit) do
+          limiter.within_limit(cost: { tpm: 70 }, limits: true, wait_timeout: wait_timeout) { flunk }
+        end
+        assert_equal REFUSED, numbers(error.decision)
+      end
+      limiter.reset
+    end
+  end
+
   def test_limits_is_true_or_false
     limiter = memory.window("x", 3, :minute)
     [1, "yes", []].each do |limits|

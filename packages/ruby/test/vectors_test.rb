@@ -411,9 +411,9 @@ class VectorsTest < Minitest::Test
       )
     end
 
-    # The keys that only a grant in shadow and a decision of several limiters have.
+    # The keys that only a lowered estimate, a grant in shadow and a decision of several limiters have.
     def named(decision)
-      { would_refuse: decision.would_refuse,
+      { is_lowered: decision.lowered? || nil, would_refuse: decision.would_refuse,
         limiter: decision.limiter&.delete_prefix("#{@name}.") }.compact
     end
 

@@ -376,6 +376,7 @@ const asAnswer = (decision) =>
 
 // What only some decisions have.
 const more = (decision) => ({
+  ...(decision.isLowered && { is_lowered: true }),
   ...(decision.wouldRefuse !== null && { would_refuse: decision.wouldRefuse }),
   ...limiterOf(decision),
 });

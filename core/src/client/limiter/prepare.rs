@@ -269,7 +269,7 @@ impl Limiter {
     }
 
     /// Returns an estimate that is above the capacity of a limit in memory, lowered to it; `None` for another.
-    fn lowered(&self, estimate: &Charge) -> Option<Result<Charge>> {
+    pub(super) fn lowered(&self, estimate: &Charge) -> Option<Result<Charge>> {
         let policy = &self.inner.policy;
         // Nearly every estimate fits, and then nobody needs the limits in force.
         let lowered = policy.fitted(policy, estimate)?;

@@ -126,7 +126,7 @@ impl Limiter {
                 let looks = request.cost.is_none() && !is_estimate;
                 let request = if looks { Request { cost: Some(Cost::Units(1)), ..request } } else { request };
                 let (charges, _) = request.charges(&self.policies())?;
-                let parts = Parts { describes: request.limits, ..self.parts(charges, is_estimate, None) };
+                let parts = Parts { describes: request.limits, ..self.parts(charges, is_estimate, None)? };
                 self.peek_at_all(&parts)
             }
             Operation::Debit(cost) => self.debit_all(cost),
@@ -154,20 +154,29 @@ impl Limiter {
         self.inner.together.iter().map(|limiter| (limiter.name(), limiter.policy())).collect()
     }
 
-    fn parts(&self, charges: Vec<Charge>, is_estimate: bool, id: Option<&str>) -> Parts {
+    fn parts(&self, mut charges: Vec<Charge>, is_estimate: bool, id: Option<&str>) -> Result<Parts> {
+        let mut is_lowered = false;
+        if is_estimate && matches!(self.location(), StateLocation::Memory { .. }) {
+            for (limiter, charge) in self.inner.together.iter().zip(&mut charges) {
+                if let Some(lowered) = limiter.lowered(charge).transpose()? {
+                    (*charge, is_lowered) = (lowered, true);
+                }
+            }
+        }
         let part = |(limiter, charge): (&Self, Charge)| Part {
             name: limiter.name().to_owned(),
             policy: limiter.inner.policy.clone(),
             charge,
             has_state: limiter.has_state(),
         };
-        Parts {
+        Ok(Parts {
             each: self.inner.together.iter().zip(charges).map(part).collect(),
             id: id.map(str::to_owned),
             is_estimate,
             is_run: false,
             describes: false,
-        }
+            is_lowered,
+        })
     }
 
     /// Returns whether the store decides, and not this process alone.
@@ -194,7 +203,7 @@ impl Limiter {
     fn acquire_of_all(&self, charges: Vec<Charge>, entry: Entry<'_>) -> Result<Prepared> {
         let id = Some(entry.id).filter(|id| !id.is_empty());
         let (is_run, describes) = (entry.is_run(), entry.describes);
-        let parts = Parts { is_run, describes, ..self.parts(charges, entry.permit.is_some(), id) };
+        let parts = Parts { is_run, describes, ..self.parts(charges, entry.permit.is_some(), id)? };
         if let Some(decision) = self.decided_without_state(&parts) {
             return Ok(decided(decision));
         }
@@ -254,7 +263,7 @@ impl Limiter {
         if self.with_state().next().is_some() && !self.with_state().any(counts_units) {
             return Err(Error::invalid("debit", "takes units, and no limit of the limiters counts units"));
         }
-        let mut parts = self.parts(charges, false, None);
+        let mut parts = self.parts(charges, false, None)?;
         for part in &mut parts.each {
             // A limiter that counts calls alone is not charged.
             part.has_state &= part.policy.limits().iter().any(|limit| !limit.counts_starts());

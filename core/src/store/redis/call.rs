@@ -810,31 +810,37 @@ impl Call {
     /// Lowers an estimate that exceeds the capacity of a limit to it, by the reply that says so. Returns whether the call is to be
     /// sent again.
     fn lower_estimate(&mut self, items: &[Value]) -> bool {
+        if let Expects::Together(together) = &mut self.expects {
+            return together.lower_estimate(&mut self.command, items);
+        }
         let Expects::Decision { policy, charge, estimate, .. } = &mut self.expects else { return false };
         let (Estimate::Whole { describes } | Estimate::Lowered { describes }) = *estimate else { return false };
-        if items.first() != Some(&Value::Integer(EXCEEDS_CAPACITY)) {
-            return false;
-        }
-        let numbers = parse_u64s(items);
-        let index = numbers.get(1).and_then(|index| usize::try_from(*index).ok());
-        let (Some(index), Some(most)) = (index.filter(|index| *index < policy.limits().len()), numbers.get(2)) else {
-            return false;
-        };
-        let most = policy.limits()[index].amount().max(*most);
-        if charge.of(index) <= most {
-            return false;
-        }
-        let limits = policy.limits().iter().enumerate();
-        let lowered = limits.map(|(i, limit)| match charge.of(i) {
-            units if limit.counts_starts() => units.min(1),
-            units if i == index => units.min(most),
-            units => units,
-        });
-        **charge = Charge::each(lowered).simplest();
+        let Some(lowered) = lowered(items, policy, charge) else { return false };
+        **charge = lowered;
         *estimate = Estimate::Lowered { describes };
-        self.command.set_units(&described(charge, describes));
+        self.command.units.0 = self.command.set_units(self.command.units, &described(charge, describes));
         true
     }
+}
+
+/// Returns an estimate that exceeds the capacity of a limit lowered to it, by the reply that says so; `None` for another reply.
+pub(super) fn lowered(items: &[Value], policy: &Policy, estimate: &Charge) -> Option<Charge> {
+    if items.first() != Some(&Value::Integer(EXCEEDS_CAPACITY)) {
+        return None;
+    }
+    let numbers = parse_u64s(items);
+    let index = numbers.get(1).and_then(|index| usize::try_from(*index).ok())?;
+    let most = policy.limits().get(index)?.amount().max(*numbers.get(2)?);
+    if estimate.of(index) <= most {
+        return None;
+    }
+    let limits = policy.limits().iter().enumerate();
+    let each = limits.map(|(i, limit)| match estimate.of(i) {
+        units if limit.counts_starts() => units.min(1),
+        units if i == index => units.min(most),
+        units => units,
+    });
+    Some(Charge::each(each).simplest())
 }
 
 /// Returns the error of a call that exceeds the capacity of a limit, from the reply that says so.

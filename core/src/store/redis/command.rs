@@ -111,13 +111,17 @@ impl Command {
         Ok(Self { bytes, quotas, units: self.units })
     }
 
-    /// Replaces the units of a call to one limiter.
-    pub(super) fn set_units(&mut self, units: &str) {
-        let (start, end) = (self.bytes.len() - self.units.0, self.bytes.len() - self.units.1);
+    /// Replaces the units at a place from the end on. Returns where their word begins from then on.
+    pub(super) fn set_units(&mut self, (start, end): (usize, usize), units: &str) -> usize {
+        let (begin, stop) = (self.bytes.len() - start, self.bytes.len() - end);
         let mut words = Vec::new();
         word(&mut words, units.as_bytes());
-        self.units.0 = self.units.1 + words.len();
-        self.bytes.splice(start..end, words);
+        for quota in self.quotas.iter_mut().filter(|quota| quota.at >= stop) {
+            quota.at = quota.at + words.len() - (stop - begin);
+        }
+        let start = end + words.len();
+        self.bytes.splice(begin..stop, words);
+        start
     }
 
     /// Replaces `EVALSHA digest` by `EVAL script`; the server then caches the script.

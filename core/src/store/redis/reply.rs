@@ -85,14 +85,14 @@ pub(super) fn with_companions(items: &[Value]) -> Result<(&[Value], Vec<u64>)> {
 /// Decodes the numbers of each limit.
 fn limit_numbers(items: &[Value]) -> Result<Box<[LimitNumbers]>> {
     let numbers = parse_u64s(items);
-    if numbers.len() != items.len() || !numbers.len().is_multiple_of(4) {
+    if numbers.len() != items.len() || !numbers.len().is_multiple_of(5) {
         return Err(garbled());
     }
     let of_limit = |numbers: &[u64]| match *numbers {
-        [amount, remaining, wait, reset] => LimitNumbers { amount, remaining, wait, reset },
+        [amount, interval, remaining, wait, reset] => LimitNumbers { amount, interval, remaining, wait, reset },
         _ => LimitNumbers::default(),
     };
-    Ok(numbers.chunks(4).map(of_limit).collect())
+    Ok(numbers.chunks(5).map(of_limit).collect())
 }
 
 /// Decodes the reply to an extension: a decision with the whole charge behind the time, or why the permit is not open.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::call::{
     Call, EXCEEDS_CAPACITY, Expects, LEASE_ENDED, LEASE_RENEWED, NEEDS_ID, described, entry_words, exceeded,
-    listed_words, refusals,
+    listed_words, lowered, refusals,
 };
 use super::command::Command;
 use super::keys::{FixedArguments, Keys};
@@ -32,6 +32,8 @@ pub(super) enum Together {
         retry_with_id: Option<(Vec<Arc<Keys>>, Option<Micros>)>,
         /// Of each limiter with a state the keys, if its refusals are counted for a key.
         refused: Vec<Option<Arc<Keys>>>,
+        /// Of each limiter with a state the place of its units in the command, as [`Command::units`].
+        units: Vec<(usize, usize)>,
     },
     Settlement,
     Cancellation,
@@ -66,10 +68,10 @@ impl Call {
             units: described(&part.charge, parts.describes),
             words: listed.map(listed_words).unwrap_or_default(),
         });
-        let command = invocation(verb, &members.collect::<Vec<_>>(), at);
+        let (command, units) = invocation(verb, &members.collect::<Vec<_>>(), at);
         let retry_with_id = (verb == b"acquire").then(|| (keys.to_vec(), at));
         let refused = keys.iter().map(|keys| retry_with_id.as_ref().and_then(|_| refusals(keys))).collect();
-        Self::to_several(keys, command, Together::Decision { parts, retry_with_id, refused })
+        Self::to_several(keys, command, Together::Decision { parts, retry_with_id, refused, units })
     }
 
     /// Creates a call with an id.
@@ -92,10 +94,10 @@ impl Call {
                 words: entry_words(&Entry { queue, ..*entry }, part.policy.aging(), listed),
             }
         });
-        let command = invocation(b"acquire", &members.collect::<Vec<_>>(), at);
+        let (command, units) = invocation(b"acquire", &members.collect::<Vec<_>>(), at);
         let refused = parts.with_state().zip(keys).map(|(part, keys)| refusals(keys).filter(|_| part.charge.is_call()));
         let refused = refused.collect();
-        Self::to_several(keys, command, Together::Decision { parts, retry_with_id: None, refused })
+        Self::to_several(keys, command, Together::Decision { parts, retry_with_id: None, refused, units })
     }
 
     pub(crate) fn correct_together(settled: &[Settled], at: Option<Micros>) -> Self {
@@ -130,7 +132,7 @@ impl Call {
             units: it.charge.to_string(),
             words: it.words.clone(),
         });
-        let command = invocation(verb, &members.collect::<Vec<_>>(), at);
+        let (command, _) = invocation(verb, &members.collect::<Vec<_>>(), at);
         let keys: Vec<Arc<Keys>> = settled.iter().map(|settled| settled.keys.clone()).collect();
         Self::to_several(&keys, command, expects)
     }
@@ -153,6 +155,31 @@ impl Together {
             let entry = Entry::without_queue(&id, Charge::All(0), None);
             Ok(Call::enter_together(parts.clone(), keys, &entry, *at, vec![None; keys.len()]))
         })
+    }
+
+    /// Lowers an estimate that exceeds the capacity of a limit to it, by the reply that says so. Returns whether the call is to be
+    /// sent again.
+    pub(super) fn lower_estimate(&mut self, command: &mut Command, items: &[Value]) -> bool {
+        let Self::Decision { parts, units, .. } = self else { return false };
+        let describes = parts.describes;
+        let members = parts.each.iter_mut().filter(|part| part.has_state && parts.is_estimate).zip(items).enumerate();
+        for (i, (part, item)) in members {
+            if let Value::Array(items) = item
+                && let Some(charge) = lowered(items, &part.policy, &part.charge)
+            {
+                part.charge = charge;
+                let start = command.set_units(units[i], &described(&charge, describes));
+                let before = units[i].0;
+                units[i].0 = start;
+                for (start_before, end_before) in &mut units[..i] {
+                    *start_before = *start_before + start - before;
+                    *end_before = *end_before + start - before;
+                }
+                parts.is_lowered = true;
+                return true;
+            }
+        }
+        false
     }
 
     pub(super) fn decode(&self, items: &[Value]) -> Result<Answer> {
@@ -216,11 +243,12 @@ fn status(item: &Value) -> Option<i64> {
     }
 }
 
-/// Encodes the arguments in the order that `engine/together.lua` defines.
-fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> Command {
+/// Encodes the arguments in the order that `engine/together.lua` defines. Returns where the units of each member are, from the end.
+fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> (Command, Vec<(usize, usize)>) {
     let mut keys = Vec::new();
     let mut arguments = Vec::new();
-    let (mut key_count, mut words, mut starts) = (0, 0, Vec::with_capacity(members.len()));
+    let (mut key_count, mut words) = (0, 0);
+    let (mut starts, mut places) = (Vec::with_capacity(members.len()), Vec::with_capacity(members.len()));
     let time = at.map(|at| at.0.to_string()).unwrap_or_default();
     for Member { arguments: fixed, units, words: more } in members {
         key_count += fixed.keys;
@@ -234,7 +262,9 @@ fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> Comman
         starts.push(arguments.len());
         arguments.extend_from_slice(&fixed.bytes[fixed.keys_at.end..]);
         word(&mut arguments, verb);
+        let units_at = arguments.len();
         word(&mut arguments, units.as_bytes());
+        places.push((units_at, arguments.len()));
         word(&mut arguments, time.as_bytes());
         for text in more {
             word(&mut arguments, text.as_bytes());
@@ -255,5 +285,6 @@ fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> Comman
         command.note(i + 1, &fixed.quotas, |at| start + member + at - fixed.keys_at.end);
     }
     command.set_time(|| at.map_or_else(clock::now, |at| at.0));
-    command
+    let length = arguments.len();
+    (command, places.into_iter().map(|(start, end)| (length - start, length - end)).collect())
 }

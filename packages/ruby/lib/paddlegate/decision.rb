@@ -22,13 +22,14 @@ module Paddlegate
     PERMIT = "@128Z600"
     DEGRADED = "@728l"
     WOULD_REFUSE = "@732l"
-    SIZE = 736
+    IS_LOWERED = "@736l"
+    SIZE = 744
     GRANTED = 1
     STATUSES = %i[refused granted queued no_ticket].freeze
     NO_LIMITS = [].freeze
     private_constant :STATUS, :REASON, :LABEL, :LIMITER, :LIMIT, :REMAINING, :RETRY_AFTER,
                      :RESET_AFTER, :AT, :LEASE, :FENCE, :TICKET, :POSITION, :READY_AFTER, :PERMIT,
-                     :DEGRADED, :WOULD_REFUSE, :STATUSES, :NO_LIMITS
+                     :DEGRADED, :WOULD_REFUSE, :IS_LOWERED, :STATUSES, :NO_LIMITS
 
     # The `pg_decision`.
     # @api private
@@ -63,6 +64,11 @@ module Paddlegate
     # Returns whether the `on_unavailable` of the limiter decided because the store could not.
     def degraded?
       @bytes.unpack1(DEGRADED) == 1
+    end
+
+    # Returns whether the estimate was above the capacity of a limit and was lowered to it.
+    def lowered?
+      @bytes.unpack1(IS_LOWERED) == 1
     end
 
     # Returns why the call was refused or queued: the kind of the limit, such as `:window`, or
@@ -166,7 +172,7 @@ module Paddlegate
         retry_after: retry_after, reset_after: reset_after, reason: reason, label: label,
         at_us: at_us, permit: permit, lease: lease, fencing_token: fencing_token, ticket: ticket,
         position: position, ready_after: ready_after, degraded: degraded?, limiter: limiter,
-        would_refuse: would_refuse, limits: limits
+        would_refuse: would_refuse, lowered: lowered?, limits: limits
       }
     end
 

@@ -9,11 +9,14 @@ module Paddlegate
   # - `label`: its label, such as `:rpm`
   # - `limit`: the limit in units, 1 for a throttle; `remaining`: the units that can be taken right
   #   after the decision
+  # - `interval`: seconds (Float) of the interval, to drain or refill fully, of a lease, or of the
+  #   longest period of a quota
   # - `retry_after`: seconds (Float) for which this limit holds the call up, 0 when it does not, as
   #   after a grant; `nil` when no time is known
   # - `reset_after`: seconds (Float) until all units are available again; `nil` when no time is
   #   known
-  DecisionLimit = Struct.new(:limiter, :label, :limit, :remaining, :retry_after, :reset_after) do
+  DecisionLimit = Struct.new(:limiter, :label, :limit, :interval, :remaining, :retry_after,
+                             :reset_after) do
     # @api private
     # Reads a `pg_decision_limits`. `names` are those of the limiters that decided together.
     def self.list(memory, names)
@@ -25,10 +28,10 @@ module Paddlegate
     # Reads a `pg_decision_limit`.
     def self.read(memory, names)
       index = memory.get_int32(self::LIMITER)
-      limit, remaining, *times = memory.get_array_of_int64(self::NUMBERS, 4)
+      limit, interval, remaining, *times = memory.get_array_of_int64(self::NUMBERS, 5)
       times.map! { |micros| micros == -1 ? nil : micros / 1_000_000.0 }
-      new(index == -1 ? nil : names[index], memory.get_string(0).to_sym, limit, remaining,
-          *times).freeze
+      new(index == -1 ? nil : names[index], memory.get_string(0).to_sym, limit,
+          interval / 1_000_000.0, remaining, *times).freeze
     end
     private_class_method :read
   end
@@ -37,6 +40,6 @@ module Paddlegate
   # `pg_decision_limits`.
   DecisionLimit::LIMITER = 36
   DecisionLimit::NUMBERS = 40
-  DecisionLimit::SIZE = 72
-  DecisionLimit::LIST_SIZE = 8 + (32 * 72)
+  DecisionLimit::SIZE = 80
+  DecisionLimit::LIST_SIZE = 8 + (32 * 80)
 end

@@ -130,7 +130,7 @@ module Paddlegate
     #
     #   workers.within_limit(priority: 9, share: "acme", weight: 2) { work }
     def within_limit(cost: nil, estimate: nil, used: nil, wait_timeout: nil, id: nil, key: nil,
-                     settle_within: nil, priority: nil, share: nil, weight: nil)
+                     settle_within: nil, priority: nil, share: nil, weight: nil, limits: nil)
       raise InvalidError.new("give one; without one, use acquire", "block") unless block_given?
       unless cost.nil? || used.nil?
         raise InvalidError.new("is another word for cost, give one of them", "used")
@@ -139,7 +139,7 @@ module Paddlegate
       limiter = key.nil? ? self : with_key(key)
       cost = used if cost.nil?
       order = Value.order(priority, share, weight)
-      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, wait_timeout, order)
+      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, wait_timeout, order, limits)
       begin
         permit = waiter.acquire
       rescue OverLimit
@@ -162,11 +162,14 @@ module Paddlegate
     # times out, or at once when it is known to be longer. A wait that is interrupted (`Timeout`,
     # `Thread#kill`, a signal) gives back its ticket or lease; but what a first call without a reply
     # took under the caller's `id` stays until it is cancelled or ends after its timeout.
+    #
+    # With `limits: true` the decision of the permit or of the error has each limit of the policy
+    # ({Decision#limits}).
     def acquire(cost: nil, estimate: nil, wait_timeout: nil, id: nil, key: nil, settle_within: nil,
-                priority: nil, share: nil, weight: nil)
+                priority: nil, share: nil, weight: nil, limits: nil)
       limiter = key.nil? ? self : with_key(key)
       order = Value.order(priority, share, weight)
-      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, wait_timeout, order)
+      waiter = Waiter.new(limiter, id, cost, estimate, settle_within, wait_timeout, order, limits)
       permit = waiter.acquire
     ensure
       waiter&.cancel unless permit

@@ -18,7 +18,8 @@ module Paddlegate
     attr_reader :limiter
 
     # `order` is as in {Value.order}.
-    def initialize(limiter, id, cost, estimate, settle_within, wait_timeout, order = nil)
+    def initialize(limiter, id, cost, estimate, settle_within, wait_timeout, order = nil,
+                   limits = nil)
       @limiter = limiter
       # Whether only this call has the id, so that a ticket or a lease under it belongs to this
       # call.
@@ -28,6 +29,7 @@ module Paddlegate
       @estimate = Value.kept(estimate)
       @settle_within = settle_within
       @order = order
+      @limits = Value.switch("limits", limits, false) unless limits.nil?
       max_wait = wait_timeout.nil? ? limiter.wait_timeout : Value.wait_timeout(wait_timeout)
       @max_wait_us = Value.interval("wait_timeout", max_wait)
     end
@@ -102,7 +104,8 @@ module Paddlegate
       @channel = channel
       @decision = nil
       @sent_at = now
-      decision = @limiter.acquire_with_id(@id, @cost, @estimate, @settle_within, next_wait, @order)
+      decision = @limiter.acquire_with_id(@id, @cost, @estimate, @settle_within, next_wait, @order,
+                                          @limits)
       @state = state if decision.status == :queued
       is_final = @state.nil? || @state.on_decision(now, decision)
       @decision = decision

@@ -59,6 +59,8 @@ pub(crate) struct DecisionBody {
     ready_after: Option<f64>,
     /// Whether the server decided alone because the store could not.
     degraded: bool,
+    /// Whether the estimate was above the capacity of a limit and was lowered to it.
+    is_lowered: bool,
     /// Each limit after this decision, if the call asked for them.
     pub(crate) limits: Vec<LimitBody>,
 }
@@ -73,6 +75,8 @@ pub(crate) struct LimitBody {
     label: String,
     /// The units of the limit, 1 for a throttle.
     limit: u64,
+    /// The interval, the time to drain or refill fully, the duration of a lease, or the longest period of a quota.
+    interval: f64,
     /// The units that can be taken right after the decision.
     remaining: u64,
     /// The time for which this limit holds the call up; null when no time is known.
@@ -105,6 +109,7 @@ impl From<&Decision> for DecisionBody {
             position: ticket.map(|ticket| ticket.position),
             ready_after: ticket.and_then(|ticket| ticket.ready_after).map(seconds),
             degraded: decision.degraded,
+            is_lowered: decision.is_lowered,
             limits: decision.limits.iter().map(LimitBody::from).collect(),
         }
     }
@@ -116,6 +121,7 @@ impl From<&DecisionLimit> for LimitBody {
             limiter: limit.limiter.clone(),
             label: limit.label.to_string(),
             limit: limit.limit,
+            interval: seconds(limit.interval),
             remaining: limit.remaining,
             retry_after: limit.retry_after.map(seconds),
             reset_after: limit.reset_after.map(seconds),

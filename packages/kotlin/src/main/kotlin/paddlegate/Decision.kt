@@ -121,6 +121,10 @@ public sealed class Decision(private val native: NativeDecision) {
     public val degraded: Boolean
         get() = native.degraded
 
+    /** Whether the estimate was above the capacity of a limit and was lowered to it. */
+    public val isLowered: Boolean
+        get() = native.isLowered
+
     /** Each limit in the order of the policy, for a call with [Call.limits]; otherwise empty. */
     public val limits: List<DecisionLimit>
         get() = native.limits.map(::DecisionLimit)
@@ -157,6 +161,15 @@ public class DecisionLimit internal constructor(private val native: NativeDecisi
     /** The size of the limit, 1 for a throttle. */
     public val limit: Long
         get() = native.limit
+
+    /** The interval, the time to drain or refill fully, how long a lease lasts, or the longest period of a quota. */
+    public val interval: Duration
+        get() = native.intervalUs.duration
+
+    /** [interval] for Java. */
+    @get:JvmName("getInterval")
+    public val intervalJava: java.time.Duration
+        get() = interval.toJavaDuration()
 
     /** The units that are left. */
     public val remaining: Long

@@ -150,6 +150,7 @@ private fun Replay.shown(it: Decision): Map<String, Any?> = buildMap {
     put("reason", it.reason)
     put("label", it.label)
     put("at_us", at(it.at))
+    if (it.isLowered) put("is_lowered", true)
     it.wouldRefuse?.let { reason -> put("would_refuse", reason) }
     it.limiter?.let { of -> put("limiter", of.removePrefix("$name.")) }
 }
