@@ -41,7 +41,7 @@ use crate::model::extension::Extension;
 use crate::model::inspection::Page;
 use crate::model::operation::Answer;
 use crate::model::overrides::{AdminCommand, LimitOverride};
-use crate::model::permit::{Permit, new_id};
+use crate::model::permit::{Permit, Settlement, new_id};
 use crate::model::policy::{Policy, exceeds_capacity, tag};
 use crate::model::request::QueuePosition;
 use crate::model::share::Order;
@@ -90,6 +90,8 @@ pub struct Call {
     failures: usize,
     /// Counts that this call takes along: calls that are sent before it, whose answers nobody needs.
     ahead: Vec<Call>,
+    /// Whether a call of the same slot that was before this one was sent again, behind it.
+    pub(super) is_overtaking: bool,
 }
 
 /// Whether the units of a call are an estimate.
@@ -135,8 +137,8 @@ pub(super) enum Expects {
         is_run: bool,
     },
     Settlement,
-    /// The end of a wait for a key whose time was up, which is a refusal.
-    GaveUp(Arc<Keys>, Micros),
+    /// The end of a call; the keys and the time of a wait for a key whose time was up, which is a refusal.
+    Cancellation(Option<(Arc<Keys>, Micros)>),
     Extension {
         policy: Arc<Policy>,
         permit: String,
@@ -353,9 +355,8 @@ impl Call {
     pub(crate) fn cancel(keys: &Arc<Keys>, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
         let words = [id, if gave_up { "1" } else { "" }];
         let refused = refusals(keys).filter(|_| gave_up);
-        let expects = refused
-            .map_or(Expects::Settlement, |keys| Expects::GaveUp(keys, at.unwrap_or_else(|| Micros(clock::now()))));
-        Self::verb(keys, b"cancel", at, &words, expects)
+        let refused = refused.map(|keys| (keys, at.unwrap_or_else(|| Micros(clock::now()))));
+        Self::verb(keys, b"cancel", at, &words, Expects::Cancellation(refused))
     }
 
     pub(crate) fn ready(keys: &Keys, count: u64, host: Option<TurnsHost<'_>>, at: Option<Micros>) -> Self {
@@ -492,7 +493,7 @@ impl Call {
     pub(super) fn with_slot(slot: u16, command: Command, expects: Expects) -> Self {
         let script = Script::of_one();
         let (with_leases, asking, ahead) = (None, None, Vec::new());
-        Self { slot, script, command, with_leases, expects, steps: 0, asking, failures: 0, ahead }
+        Self { slot, script, command, with_leases, expects, steps: 0, asking, failures: 0, ahead, is_overtaking: false }
     }
 
     /// Creates a call that sends these counts; `None` without any.
@@ -528,6 +529,18 @@ impl Call {
     #[cfg(test)]
     pub(super) fn ahead(&self) -> &[Self] {
         &self.ahead
+    }
+
+    /// Returns whether this is a cancellation that found nothing because it has overtaken the call that it cancels.
+    fn came_too_early(&self, items: &[Value]) -> bool {
+        let settled = match &self.expects {
+            Expects::Cancellation(_) if self.is_overtaking => settlement(items).map(Answer::Settlement),
+            Expects::Together(together) if self.is_overtaking && matches!(**together, Together::Cancellation) => {
+                together.decode(items)
+            }
+            _ => return false,
+        };
+        matches!(settled, Ok(Answer::Settlement(Settlement::Unknown)))
     }
 
     /// Notes that the server may have received the counts of this call.
@@ -592,6 +605,13 @@ impl Call {
         if let Value::Array(items) = &reply
             && self.lower_estimate(items)
         {
+            return Step::Again(self);
+        }
+        if let Value::Array(items) = &reply
+            && self.came_too_early(items)
+        {
+            // What gave up has been counted.
+            self.command.end_with_nothing();
             return Step::Again(self);
         }
         let error = match reply {
@@ -724,9 +744,11 @@ impl Call {
             #[cfg(all(feature = "redis-rs", feature = "aio"))]
             (Expects::Log(log), reply) => log.read(reply),
             (Expects::Settlement, Value::Array(items)) => settlement(items).map(Answer::Settlement),
-            (Expects::GaveUp(keys, at), Value::Array(items)) => {
+            (Expects::Cancellation(refused), Value::Array(items)) => {
                 let settlement = settlement(items)?;
-                keys.count_refused_key(*at);
+                if let Some((keys, at)) = refused {
+                    keys.count_refused_key(*at);
+                }
                 Ok(Answer::Settlement(settlement))
             }
             (Expects::Learned(report), Value::Array(items)) => {

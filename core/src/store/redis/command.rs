@@ -124,6 +124,14 @@ impl Command {
         start
     }
 
+    /// Replaces the last word of one byte by an empty one.
+    pub(super) fn end_with_nothing(&mut self) {
+        if self.bytes.ends_with(b"\r\n$1\r\n1\r\n") {
+            self.bytes.truncate(self.bytes.len() - b"$1\r\n1\r\n".len());
+            word(&mut self.bytes, b"");
+        }
+    }
+
     /// Replaces `EVALSHA digest` by `EVAL script`; the server then caches the script.
     pub(super) fn send_script(&mut self, script: &Script) {
         let start = self.bytes.windows(7).position(|window| window == b"EVALSHA");

@@ -178,7 +178,17 @@ impl ConnectionState {
                 (Sent::Call(ticket, call), reply) => {
                     is_demoted |= matches!(&reply, Value::Error(error) if is_of_replica(error));
                     match call.answer(reply, &self.node) {
-                        Step::Again(call) => self.submit(ticket, call),
+                        Step::Again(mut call) => {
+                            call.is_overtaking = false;
+                            for sent in &mut self.sent {
+                                if let Sent::Call(_, behind) = sent
+                                    && behind.slot() == call.slot()
+                                {
+                                    behind.is_overtaking = true;
+                                }
+                            }
+                            self.submit(ticket, call);
+                        }
                         Step::Done(outcome) => finished.push(Completion { ticket, outcome }),
                     }
                 }
@@ -266,7 +276,9 @@ mod tests {
     use crate::base::micros::Micros;
     use crate::client::paddlegate::Paddlegate;
     use crate::client::prepared::Prepared;
+    use crate::model::operation::Answer;
     use crate::model::operation::Operation;
+    use crate::model::permit::Settlement;
     use crate::model::request::Request;
     use crate::store::redis::tally::{Tallies, Tally};
 
@@ -371,5 +383,37 @@ mod tests {
         session.output();
         let error = Error::unknown_outcome("lost");
         assert_eq!(counted(session.fail(&error)), [(0, false)]);
+    }
+
+    #[test]
+    fn a_cancellation_follows_a_call_that_is_sent_again() {
+        let pg = Paddlegate::open("redis://localhost", None).unwrap();
+        let workers = pg.concurrent("workers", 1, std::time::Duration::from_secs(60)).unwrap();
+        let location = pg.redis().unwrap().location();
+        for gave_up in [false, true] {
+            let mut session = ConnectionState::new(location, location.nodes[0].clone());
+            let operations = [
+                Operation::AcquireWithId { id: "a", request: Request::cost(1), wait: None },
+                Operation::Cancel { id: "a", gave_up },
+                Operation::Cancel { id: "b", gave_up },
+            ];
+            for (ticket, operation) in (0..).zip(operations) {
+                let Ok(Prepared::Call(call)) = workers.prepare(operation) else { panic!("no call") };
+                session.submit(ticket, call);
+            }
+            session.output();
+            let mut finished = Vec::new();
+            // Another process has loaded the script before the cancellation arrives, which finds nothing.
+            session.receive(b"-NOSCRIPT\r\n*1\r\n:6\r\n*1\r\n:8\r\n", &mut finished).unwrap();
+            assert!(matches!(finished[..], [Completion { ticket: 2, .. }]), "{finished:?}");
+            let sent = String::from_utf8(session.output()).unwrap();
+            let at = |text: &str| sent.find(text).expect(text);
+            assert!(at("EVAL\r\n") < at("cancel\r\n$1\r\n0\r\n"), "{sent:?}");
+            assert!(sent.ends_with("a\r\n$0\r\n\r\n"), "a refusal counts once: {sent:?}");
+            session.receive(b"-ERR\r\n*1\r\n:8\r\n", &mut finished).unwrap();
+            let CallOutcome::Answered(Ok(Answer::Settlement(settlement))) = &finished[2].outcome else { panic!() };
+            assert_eq!((finished[2].ticket, *settlement), (1, Settlement::Cancelled));
+            assert!(session.is_idle());
+        }
     }
 }
