@@ -37,7 +37,7 @@ pub const UPSTREAM: &[Mutant] = &[
         "open_since + PERMIT_TIMEOUT >= reported_at",
         "open_since + PERMIT_TIMEOUT > reported_at",
     ),
-    ("log: an expired charge is corrected", "granted_at + limit.b > now and correct_log(", "correct_log("),
+    ("log: an expired charge is corrected", "at + limit.b > now and correct_log(", "correct_log("),
     (
         "log: a debt stops at one limit instead of two",
         "max(ctx.most_of(limit) - limit.new_level, 0)",
