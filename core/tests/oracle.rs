@@ -67,7 +67,7 @@ mod guarantees {
 
         #[test]
         fn a_refused_call_passes_at_retry_after_and_not_a_microsecond_before(sequence in composite(40)) {
-            let sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Override(..)));
+            let sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Override(..) | Operation::Learn(_)));
             let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
             for operation in &sequence.operations {
                 let Event::Decided(units, outcome) = run.step(&mut limiter, operation) else { continue };
@@ -84,7 +84,7 @@ mod guarantees {
 
         #[test]
         fn a_limit_is_fully_available_at_reset_after_and_not_a_microsecond_before(sequence in composite(40)) {
-            let mut sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Override(..)));
+            let mut sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Override(..) | Operation::Learn(_)));
             sequence.limits.truncate(1);
             let (mut limiter, mut run) = (library(&sequence), Run::new(&sequence));
             for operation in &sequence.operations {
@@ -186,6 +186,7 @@ mod guarantees {
                     operation,
                     Operation::Resize(_)
                         | Operation::Override(..)
+                        | Operation::Learn(_)
                         | Operation::Reset
                         | Operation::Lose
                         | Operation::Correct { .. }

@@ -231,7 +231,7 @@ proptest! {
         sequence in prop::collection::vec(prop::sample::select(&COUNTING_KINDS[..5]), 1..=4)
             .prop_flat_map(|kinds| sequence(kinds, 60))
     ) {
-        let is_kept = |operation: &Operation| !matches!(operation, Operation::Reset | Operation::Lose);
+        let is_kept = |operation: &Operation| !matches!(operation, Operation::Reset | Operation::Lose | Operation::Learn(_));
         decides_as_memory_and_is_recorded(&keep_only(sequence, is_kept))?;
     }
 }

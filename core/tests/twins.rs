@@ -76,7 +76,7 @@ mod redis_keeps {
         #[test]
         fn a_state_for_as_long_as_it_counts(mut sequence in composite(60)) {
             sequence.limits.truncate(1);
-            let sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Resize(_) | Operation::Override(..)));
+            let sequence = keep_only(sequence, |operation| !matches!(operation, Operation::Resize(_) | Operation::Override(..) | Operation::Learn(_)));
             let mut server = OnServer::new(&unique("kept"), &sequence);
             let mut run = Run::new(&sequence);
             for operation in &sequence.operations {
@@ -171,6 +171,10 @@ impl Implementation for OnServer {
 
     fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64) {
         self.library.override_limits(limits, at);
+    }
+
+    fn learn(&mut self, limits: &[Spec], at: u64) {
+        self.library.learn(limits, at);
     }
 
     fn resize(&mut self, limits: &[Spec]) {

@@ -1,6 +1,6 @@
 //! `Permits`: the open and recently settled permits of a limiter.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use crate::base::charge::Charge;
 use crate::base::ranked::Ranked;
@@ -15,9 +15,19 @@ use crate::model::policy::Policy;
 pub(crate) struct Permits {
     by_mark: Ranked<(u64, String)>,
     by_id: HashMap<String, u64>,
-    /// The charge of each extended permit by its key without the charge. In Redis a hash.
-    extended: HashMap<String, Charge>,
+    /// Each extended permit by its key without the charge. In Redis a hash.
+    extended: HashMap<String, Extended>,
 }
+
+/// The charge of an extended permit, and the times and the units of its last extensions, the first one first.
+#[derive(Clone, Debug)]
+struct Extended {
+    charge: Charge,
+    extensions: VecDeque<(u64, Charge)>,
+}
+
+/// The maximum number of extensions of a permit whose times are known.
+const MAX_EXTENSIONS: usize = 32;
 
 impl Permits {
     pub(crate) fn mark(&self, id: &str) -> Option<u64> {
@@ -26,14 +36,26 @@ impl Permits {
 
     /// Returns the charge of an extended permit, of which the key may be an older one.
     pub(crate) fn extended(&self, key: &str) -> Option<Charge> {
-        self.extended.get(without_charge(key)?).copied()
+        self.extended.get(without_charge(key)?).map(|extended| extended.charge)
     }
 
-    /// Replaces the charge of an open permit, which is in the order of the sorted tags.
-    pub(crate) fn extend(&mut self, key: &str, charge: Charge, deadline: u64) {
+    /// Returns the times and the units of the last extensions of a permit, the last one first.
+    pub(crate) fn extensions(&self, key: &str) -> impl Iterator<Item = &(u64, Charge)> {
+        let extended = without_charge(key).and_then(|base| self.extended.get(base));
+        extended.into_iter().flat_map(|extended| extended.extensions.iter().rev())
+    }
+
+    /// Replaces the charge of an open permit, which as the units of the extension is in the order of the sorted tags.
+    pub(crate) fn extend(&mut self, key: &str, charge: Charge, extension: (u64, Charge), deadline: u64) {
         let (Some(base), Some(mark)) = (without_charge(key), self.by_id.remove(key)) else { return };
         self.by_mark.remove(&(mark, key.to_owned()));
-        self.extended.insert(base.to_owned(), charge);
+        let extended = || Extended { charge, extensions: VecDeque::new() };
+        let extended = self.extended.entry(base.to_owned()).or_insert_with(extended);
+        extended.charge = charge;
+        extended.extensions.push_back(extension);
+        if extended.extensions.len() > MAX_EXTENSIONS {
+            extended.extensions.pop_front();
+        }
         self.keep(format!("{base}:{charge}"), deadline * 2);
     }
 

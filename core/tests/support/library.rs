@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use paddlegate::{
-    AdminCommand, Answer, Calendar, Deadline, Decision, Extension, Kind, Limit, LimitOverride, Limiter, Micros, Mode,
-    Operation, Paddlegate, Page, Policy, Refund, Request, Status,
+    AdminCommand, Answer, BudgetUpdate, Calendar, Deadline, Decision, Extension, Kind, Limit, LimitOverride, Limiter,
+    Micros, Mode, Operation, Paddlegate, Page, Policy, Refund, Request, Status, UpstreamReport,
 };
 
 use super::calls;
@@ -92,6 +92,19 @@ impl Implementation for Library {
 
     fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64) {
         with_override(limits, |command| calls::run(&self.limiter, Operation::Admin { command }, at));
+    }
+
+    fn learn(&mut self, limits: &[Spec], at: u64) {
+        let learned = policy(limits);
+        let budget = |limit: &Limit| BudgetUpdate {
+            label: limit.label().clone(),
+            remaining: None,
+            limit: Some(limit.clone()),
+            reset: None,
+        };
+        let budgets: Vec<BudgetUpdate> = learned.limits().iter().map(budget).collect();
+        let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
+        calls::run(&self.limiter, Operation::ApplyReport { report }, at);
     }
 
     fn resize(&mut self, limits: &[Spec]) {

@@ -65,6 +65,8 @@ pub enum Operation {
     /// Such limits rule for a time, or until they are removed.
     Override(Vec<(u64, u64, u64)>, Option<u64>),
     Restore,
+    /// The upstream says that it has such limits.
+    Learn(Vec<(u64, u64, u64)>),
     /// Another policy of the same name: those limits whose bit is set, the last one first if the last bit is set.
     Policy(u8),
     Reset,
@@ -132,6 +134,10 @@ pub trait Implementation {
     fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String;
     /// Lets other limits rule, for a time or for ever; `None` removes them.
     fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64);
+    /// Learns the limits of the upstream.
+    fn learn(&mut self, _limits: &[Spec], _at: u64) {
+        panic!("learns nothing");
+    }
     fn resize(&mut self, limits: &[Spec]);
     fn reset(&mut self);
     fn lose_keys(&mut self);
@@ -273,14 +279,11 @@ impl Run {
                 Event::Nothing
             }
             Operation::Override(parameters, for_us) => {
-                let limits = self.all.iter().zip(parameters);
-                let limits = limits.map(|(limit, (amount, interval, offset))| {
-                    // An override keeps the calendar of a quota.
-                    let offset = if limit.kind == Kind::Quota { limit.offset } else { *offset };
-                    spec(limit.kind, limit.number, *amount, *interval, offset)
-                });
-                let limits: Vec<Spec> = limits.collect();
-                implementation.override_limits(Some((&limits, *for_us)), self.at);
+                implementation.override_limits(Some((&self.in_place(parameters), *for_us)), self.at);
+                Event::Nothing
+            }
+            Operation::Learn(parameters) => {
+                implementation.learn(&self.in_place(parameters), self.at);
                 Event::Nothing
             }
             Operation::Restore => {
@@ -296,6 +299,16 @@ impl Run {
                 Event::Nothing
             }
         }
+    }
+
+    /// Returns limits of these numbers in the place of those of all policies. They keep the calendar of a quota.
+    fn in_place(&self, parameters: &[(u64, u64, u64)]) -> Vec<Spec> {
+        let limits = self.all.iter().zip(parameters);
+        let limits = limits.map(|(limit, (amount, interval, offset))| {
+            let offset = if limit.kind == Kind::Quota { limit.offset } else { *offset };
+            spec(limit.kind, limit.number, *amount, *interval, offset)
+        });
+        limits.collect()
     }
 
     fn choose(&mut self, policy: u8) {
@@ -394,14 +407,15 @@ impl Spec {
     }
 }
 
-/// Generates a limiter of these kinds in this order, and fewer than `length` operations.
+/// Generates a limiter of these kinds in this order, and fewer than `length` operations, also extensions and learned limits.
 pub fn sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequence> {
     let extend = (0..4_usize, any::<u64>(), any::<bool>());
     let extend = extend.prop_map(|(age, share, is_first_id)| Operation::Extend { age, share, is_first_id });
-    sequence_of(kinds, length, prop_oneof![12 => operation(), 1 => extend])
+    let learn = prop::collection::vec(parameters(), 4).prop_map(Operation::Learn);
+    sequence_of(kinds, length, prop_oneof![24 => operation(), 2 => extend, 1 => learn])
 }
 
-/// Generates a sequence without extensions. The seeds of the mutants were chosen for these.
+/// Generates a sequence without extensions and learned limits. The seeds of the mutants were chosen for these.
 pub fn plain_sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequence> {
     sequence_of(kinds, length, operation())
 }
@@ -424,7 +438,7 @@ fn sequence_of(
         // Redis keeps what was taken of a limit that later calls do not have only for as long as its numbers say. A resize
         // in between would count it for longer.
         operations.retain(|operation| match operation {
-            Operation::Resize(_) | Operation::Override(..) | Operation::Restore => !has_policies,
+            Operation::Resize(_) | Operation::Override(..) | Operation::Restore | Operation::Learn(_) => !has_policies,
             Operation::Policy(_) => has_policies,
             _ => true,
         });
@@ -459,6 +473,7 @@ pub fn keeps_state_and_clock(operation: &Operation) -> bool {
         | Operation::Policy(_)
         | Operation::Override(..)
         | Operation::Restore
+        | Operation::Learn(_)
         | Operation::Reset
         | Operation::Lose => false,
         Operation::Acquire(_)

@@ -146,8 +146,8 @@ impl Limiter {
     /// before and after.
     ///
     /// A lower cost is refunded; a higher one becomes debt, capped at one full limit. A bucket is corrected only while
-    /// its interval lasts, a window only where it still contains the grant. A throttle counts starts and is not
-    /// corrected.
+    /// its interval lasts, a window only where it still contains the grant. Of an extended permit the last reservation
+    /// is changed first, at its own time. A throttle counts starts and is not corrected.
     ///
     /// A meter (`leaky`, `points`) refunds the whole difference, including what has drained since the grant: of 1,000
     /// points that refill in 20 s, 2,000 can be granted in 20 s when the first 1,000 are corrected to 0;

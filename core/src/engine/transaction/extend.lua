@@ -1,9 +1,10 @@
 -- More units for an open permit, and how a permit is found of which the caller has an older id. Twin of extend.rs.
 --
 -- A permit's id has its charge. An extension puts the greater charge into the member of the permit, and into a hash by the id
--- without the charge: "charge deadline". Its ids of before the extension find it there.
+-- without the charge: "charge deadline". Its ids of before the extension find it there. Beside it, under the same field and a "+",
+-- are the last extensions, newest first: "time:units time:units deadline". A correction changes the last reservation first.
 --
--- REQUIRES: DAMAGED call max limit_count verb_at verb id now overrides ctx handlers key_count evaluate
+-- REQUIRES: DAMAGED call format max min limit_count verb_at verb id now overrides unpack ctx handlers key_count evaluate
 -- REQUIRES: own_units limit_exceeded_by add_statistic expiry write_state append_to_logs keep_skew permits_key own_tags
 -- REQUIRES: advance_queue PERMIT_TIMEOUT to_text adopt_levels
 -- PROVIDES: SETTLED_MEMORY numbers_of find_permit
@@ -50,16 +51,49 @@ if verb == 'extend' or verb == 'correct' or verb == 'learn' then
     -- The time of every permit is at least this long. A younger one was forgotten or settled, or is of another policy.
     return permit, charged, now >= granted_at + PERMIT_TIMEOUT and 5 or 6
   end
+
+  -- What a permit has reserved of each limit, the last first: the time, and the units. Those without the time of an extension
+  -- are of the grant.
+  function ctx.reservations_of(permit, charged, granted_at)
+    local reservations, last_at, _, order = {}, granted_at, own_tags()
+    local base = string.match(permit, '^(.*):[%d,]+$')
+    local extensions = base and call('HGET', KEYS[key_count + 4], base .. '+') or ''
+    for i = 1, limit_count do
+      reservations[i] = {}
+    end
+    local rest = {unpack(charged)}
+    for at, list in string.gmatch(extensions, '(%d+):([%d,]+)') do
+      local numbers = numbers_of(list)
+      at = min(at + 0, now)
+      last_at = max(last_at, at)
+      for place, i in ipairs(order) do
+        local of_limit = min(numbers[place] or numbers[1], rest[i])
+        rest[i] = rest[i] - of_limit
+        reservations[i][#reservations[i] + 1] = {at, of_limit}
+      end
+    end
+    for i = 1, limit_count do
+      reservations[i][#reservations[i] + 1] = {granted_at, rest[i]}
+    end
+    return reservations, last_at
+  end
 end
 
 if verb == 'extend' then
+  local MAX_EXTENSIONS = 32
   local extensions_key = KEYS[key_count + 4]
 
-  -- Remembers the charge of a permit until its deadline, and forgets some of those whose deadline has passed.
-  local function keep_extension(base, charge, deadline)
-    call('HSET', extensions_key, base, charge .. ' ' .. to_text(deadline))
+  -- Remembers the charge of a permit and its extensions until its deadline, and forgets some of those whose deadline has passed.
+  local function keep_extension(base, charge, units, deadline)
+    local extensions, count = format('%.0f:%s', now, units), 1
+    for extension in string.gmatch(call('HGET', extensions_key, base .. '+') or '', '%d+:[%d,]+') do
+      if count < MAX_EXTENSIONS then
+        extensions, count = extensions .. ' ' .. extension, count + 1
+      end
+    end
+    call('HSET', extensions_key, base, charge .. ' ' .. to_text(deadline), base .. '+', extensions .. ' ' .. to_text(deadline))
     call('PEXPIRE', extensions_key, to_text(max(call('PTTL', extensions_key), expiry(deadline - now) + 0)))
-    -- The cursor of the walk is kept beside the permits, none of which has the empty name. Each extension adds one at most and
+    -- The cursor of the walk is kept beside the permits, none of which has the empty name. Each extension adds two at most and
     -- looks at ten, so that those which have lapsed are few.
     local page = call('HSCAN', extensions_key, call('HGET', extensions_key, '') or '0', 'COUNT', 10)
     for i = 1, #page[2], 2 do
@@ -99,8 +133,9 @@ if verb == 'extend' then
     if ctx.damaged then
       return redis.error_reply(DAMAGED)
     end
-    local sums, is_one, refuses = {}, true, most > 0 and wait > 0
+    local sums, units, is_one, refuses = {}, {}, true, most > 0 and wait > 0
     for place, i in ipairs(order) do
+      units[place] = to_text(taken[i])
       sums[place] = to_text(refuses and taken[i] or charged[i])
       is_one = is_one and sums[place] == sums[1]
     end
@@ -115,7 +150,7 @@ if verb == 'extend' then
       local base, lifetime = string.match(permit, '^(.*):[%d,]+$'), ctx.longest_reset
       call('ZADD', permits_key, to_text(deadline * 2), base .. ':' .. charge)
       call('ZREM', permits_key, permit)
-      keep_extension(base, charge, deadline)
+      keep_extension(base, charge, table.concat(units, ','), deadline)
       add_statistic('u', most)
       append_to_logs(taken)
       adopt_levels()

@@ -15,6 +15,30 @@ pub(super) struct OpenPermit {
     pub(super) deadline: u64,
     /// In the order of the policy.
     pub(super) charged: Charge,
+    /// The times and the units of the last extensions, the last one first.
+    extensions: Vec<(u64, Charge)>,
+}
+
+impl OpenPermit {
+    /// Returns what the permit has reserved of a limit, the last first: the time, and the units. Those without the time of an
+    /// extension are of the grant.
+    pub(super) fn reservations(&self, i: usize, granted_at: u64) -> impl Iterator<Item = (u64, u64)> {
+        let grant = (granted_at, Charge::All(u64::MAX));
+        self.extensions.iter().copied().chain([grant]).scan(self.charged.of(i), move |rest, (at, units)| {
+            let units = units.of(i).min(*rest);
+            *rest -= units;
+            Some((at, units))
+        })
+    }
+
+    /// Returns the time of the last reservation.
+    pub(super) fn last_at(&self, granted_at: u64) -> u64 {
+        self.extensions.first().map_or(granted_at, |(at, _)| *at)
+    }
+
+    pub(super) fn is_extended(&self) -> bool {
+        !self.extensions.is_empty()
+    }
 }
 
 impl Transaction<'_> {
@@ -50,7 +74,8 @@ impl Transaction<'_> {
             self.state.skew = self.skew;
             return Ok(Ok((reply, if evaluation.wait > 0 { self.own.in_tag_order(&taken) } else { charge })));
         }
-        self.state.permits.extend(&open.key, charge, open.deadline);
+        let extension = (self.now, self.own.in_tag_order(&taken));
+        self.state.permits.extend(&open.key, charge, extension, open.deadline);
         for i in 0..self.policy.limits().len() {
             if let Some(log) = self.state.log(&self.policy, i) {
                 log.push(self.now, taken.of(i), evaluation.levels[i]);
@@ -80,7 +105,10 @@ impl Transaction<'_> {
             Some(mark) if mark % 2 == 1 && now < mark / 2 => Err(Settlement::Already),
             Some(mark) if mark % 2 == 0 && now < mark / 2 => {
                 let charged = self.own.in_policy_order(&charged).ok_or(Settlement::Unknown)?;
-                Ok(OpenPermit { key, deadline: mark / 2, charged })
+                let extensions = self.state.permits.extensions(&key);
+                let in_order = |(at, units): &(u64, Charge)| Some((*at, self.own.in_policy_order(units)?));
+                let extensions = extensions.filter_map(in_order).collect();
+                Ok(OpenPermit { key, deadline: mark / 2, charged, extensions })
             }
             // The time of every permit is at least this long. A younger one was forgotten or settled, or is of another policy.
             _ if now >= permit.granted_at + PERMIT_TIMEOUT.0 => Err(Settlement::Late),

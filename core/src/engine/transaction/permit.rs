@@ -103,33 +103,46 @@ impl Transaction<'_> {
 
     pub(super) fn settle_permit(&mut self, permit: &Permit<'_>, actual: &Charge) -> Settlement {
         let now = self.now;
-        let OpenPermit { key, deadline, charged } = match self.open_permit(permit) {
+        let open = match self.open_permit(permit) {
             Ok(open) => open,
             Err(settlement) => return settlement,
         };
-        let kept = self.kept(permit, actual, &charged);
+        let charged = open.charged;
+        let kept = self.kept(permit, actual, &open);
         let counted = kept.as_ref().unwrap_or(actual);
         let change = Change::By { new: counted, old: &charged };
-        let ask = Demand { change, granted_at: permit.granted_at, ..Demand::default() };
+        let ask = Demand { change, granted_at: open.last_at(permit.granted_at), ..Demand::default() };
         let evaluation = self.state.decide(&self.policy, now, ask);
         for (i, limit) in self.policy.limits().iter().enumerate() {
-            if let (Rule::Window(window), Some(log)) = (limit.rule, self.state.log(&self.policy, i))
-                && permit.granted_at + window.interval > now
-            {
-                let most = limit.most().saturating_sub(evaluation.levels[i]);
-                log.correct(permit.granted_at.min(now), change.of(i, 0).min(most.cast_signed()), evaluation.levels[i]);
+            let (Rule::Window(window), Some(log)) = (limit.rule, self.state.log(&self.policy, i)) else { continue };
+            let (mut live, mut change) = (evaluation.levels[i], change.of(i, 0));
+            let room = limit.most().saturating_sub(live).cast_signed();
+            for (at, units) in open.reservations(i, permit.granted_at) {
+                let part = if change > 0 { change.min(room) } else { change.max(-units.cast_signed()) };
+                change = if change > 0 { 0 } else { change - part };
+                if at + window.interval > now {
+                    let before = log.len();
+                    log.correct(at.min(now), part, live);
+                    live = live.saturating_sub(before.saturating_sub(log.len()));
+                }
             }
         }
-        self.state.permits.keep(key, (now + SETTLED_MEMORY.0).min(deadline) * 2 + 1);
+        self.state.permits.keep(open.key, (now + SETTLED_MEMORY.0).min(open.deadline) * 2 + 1);
         let change = actual.most().cast_signed() - charged.most().cast_signed();
         self.state.counters.correct(now, change);
         self.state.settle(&self.policy, &evaluation.levels, now, self.skew);
         Settlement::Settled
     }
-    /// Returns the charge that stays where a limit gives back no units that may have drained; `None` without such a limit.
-    fn kept(&self, permit: &Permit<'_>, actual: &Charge, charged: &Charge) -> Option<Charge> {
-        let is_capped = |limit: &Limit| limit.refund() == Refund::Undrained;
-        self.own.limits().iter().any(is_capped).then(|| {
+
+    /// Returns the charge that stays where a limit gives back no units that may have drained, or that an extended permit has
+    /// reserved in an earlier interval; `None` where neither can be.
+    fn kept(&self, permit: &Permit<'_>, actual: &Charge, open: &OpenPermit) -> Option<Charge> {
+        let (charged, is_capped) = (&open.charged, |limit: &Limit| limit.refund() == Refund::Undrained);
+        let since = |i, start: u64| {
+            let in_time = open.reservations(i, permit.granted_at).filter(|(at, _)| *at >= start);
+            actual.of(i).max(charged.of(i) - in_time.map(|(_, units)| units).sum::<u64>())
+        };
+        (open.is_extended() || self.own.limits().iter().any(is_capped)).then(|| {
             let elapsed = self.now.saturating_sub(permit.granted_at);
             let limits = self.own.limits().iter().zip(self.policy.limits()).enumerate();
             Charge::each(limits.map(|(i, (own, limit))| match limit.rule {
@@ -137,6 +150,8 @@ impl Transaction<'_> {
                     let undrained = leaky.undrained(charged.of(i), elapsed);
                     actual.of(i).max(charged.of(i).saturating_sub(undrained))
                 }
+                Rule::Bucket(bucket) => since(i, self.now.saturating_sub(bucket.elapsed(self.now))),
+                Rule::Quota(_) => since(i, limit.periods(self.now).start),
                 _ => actual.of(i),
             }))
         })

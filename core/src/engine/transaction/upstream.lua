@@ -1,7 +1,7 @@
 -- What comes back: the actual cost of a permit, and what the upstream's response says of its budget. Twin of
 -- transaction/upstream.rs.
 --
--- REQUIRES: undrained push MAX DAMAGED call format find min max limit_count verb_at verb units now overrides limit_list
+-- REQUIRES: undrained push MAX DAMAGED call format find min max limit_count quotas verb_at verb units now overrides limit_list
 -- REQUIRES: encode_overrides TOO_MANY_LABELS unpack ctx handlers evaluate own_units add_statistic expiry write_state
 -- REQUIRES: permits_key units_of advance_queue PERMIT_TIMEOUT to_text adopt_levels
 -- REQUIRES: SETTLED_MEMORY numbers_of find_permit correct_log to_time ensure_overrides set_limit has_too_many_labels apply_overrides
@@ -23,22 +23,38 @@ if verb == 'learn' or verb == 'correct' then
     end
     local corrects = settles and status == 3
     if corrects then
-      local changes = {}
+      local changes, reservations, last_at = {}, ctx.reservations_of(permit, charged, granted_at)
       for i = 1, limit_count do
-        local limit = limits[i]
+        local limit, kind = limits[i], limits[i].kind
         changes[i] = own_units[i] - charged[i]
+        if kind == 'b' or kind == 'q' then
+          -- Units of an earlier interval are not given back.
+          local start, given_back = kind == 'q' and quotas[limit.tag][1] or now - (now + limit.c) % limit.b, 0
+          for _, reservation in ipairs(reservations[i]) do
+            given_back = given_back + (reservation[1] >= start and reservation[2] or 0)
+          end
+          changes[i] = max(changes[i], -given_back)
+        end
         if string.sub(ARGV[verb_at + 6], i, i) == '1' then
           changes[i] = max(changes[i], -undrained(charged[i], max(now - granted_at, 0), ctx.most_of(limit), limit.b, limit.c))
         end
       end
       change = units - max(unpack(charged))
-      evaluate(nil, nil, changes, granted_at)
+      evaluate(nil, nil, changes, last_at)
       -- A log is changed beside the entries of the grant; all that must be read for it is read first.
       for i = 1, limit_count do
         local limit = limits[i]
         if limit.kind == 'w' then
-          local more = min(changes[i], max(ctx.most_of(limit) - limit.new_level, 0))
-          corrections[i] = granted_at + limit.b > now and correct_log(limit, granted_at, more)
+          local change, room = changes[i], max(ctx.most_of(limit) - limit.new_level, 0)
+          corrections[i] = {}
+          for _, reservation in ipairs(reservations[i]) do
+            local at, part = reservation[1], change > 0 and min(change, room) or max(change, -reservation[2])
+            change = change > 0 and 0 or change - part
+            local correction = at + limit.b > now and correct_log(limit, at, part)
+            if correction then
+              table.insert(corrections[i], {at, part, correction})
+            end
+          end
         end
       end
     end
@@ -117,9 +133,15 @@ if verb == 'learn' or verb == 'correct' then
       call('ZADD', permits_key, to_text(min(now + SETTLED_MEMORY, deadline) * 2 + 1), permit)
       for i = 1, limit_count do
         local limit = limits[i]
-        if corrections[i] then
-          corrections[i]()
+        for place, correction in ipairs(corrections[i] or {}) do
+          -- The one before has moved what was read for this one.
+          local apply = place == 1 and correction[3] or correct_log(limit, correction[1], correction[2])
+          local length = limit.length
+          if apply then
+            apply()
+          end
           limit.length = call('LLEN', limit.key)
+          limit.new_level = limit.new_level - max(length - limit.length, 0)
           call('PEXPIRE', limit.key, expiry(limit.b))
         end
       end

@@ -72,7 +72,11 @@ pub const EXTEND: &[Mutant] = &[
     ),
     ("extend: the deadline is not that of the permit", "to_text(deadline * 2)", "to_text(deadline * 2 + 2)"),
     ("extend: the earlier charge can be settled too", "      call('ZREM', permits_key, permit)\n", ""),
-    ("extend: the earlier ids are forgotten", "      keep_extension(base, charge, deadline)\n", ""),
+    (
+        "extend: the earlier ids are forgotten",
+        "      keep_extension(base, charge, table.concat(units, ','), deadline)\n",
+        "",
+    ),
     ("extend: units are not counted", "      add_statistic('u', most)\n", ""),
     ("extend: a window gets no entries", "      append_to_logs(taken)\n", ""),
     ("extend: nobody is woken", "      if ctx.tickets > 0 then\n        advance_queue()\n      end\n", ""),

@@ -8,7 +8,7 @@ pub const RECORDING: &[Mutant] = &[
         "if recorded_until > now and not dry_run",
         "if recorded_until >= now and not dry_run",
     ),
-    ("recording: calls of no units are recorded", "units == 0 or status > 2", "status > 2"),
+    ("recording: calls that only look are recorded", "own_units.looks or status > 2", "status > 2"),
     ("recording: each check of a ticket is recorded", " or status == 2 and waited", ""),
     ("recording: a lease that the caller has is recorded", "      or is_call and (reply[12] or 0) ~= 0 or", "      or"),
     ("recording: what cancels nothing is recorded", "letter == 'n' and status ~= 8 or ", ""),

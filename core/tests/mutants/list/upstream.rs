@@ -37,21 +37,17 @@ pub const UPSTREAM: &[Mutant] = &[
         "open_since + PERMIT_TIMEOUT >= reported_at",
         "open_since + PERMIT_TIMEOUT > reported_at",
     ),
-    ("log: an expired charge is corrected", "granted_at + limit.b > now and correct_log(", "correct_log("),
+    ("log: an expired charge is corrected", "at + limit.b > now and correct_log(", "correct_log("),
     (
         "log: a debt stops at one limit instead of two",
         "max(ctx.most_of(limit) - limit.new_level, 0)",
         "max(max(limit.own, limit.a) - limit.new_level, 0)",
     ),
-    (
-        "log: a debt has no maximum",
-        "local more = min(changes[i], max(ctx.most_of(limit) - limit.new_level, 0))",
-        "local more = changes[i]",
-    ),
+    ("log: a debt has no maximum", "change > 0 and min(change, room) or", "change > 0 and change or"),
     (
         "log: a correction does not set the expiry of the log",
-        "limit.length = call('LLEN', limit.key)\n          call('PEXPIRE', limit.key, expiry(limit.b))\n",
-        "limit.length = call('LLEN', limit.key)\n",
+        "max(length - limit.length, 0)\n          call('PEXPIRE', limit.key, expiry(limit.b))\n",
+        "max(length - limit.length, 0)\n",
     ),
     (
         "write: a full server accepts the first write of a correction",

@@ -40,6 +40,8 @@ struct State {
 struct Overrides {
     rules: Vec<Rule>,
     until: Option<i128>,
+    /// The limits of the upstream, which rule where none of those does.
+    learned: Vec<Rule>,
 }
 
 /// The stored state of one limit, and the rule and the time under which it was written.
@@ -55,8 +57,8 @@ struct Charge {
     limits: Vec<(&'static str, String)>,
     at: i128,
     units: Units,
-    /// The units of extensions of each limit.
-    extra: HashMap<(&'static str, String), i128>,
+    /// The time and the units of each extension of each limit, the last one first.
+    extra: HashMap<(&'static str, String), Vec<(i128, i128)>>,
     settled_at: Option<i128>,
 }
 
@@ -212,7 +214,7 @@ impl Oracle {
         state.write(&rules, amounts, now, server);
         let charge = state.permits.get_mut(&permit).expect("an open permit");
         for (rule, units) in rules.iter().zip(taken) {
-            *charge.extra.entry((rule.kind, rule.label.clone())).or_default() += units;
+            charge.extra.entry((rule.kind, rule.label.clone())).or_default().insert(0, (now, units));
         }
         Ok(verdict)
     }
@@ -232,14 +234,21 @@ impl Oracle {
         }
         charge.settled_at = Some(now);
         let (at, mut before, after) = (charge.at, charges(&rules, &charge.units, true), charges(&rules, actual, true));
+        let mut reservations = Vec::new();
         for (rule, units) in rules.iter().zip(&mut before) {
+            let mut of_limit = charge.extensions_of(rule).to_vec();
+            of_limit.push((at, *units));
+            reservations.push(of_limit);
             *units += charge.extra_of(rule);
         }
         let mut amounts = state.amounts(&rules, now);
         let differences = rules.iter().zip(after.iter().zip(before));
         let differences: Vec<i128> =
             differences.map(|(rule, (after, before))| rule.refunded(after - before, before, now - at)).collect();
-        for ((rule, amount), difference) in rules.iter().zip(&mut amounts).zip(differences) {
+        for (((rule, amount), difference), reserved) in
+            rules.iter().zip(&mut amounts).zip(differences).zip(reservations)
+        {
+            let last_at = reserved[0].0;
             match (amount, &mut state.part(rule).amount) {
                 // A throttle counts starts, so the actual cost changes nothing.
                 _ if rule.kind == "throttle" => {}
@@ -247,18 +256,30 @@ impl Oracle {
                     let owed = *level + difference;
                     *level = owed.max(0.into()).min(rule.most().into());
                 }
-                (Amount::Count(count), _) if rule.window_of(at) == rule.window_of(now) => {
-                    *count = (*count + difference).clamp(0, rule.most());
+                (Amount::Count(count), _) => {
+                    let is_current = |at: i128| rule.window_of(at) == rule.window_of(now);
+                    let current: i128 = reserved.iter().filter(|(at, _)| is_current(*at)).map(|(_, units)| units).sum();
+                    if difference < 0 || is_current(last_at) {
+                        *count = (*count + difference.max(-current)).clamp(0, rule.most());
+                    }
                 }
-                (Amount::Times(live), Amount::Times(times)) if at + rule.interval > now => {
+                (Amount::Times(live), Amount::Times(times)) => {
                     let room = rule.most() - i128::try_from(live.len()).expect("a length");
                     for _ in 0..difference.min(room) {
-                        times.push(at);
-                    }
-                    for _ in 0..-difference {
-                        if let Some(position) = times.iter().position(|time| *time == at) {
-                            times.remove(position);
+                        if last_at + rule.interval > now {
+                            times.push(last_at);
                         }
+                    }
+                    let mut rest = (-difference).max(0);
+                    for (at, units) in reserved {
+                        for _ in 0..rest.min(units) {
+                            if let Some(position) = times.iter().position(|time| *time == at)
+                                && at + rule.interval > now
+                            {
+                                times.remove(position);
+                            }
+                        }
+                        rest -= rest.min(units);
                     }
                 }
                 _ => {}
@@ -304,10 +325,30 @@ impl Oracle {
     pub fn override_limits(&mut self, limits: Option<(&[Rule], Option<i128>)>, server: i128) {
         let now = self.state.clock(server);
         self.settle(now, server);
-        self.state.overrides = limits.map_or_else(Overrides::default, |(rules, for_us)| Overrides {
-            rules: rules.to_vec(),
-            until: for_us.map(|for_us| now + for_us),
-        });
+        let (rules, for_us) = limits.unwrap_or_default();
+        self.state.overrides.rules = rules.to_vec();
+        self.state.overrides.until = for_us.map(|for_us| now + for_us);
+        self.settle(now, server);
+    }
+
+    /// Learns the limits of the upstream. A bucket keeps its boundaries where they are some of the upstream's interval.
+    pub fn learn(&mut self, limits: &[Rule], server: i128) {
+        let now = self.state.clock(server);
+        self.settle(now, server);
+        for rule in limits {
+            let own = self.rules.iter().find(|own| own.is_same(rule)).expect("a limit of the policy");
+            let learned = &mut self.state.overrides.learned;
+            let place = learned.iter().position(|other| other.is_same(rule));
+            let known = place.map_or(own, |place| &learned[place]);
+            let keeps_offset = rule.kind != "bucket" || known.offset < rule.interval;
+            let offset = if keeps_offset { known.offset } else { rule.offset };
+            let rule = Rule { offset, ..rule.clone() };
+            match place {
+                Some(place) => learned[place] = rule,
+                None if rule != *own => learned.push(rule),
+                None => {}
+            }
+        }
         self.settle(now, server);
     }
 
@@ -327,9 +368,17 @@ impl Oracle {
             "leaky" | "points" => Rule { own: rule.amount, offset: rule.offset, ..other.clone() },
             _ => Rule { own: rule.amount, ..other.clone() },
         };
-        let ruling = |rule: &Rule| match self.state.overrides.of(rule, now) {
-            Some(other) => in_place_of(rule, other),
-            None => rule.clone(),
+        let overrides = &self.state.overrides;
+        let ruling = |rule: &Rule| {
+            let learned = overrides.learned.iter().find(|learned| learned.is_same(rule));
+            match (overrides.of(rule, now), learned) {
+                // An overridden bucket keeps the boundaries of the upstream.
+                (Some(other), Some(learned)) if rule.kind == "bucket" && other.interval == learned.interval => {
+                    in_place_of(rule, &Rule { offset: learned.offset, ..other.clone() })
+                }
+                (Some(other), _) | (None, Some(other)) => in_place_of(rule, other),
+                (None, None) => rule.clone(),
+            }
         };
         self.rules.iter().map(ruling).collect()
     }
@@ -357,7 +406,11 @@ impl Charge {
     }
 
     fn extra_of(&self, rule: &Rule) -> i128 {
-        self.extra.get(&(rule.kind, rule.label.clone())).copied().unwrap_or_default()
+        self.extensions_of(rule).iter().map(|(_, units)| units).sum()
+    }
+
+    fn extensions_of(&self, rule: &Rule) -> &[(i128, i128)] {
+        self.extra.get(&(rule.kind, rule.label.clone())).map_or(&[], |extensions| extensions)
     }
 }
 

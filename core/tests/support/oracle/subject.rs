@@ -101,6 +101,10 @@ impl Implementation for Oracle {
         self.override_limits(rules.as_ref().map(|(rules, for_us)| (rules.as_slice(), *for_us)), at.into());
     }
 
+    fn learn(&mut self, limits: &[Spec], at: u64) {
+        self.learn(&of(limits), at.into());
+    }
+
     fn resize(&mut self, limits: &[Spec]) {
         self.resize(&of(limits));
     }
