@@ -24,7 +24,7 @@ func main() {
 	// A little longer than the second of the API, since requests take different times to it.
 	limiter, err := store.Window("api", 5, 1050*time.Millisecond)
 	check(err)
-	check(limiter.Reset())
+	check(limiter.Reset(context.Background()))
 
 	var clients sync.WaitGroup
 	for range 3 {
@@ -45,7 +45,7 @@ func main() {
 		}()
 	}
 	clients.Wait()
-	statistics, err := limiter.Stats()
+	statistics, err := limiter.Stats(context.Background())
 	check(err)
 	fmt.Println(statistics.Granted >= 15, statistics.Waited > 0)
 }

@@ -48,7 +48,7 @@ func withRedis(url string) {
 	defer pg.Close()
 	limiter, err := pg.Leaky("go", huge, time.Second)
 	must(err)
-	ours := func() { granted(limiter.TryAcquire()) }
+	ours := func() { granted(limiter.TryAcquire(context.Background())) }
 
 	gcra, err := os.ReadFile("bench/gcra.lua")
 	must(err)
@@ -79,7 +79,7 @@ func inMemory() {
 	limiter, err := pg.Leaky("go", huge, time.Second)
 	must(err)
 	ours := repeated(func() {
-		allowed, err := limiter.Allow()
+		allowed, err := limiter.Allow(context.Background())
 		must(err)
 		check(allowed)
 	})

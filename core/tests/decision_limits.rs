@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::support::calls::{acquire, debit, enter, peek, run};
 use crate::support::{memory_with_clock, redis_with_clock, unique};
 use paddlegate::{
-    AdminCommand, Calendar, CalendarPeriod, Deadline, Decision, DecisionLimit, Limit, LimitOverride, Micros, Mode, OnUnavailable, Operation,
-    Paddlegate, Policy, Request, Status, Wait,
+    AdminCommand, Calendar, CalendarPeriod, Deadline, Decision, DecisionLimit, Limit, LimitOverride, Micros, Mode,
+    OnUnavailable, Operation, Paddlegate, Policy, Request, Status, Wait,
 };
 
 const NOW: u64 = 1_700_000_000_000_000;
@@ -19,7 +19,8 @@ type Row<'a> = (&'a str, u64, u64, Option<u64>, Option<u64>);
 fn rows(decision: &Decision) -> Vec<Row<'_>> {
     let seconds = |time: Option<Micros>| time.map(|time| time.0 / SECOND);
     let mut rows = Vec::new();
-    for DecisionLimit { limiter: _, label, limit, interval: _, remaining, retry_after, reset_after } in &decision.limits {
+    for DecisionLimit { limiter: _, label, limit, interval: _, remaining, retry_after, reset_after } in &decision.limits
+    {
         rows.push((&**label, *limit, *remaining, seconds(*retry_after), seconds(*reset_after)));
     }
     rows

@@ -53,7 +53,7 @@ func (l *Limiter) WithinLimit(ctx context.Context, body func(*Permit) error, opt
 	}
 	defer func() {
 		// A lease that cannot be released ends after its LockTimeout.
-		_, _ = permit.Release()
+		_, _ = permit.Release(ctx)
 		if permit.Lost() {
 			slog.Warn("paddlegate: a lease ended before its body", "limiter", l.name, "id", permit.ID())
 		}

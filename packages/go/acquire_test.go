@@ -40,8 +40,8 @@ func TestACostThatIsChangedWhileTheCallWaitsIsChargedAsItWas(t *testing.T) {
 		api, err := store.Window(unique(), 10, time.Hour)
 		must(t, err)
 		for _, nested := range []bool{false, true} {
-			must(t, api.Reset())
-			_, err = api.Pause(time.Minute)
+			must(t, api.Reset(context.Background()))
+			_, err = api.Pause(context.Background(), time.Minute)
 			must(t, err)
 			units := ByLabel{"window": 9}
 			limiter, cost := api, Charge(units)
@@ -59,12 +59,12 @@ func TestACostThatIsChangedWhileTheCallWaitsIsChargedAsItWas(t *testing.T) {
 				granted <- permit
 			}()
 			eventually(t, "the call waits", func() bool {
-				inspection, err := api.Inspect(0, 1)
+				inspection, err := api.Inspect(context.Background(), 0, 1)
 				must(t, err)
 				return inspection.TicketCount == 1
 			})
 			units["window"] = 1
-			_, err = api.Resume()
+			_, err = api.Resume(context.Background())
 			must(t, err)
 			if permit := <-granted; permit == nil || permit.Decision().Remaining != 1 {
 				t.Errorf("permit=%+v", permit)
@@ -101,7 +101,7 @@ func TestTheWaitersOfAProcessLookTogether(t *testing.T) {
 		t.Errorf("looked=%d", looked)
 	}
 	tickets(t, limiter, waiters)
-	_, err = holder.Release()
+	_, err = holder.Release(context.Background())
 	must(t, err)
 	waiting.Wait()
 }
@@ -129,7 +129,7 @@ func scripts(t *testing.T) int64 {
 func tickets(t *testing.T, limiter *Limiter, count int64) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("tickets=%d", count), func() bool {
-		inspection, err := limiter.Inspect(0, 0)
+		inspection, err := limiter.Inspect(context.Background(), 0, 0)
 		must(t, err)
 		return inspection.TicketCount == count
 	})
@@ -159,7 +159,7 @@ func TestAcquireWaitsForARelease(t *testing.T) {
 			granted <- second
 		}()
 		tickets(t, slots, 1)
-		settlement, err := first.Release()
+		settlement, err := first.Release(context.Background())
 		must(t, err)
 		if settlement != Released {
 			t.Errorf("settlement=%s", settlement)
@@ -168,7 +168,7 @@ func TestAcquireWaitsForARelease(t *testing.T) {
 		if second.FencingToken() <= first.FencingToken() {
 			t.Errorf("fencing_token=%d after %d", second.FencingToken(), first.FencingToken())
 		}
-		if settlement, err := first.Release(); err != nil || settlement != Released {
+		if settlement, err := first.Release(context.Background()); err != nil || settlement != Released {
 			t.Errorf("a second release: settlement=%s error=%v", settlement, err)
 		}
 	})
@@ -225,9 +225,9 @@ func TestAListenerIsClosedAndOpenedAgain(t *testing.T) {
 				granted <- permit
 			}()
 			eventually(t, "it listens", func() bool { return store.hubOf(node).openChannel() != "" })
-			_, err = held.Release()
+			_, err = held.Release(context.Background())
 			must(t, err)
-			_, err = (<-granted).Release()
+			_, err = (<-granted).Release(context.Background())
 			must(t, err)
 			eventually(t, "its goroutine has ended", func() bool {
 				hub := store.hubOf(node)
@@ -260,7 +260,7 @@ func TestACancelledContextGivesTheTicketBack(t *testing.T) {
 		if _, err := slots.Acquire(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("a context that has ended: error=%v", err)
 		}
-		if statistics, err := slots.Stats(); err != nil || statistics.Granted != 1 {
+		if statistics, err := slots.Stats(context.Background()); err != nil || statistics.Granted != 1 {
 			t.Errorf("statistics=%+v error=%v", statistics, err)
 		}
 	})
@@ -277,7 +277,7 @@ func TestAContextThatEndsDuringACallIsNotWaitedFor(t *testing.T) {
 	must(t, err)
 	leases := func(count int64) func() bool {
 		return func() bool {
-			inspection, err := seen.Inspect(0, 1)
+			inspection, err := seen.Inspect(context.Background(), 0, 1)
 			must(t, err)
 			return inspection.LeaseCount == count
 		}
@@ -286,7 +286,7 @@ func TestAContextThatEndsDuringACallIsNotWaitedFor(t *testing.T) {
 	for range 3 {
 		warm, err := slots.Acquire(context.Background())
 		must(t, err)
-		_, err = warm.Release()
+		_, err = warm.Release(context.Background())
 		must(t, err)
 	}
 	replies.Lock()
@@ -406,8 +406,33 @@ func TestAKeyedLimiterWaitsForEachKey(t *testing.T) {
 		one, err := perUser.WithKey("ann")
 		must(t, err)
 		tickets(t, one, 1)
-		_, err = ann.Release()
+		_, err = ann.Release(context.Background())
 		must(t, err)
 		must(t, <-granted)
 	})
+}
+
+// TestAWaitInMemoryEndsWhenTheClockIsMoved waits for an hour by real time.
+func TestAWaitInMemoryEndsWhenTheClockIsMoved(t *testing.T) {
+	clock := standing(t)
+	limiter, err := open(t, "memory://", Clock(clock)).Throttle(unique(), time.Hour, WaitTimeout(2*time.Hour))
+	must(t, err)
+	_, err = limiter.Acquire(context.Background())
+	must(t, err)
+	waited := make(chan *Permit, 1)
+	go func() {
+		permit, err := limiter.Acquire(context.Background())
+		if err != nil {
+			t.Error(err)
+		}
+		waited <- permit
+	}()
+	for stats := new(Statistics); stats.Tickets == 0; time.Sleep(time.Millisecond) {
+		stats, err = limiter.Stats(context.Background())
+		must(t, err)
+	}
+	must(t, clock.Advance(time.Hour))
+	if permit := <-waited; permit == nil || !permit.Decision().At.Equal(clock.Now()) {
+		t.Errorf("permit=%v", permit)
+	}
 }

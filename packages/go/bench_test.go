@@ -24,7 +24,7 @@ func BenchmarkCalls(b *testing.B) {
 		b.Run(name+"/allow", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if allowed, err := limiter.Allow(); err != nil || !allowed {
+				if allowed, err := limiter.Allow(context.Background()); err != nil || !allowed {
 					b.Fatal(allowed, err)
 				}
 			}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -43,7 +45,7 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 			if !other.InMemory() {
 				again, err := other.Concurrent(slots.Name(), 1, LockTimeout(time.Hour))
 				must(t, err)
-				if inspection, err := again.Inspect(0, 0); err != nil || inspection.TicketCount != 0 {
+				if inspection, err := again.Inspect(context.Background(), 0, 0); err != nil || inspection.TicketCount != 0 {
 					t.Errorf("inspection=%+v error=%v", inspection, err)
 				}
 			}
@@ -59,12 +61,12 @@ func TestAClosedStoreRefusesEveryCall(t *testing.T) {
 		must(t, err)
 		must(t, store.Close())
 		must(t, store.Close())
-		_, tried := window.TryAcquire()
+		_, tried := window.TryAcquire(context.Background())
 		_, waited := window.Acquire(context.Background())
 		_, keyed := window.WithKey("a")
 		_, made := store.Window(unique(), 1, time.Minute)
-		_, listed := store.Limiters("")
-		_, cancelled := window.Cancel("a")
+		_, listed := store.Limiters(context.Background(), "")
+		_, cancelled := window.Cancel(context.Background(), "a")
 		for i, err := range []error{tried, waited, keyed, made, listed, cancelled} {
 			var invalid *InvalidError
 			if !errors.Is(err, ErrClosed) || !errors.As(err, &invalid) || invalid.Argument != "store" {
@@ -86,7 +88,16 @@ func TestAnUnavailableStore(t *testing.T) {
 	window, err := open(t, silent(t), Timeout(50*time.Millisecond)).Window("erp", 1, time.Minute)
 	must(t, err)
 	var unavailable *UnavailableError
-	if _, err = window.TryAcquire(); !errors.As(err, &unavailable) || !unavailable.MayHaveCounted {
+	if _, err = window.TryAcquire(context.Background()); !errors.As(err, &unavailable) || !unavailable.MayHaveCounted {
+		t.Errorf("error=%v", err)
+	}
+	// The address says at which of several servers.
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), "node=127.0.0.1:") {
+		t.Errorf("error=%v", err)
+	}
+	away, err := open(t, "redis://127.0.0.1:1").Window("erp", 1, time.Minute)
+	must(t, err)
+	if _, err = away.TryAcquire(context.Background()); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("error=%v", err)
 	}
 	if _, err = window.Acquire(context.Background()); !errors.As(err, &unavailable) {
@@ -115,7 +126,7 @@ func TestAThousandCallsAtASilentServer(t *testing.T) {
 			var err error
 			switch i % 3 {
 			case 0:
-				_, err = window.TryAcquire()
+				_, err = window.TryAcquire(context.Background())
 			case 1:
 				_, err = window.Acquire(context.Background())
 			default:
@@ -177,11 +188,36 @@ func TestACallWithoutAPlaceEndsWithItsContext(t *testing.T) {
 	}
 	tried := make(chan error)
 	go func() {
-		_, err := window.TryAcquire()
+		_, err := window.TryAcquire(context.Background())
 		tried <- err
 	}()
 	for range maxCalls {
 		<-store.slots
 	}
 	must(t, <-tried)
+}
+
+// TestAnEndedContext refuses every call but those that give something back.
+func TestAnEndedContext(t *testing.T) {
+	for _, url := range []string{"memory://", testURL(t)} {
+		store := open(t, url)
+		slots, err := store.Concurrent(unique(), 2)
+		must(t, err)
+		permit, err := slots.Acquire(context.Background())
+		must(t, err)
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		of := func(_ any, err error) error { return err }
+		for i, err := range []error{
+			of(slots.TryAcquire(ended)), of(slots.Acquire(ended)), of(slots.Peek(ended)), of(slots.Stats(ended)), of(slots.Inspect(ended, 0, 1)),
+			of(slots.Pause(ended, time.Minute)), of(slots.Enqueue(ended, "a")), of(slots.Admit(ended, "a")), of(store.Limiters(ended, "")), slots.Reset(ended),
+		} {
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("call=%d error=%v", i, err)
+			}
+		}
+		if settlement, err := permit.Release(ended); settlement != Released || err != nil {
+			t.Errorf("settlement=%s error=%v", settlement, err)
+		}
+	}
 }

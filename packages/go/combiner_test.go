@@ -1,6 +1,7 @@
 package paddlegate
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -26,19 +27,19 @@ func TestCallsAtOnceAreDecidedEach(t *testing.T) {
 			for range calls {
 				// Every eighth caller asks for what can never pass.
 				if i%8 == 0 {
-					_, err := api.TryAcquire(Cost(limit + 1))
+					_, err := api.TryAcquire(context.Background(), Cost(limit+1))
 					if e := (*InvalidError)(nil); errors.As(err, &e) && e.Argument == "Cost" {
 						invalid.Add(1)
 					}
 					continue
 				}
-				decision, err := api.TryAcquire()
+				decision, err := api.TryAcquire(context.Background())
 				if err != nil {
 					t.Error(err)
 				} else if decision.Allowed() {
 					granted.Add(1)
 				}
-				allowed, err := users.Allow(Key([]string{"ada", "bob"}[i%2]), Cost(2))
+				allowed, err := users.Allow(context.Background(), Key([]string{"ada", "bob"}[i%2]), Cost(2))
 				if err != nil {
 					t.Error(err)
 				} else if allowed {
@@ -68,13 +69,13 @@ func TestCallsAtOnceFailEach(t *testing.T) {
 		go func() {
 			defer group.Done()
 			if i%2 == 0 {
-				_, err := closed.TryAcquire()
+				_, err := closed.TryAcquire(context.Background())
 				if e := (*UnavailableError)(nil); !errors.As(err, &e) || e.MayHaveCounted {
 					t.Error(err)
 				}
 				return
 			}
-			decision, err := isOpen.TryAcquire()
+			decision, err := isOpen.TryAcquire(context.Background())
 			if err != nil || !decision.Allowed() || !decision.Degraded {
 				t.Error(decision, err)
 			}
@@ -123,7 +124,7 @@ func TestTheNextExchangeHasTheFirstThatWait(t *testing.T) {
 	if combiner.running != maxExchanges-1 || len(combiner.waiting) != 0 {
 		t.Fatalf("running=%d waiting=%d", combiner.running, len(combiner.waiting))
 	}
-	decision, err := api.TryAcquire()
+	decision, err := api.TryAcquire(context.Background())
 	must(t, err)
 	if decision.Remaining != 100-int64(len(calls))-1 {
 		t.Errorf("remaining=%d", decision.Remaining)

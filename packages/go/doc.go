@@ -10,6 +10,10 @@
 // [Limiter.Acquire] and [Limiter.WithinLimit] wait in a queue that all processes and languages share,
 // first come, first served, until their context ends. They sleep in Go, on no thread.
 //
+// Every method that may call the server takes a context first. When it ends, a call that waits for one of
+// the [Store]'s places at the server returns its error; a call that is at the server ends within the
+// [Timeout]. What gives something back, such as [Permit.Release], works with an ended context too.
+//
 // A refusal is a [Decision], and an [OverLimitError] only of the methods that wait. Errors are typed:
 // [InvalidError] names the argument to fix, [UnavailableError] tells whether a call may have counted.
 //

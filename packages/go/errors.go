@@ -6,9 +6,11 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -65,9 +67,29 @@ type UnavailableError struct {
 	MayHaveCounted bool
 
 	message string
+	cause   error
 }
 
 func (e *UnavailableError) Error() string { return "paddlegate: " + e.message }
+
+// Unwrap returns the error of the system, such as [syscall.ECONNREFUSED]; [os.ErrDeadlineExceeded] when
+// the store gave no answer in time; otherwise nil.
+func (e *UnavailableError) Unwrap() error { return e.cause }
+
+var osError = regexp.MustCompile(`\(os error (\d+)\)`)
+
+// causeOf returns the cause that a message of the library names.
+func causeOf(message string) error {
+	if found := osError.FindStringSubmatch(message); found != nil {
+		if number, err := strconv.Atoi(found[1]); err == nil {
+			return syscall.Errno(number)
+		}
+	}
+	if strings.Contains(message, " in time") {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
 
 // DataError says that a stored value is damaged or was not written by this library: reset the
 // limiter or use another database.
@@ -90,7 +112,7 @@ func errorOf(code C.pg_code, e *C.pg_error) error {
 	case C.PG_INVALID:
 		return &InvalidError{Argument: inGo(C.GoString(&e.argument[0])), Reason: inDurations(message)}
 	case C.PG_UNAVAILABLE:
-		return &UnavailableError{MayHaveCounted: e.may_have_counted == 1, message: message}
+		return &UnavailableError{MayHaveCounted: e.may_have_counted == 1, message: message, cause: causeOf(message)}
 	case C.PG_DATA:
 		return &DataError{message}
 	default:

@@ -1,6 +1,7 @@
 package paddlegate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -108,7 +109,7 @@ func misused(t *testing.T, it misuse, charges [3]Charge) {
 		t.Fatalf("expected argument=%s, got %v", expected, err)
 	}
 	if it.Do != "limiter" {
-		look, err := limiter.Peek(Cost(0))
+		look, err := limiter.Peek(context.Background(), Cost(0))
 		must(t, err)
 		if look.Remaining != look.Limit {
 			t.Errorf("remaining=%d limit=%d: something was changed", look.Remaining, look.Limit)
@@ -127,13 +128,13 @@ func misuseOf(limiter *Limiter, it misuse, charges [3]Charge) error {
 	var err error
 	switch it.Do {
 	case "acquire":
-		_, err = limiter.TryAcquire(options...)
+		_, err = limiter.TryAcquire(context.Background(), options...)
 	case "peek":
-		_, err = limiter.Peek(options...)
+		_, err = limiter.Peek(context.Background(), options...)
 	case "debit":
-		_, err = limiter.Debit(charges[0])
+		_, err = limiter.Debit(context.Background(), charges[0])
 	case "correct":
-		_, err = limiter.Correct(it.Permit, charges[2])
+		_, err = limiter.Correct(context.Background(), it.Permit, charges[2])
 	case "clock":
 		_, err = NewTestClock(time.UnixMicro(it.NowUs))
 	}

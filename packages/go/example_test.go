@@ -23,7 +23,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	for range 3 {
-		allowed, err := api.Allow()
+		allowed, err := api.Allow(context.Background())
 		fmt.Println(allowed, err)
 	}
 	// Output:
@@ -37,10 +37,10 @@ func ExampleLimiter_WithinLimit() {
 	defer store.Close()
 	shop, _ := store.Points("shopify-42", 1000, 20*time.Hour)
 	err := shop.WithinLimit(context.Background(), func(permit *paddlegate.Permit) error {
-		_, err := permit.PointsUsed(50) // 150 points are returned
+		_, err := permit.PointsUsed(context.Background(), 50) // 150 points are returned
 		return err
 	}, paddlegate.Estimate(200))
-	left, _ := shop.Peek(paddlegate.Cost(0))
+	left, _ := shop.Peek(context.Background(), paddlegate.Cost(0))
 	fmt.Println(left.Remaining, err)
 	// Output: 950 <nil>
 }
@@ -67,7 +67,7 @@ func ExampleStore_Limiter() {
 		paddlegate.Points(150_000, time.Hour).Labeled("tph"),
 		paddlegate.Concurrency(20),
 	})
-	decision, _ := model.TryAcquire(paddlegate.EstimateBy(paddlegate.ByLabel{"tph": 2000}), paddlegate.EachLimit())
+	decision, _ := model.TryAcquire(context.Background(), paddlegate.EstimateBy(paddlegate.ByLabel{"tph": 2000}), paddlegate.EachLimit())
 	for _, limit := range decision.Limits {
 		fmt.Println(limit.Label, limit.Remaining)
 	}

@@ -3,7 +3,10 @@ package paddlegate
 // #include "paddlegate.h"
 import "C"
 
-import "runtime"
+import (
+	"context"
+	"runtime"
+)
 
 // ConductorLimiter creates the limiter for a run of a Conductor workflow. definition is the definition
 // of the workflow, and run the known attributes of the run, both JSON. Runs with the same key share a
@@ -27,7 +30,7 @@ func (s *Store) ConductorLimiter(definition, run string, options DocumentOptions
 	}
 	loaded := new(C.pg_loaded_limiter)
 	// It contacts no server, but needs an open store.
-	err = s.call(func(e *C.pg_error) C.pg_code {
+	err = s.call(context.Background(), func(e *C.pg_error) C.pg_code {
 		return C.pg_conductor_limiter(s.handle, texts[0], texts[1], lock, loaded, e)
 	})
 	if err != nil {
@@ -55,25 +58,25 @@ func (s *Store) loadedLimiter(loaded *C.pg_loaded_limiter, options DocumentOptio
 // ApplyOJSSignal pauses a limiter in all processes if the failure of an Open Job Spec job is a rate
 // limit signal, and tells whether it is. document is the failure as JSON, or an object with the failure
 // as its "error".
-func (l *Limiter) ApplyOJSSignal(document string) (bool, error) {
+func (l *Limiter) ApplyOJSSignal(ctx context.Context, document string) (bool, error) {
 	place, err := text("document", document)
 	if err != nil {
 		return false, err
 	}
 	var paused C.int32_t
-	err = l.store.call(func(e *C.pg_error) C.pg_code { return C.pg_apply_ojs_signal(l.handle, place, &paused, e) })
+	err = l.store.call(ctx, func(e *C.pg_error) C.pg_code { return C.pg_apply_ojs_signal(l.handle, place, &paused, e) })
 	runtime.KeepAlive(l)
 	return paused == 1, err
 }
 
 // ApplyOJSOverride applies an override document of Open Job Spec, in all processes. A member that is
 // absent leaves its override unchanged, null removes an override.
-func (l *Limiter) ApplyOJSOverride(document string) (*RuntimeState, error) {
+func (l *Limiter) ApplyOJSOverride(ctx context.Context, document string) (*RuntimeState, error) {
 	place, err := text("document", document)
 	if err != nil {
 		return nil, err
 	}
-	return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+	return l.command(ctx, func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 		return C.pg_apply_ojs_override(l.handle, place, state, e)
 	})
 }

@@ -17,12 +17,12 @@ func TestRunsOfAConductorWorkflowWaitInTheirOrder(t *testing.T) {
 		if limiter.Name() != "conductor/workflow/"+key {
 			t.Errorf("name=%s", limiter.Name())
 		}
-		first, err := limiter.Admit("1")
+		first, err := limiter.Admit(context.Background(), "1")
 		must(t, err)
 		if first.Action != ActionRun || first.Permit.ExpiresIn() < 30*time.Minute {
 			t.Errorf("first=%+v", first)
 		}
-		if second, err := limiter.Admit("2"); err != nil || second.Action != ActionWait {
+		if second, err := limiter.Admit(context.Background(), "2"); err != nil || second.Action != ActionWait {
 			t.Errorf("second=%+v error=%v", second, err)
 		}
 		var invalid *InvalidError
@@ -47,7 +47,7 @@ func TestLimitersOfADocumentGrantWithoutTheirStore(t *testing.T) {
 	run, err := store.ConductorLimiter(`{"name":"order","tasks":[],"rateLimitConfig":{"rateLimitKey":"k","concurrentExecLimit":1}}`, "{}", open)
 	must(t, err)
 	for _, limiter := range []*Limiter{loaded["erp"], run} {
-		if decision, err := limiter.TryAcquire(); err != nil || !decision.Allowed() || !decision.Degraded {
+		if decision, err := limiter.TryAcquire(context.Background()); err != nil || !decision.Allowed() || !decision.Degraded {
 			t.Errorf("%s: decision=%+v error=%v", limiter, decision, err)
 		}
 	}
@@ -63,18 +63,18 @@ func TestOpenJobSpecPausesAndOverrides(t *testing.T) {
 	onBothAtOneTime(t, func(t *testing.T, store *Store) {
 		jobs, err := store.Limiter(unique(), []Limit{Concurrency(2), Window(10, time.Hour)})
 		must(t, err)
-		if paused, err := jobs.ApplyOJSSignal(`{"type":"timeout"}`); err != nil || paused {
+		if paused, err := jobs.ApplyOJSSignal(context.Background(), `{"type":"timeout"}`); err != nil || paused {
 			t.Errorf("paused=%t error=%v", paused, err)
 		}
-		if paused, err := jobs.ApplyOJSSignal(`{"error":{"type":"rate_limited","retry_after":30}}`); err != nil || !paused {
+		if paused, err := jobs.ApplyOJSSignal(context.Background(), `{"error":{"type":"rate_limited","retry_after":30}}`); err != nil || !paused {
 			t.Errorf("paused=%t error=%v", paused, err)
 		}
-		state, err := jobs.ApplyOJSOverride(`{"concurrency":4}`)
+		state, err := jobs.ApplyOJSOverride(context.Background(), `{"concurrency":4}`)
 		if err != nil || state.PausedFor != 30*time.Second || len(state.Overrides) != 1 || state.Overrides["concurrency"].Amount != 4 {
 			t.Errorf("state=%+v error=%v", state, err)
 		}
 		var invalid *InvalidError
-		if _, err := jobs.ApplyOJSOverride(`{`); !errors.As(err, &invalid) || invalid.Argument != "document" {
+		if _, err := jobs.ApplyOJSOverride(context.Background(), `{`); !errors.As(err, &invalid) || invalid.Argument != "document" {
 			t.Errorf("error=%v", err)
 		}
 	})
@@ -86,7 +86,7 @@ func TestAGateCountsByTheSlotThatMatches(t *testing.T) {
 		gate, err := store.InvantiveGate([]byte(`{"RateLimitControlList":[{"SlotName":"` + slot + `","Context":"a*"}],
 			"RateLimitControlSlotList":[{"Name":"` + slot + `","ActionsPerHour":1,"DelayMsOnOverflowHour":5,"FailOnOverflowHour":true}]}`))
 		must(t, err)
-		if other, err := gate.Admit(RequestAttributes{Context: "b"}); err != nil || !other.Allowed || other.Slot != "" {
+		if other, err := gate.Admit(context.Background(), RequestAttributes{Context: "b"}); err != nil || !other.Allowed || other.Slot != "" {
 			t.Errorf("decision=%+v error=%v", other, err)
 		}
 		called := 0
@@ -102,7 +102,7 @@ func TestAGateCountsByTheSlotThatMatches(t *testing.T) {
 		if !errors.As(err, &over) || over.Limiter != slot || over.RetryAfter <= 0 || called != 1 {
 			t.Errorf("error=%v called=%d", err, called)
 		}
-		refused, err := gate.Admit(RequestAttributes{Context: "ab"})
+		refused, err := gate.Admit(context.Background(), RequestAttributes{Context: "ab"})
 		if err != nil || refused.Allowed || refused.Level != "hour" || refused.Delay != 5*time.Millisecond || refused.Reason != "bucket" {
 			t.Errorf("decision=%+v error=%v", refused, err)
 		}

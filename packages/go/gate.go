@@ -43,7 +43,7 @@ type GateDecision struct {
 // InvantiveGate creates the limits of a RateLimitControl, which is JSON. It contacts no server.
 func (s *Store) InvantiveGate(document []byte) (*Gate, error) {
 	g := &Gate{store: s}
-	err := s.call(func(e *C.pg_error) C.pg_code {
+	err := s.call(context.Background(), func(e *C.pg_error) C.pg_code {
 		start := (*C.char)(unsafe.Pointer(unsafe.SliceData(document)))
 		return C.pg_invantive_gate_new(s.handle, start, C.size_t(len(document)), &g.handle, e)
 	})
@@ -56,7 +56,7 @@ func (s *Store) InvantiveGate(document []byte) (*Gate, error) {
 
 // Admit counts a request in the slot of the first element that matches it. It never waits: the caller
 // delays the response by the delay. A refused request is not counted.
-func (g *Gate) Admit(attributes RequestAttributes) (*GateDecision, error) {
+func (g *Gate) Admit(ctx context.Context, attributes RequestAttributes) (*GateDecision, error) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
 	native := new(C.pg_request_attributes)
@@ -79,7 +79,7 @@ func (g *Gate) Admit(attributes RequestAttributes) (*GateDecision, error) {
 		*it.place = converted
 	}
 	decision := new(C.pg_gate_decision)
-	err := g.store.call(func(e *C.pg_error) C.pg_code {
+	err := g.store.call(ctx, func(e *C.pg_error) C.pg_code {
 		return C.pg_invantive_gate_admit(g.handle, native, decision, e)
 	})
 	runtime.KeepAlive(g)
@@ -100,7 +100,7 @@ func (g *Gate) Admit(attributes RequestAttributes) (*GateDecision, error) {
 // [OverLimitError], after the delay too, with the slot as its limiter. It returns ctx.Err when the
 // context ends during the delay.
 func (g *Gate) WithinLimit(ctx context.Context, attributes RequestAttributes, body func(*GateDecision) error) error {
-	decision, err := g.Admit(attributes)
+	decision, err := g.Admit(ctx, attributes)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func Handler(next http.Handler, limiter *Limiter, options func(*http.Request) []
 			given = options(r)
 		}
 		sentAt := time.Now()
-		decision, err := limiter.TryAcquire(given...)
+		decision, err := limiter.TryAcquire(r.Context(), given...)
 		if err != nil {
 			refuse(w, err)
 			return
@@ -47,7 +47,7 @@ func Handler(next http.Handler, limiter *Limiter, options func(*http.Request) []
 				return
 			}
 			// A lease that cannot be released ends after its LockTimeout.
-			defer func() { _, _ = newPermit(holder, decision, sentAt, false).Release() }()
+			defer func() { _, _ = newPermit(holder, decision, sentAt, false).Release(r.Context()) }()
 		}
 		next.ServeHTTP(w, r)
 	})

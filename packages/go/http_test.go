@@ -51,7 +51,7 @@ func TestTransportLearnsTheActualCost(t *testing.T) {
 		if status, got := get(t, client, url); status != 200 || got != body {
 			t.Errorf("status=%d body=%s", status, got)
 		}
-		statistics, err := shop.Stats()
+		statistics, err := shop.Stats(context.Background())
 		must(t, err)
 		if statistics.Corrections != 1 || statistics.Units != 46 {
 			t.Errorf("statistics=%+v", statistics)
@@ -79,7 +79,7 @@ func TestTransportSendsA429OnceMore(t *testing.T) {
 			t.Errorf("status=%d count=%d took=%s bodies=%q", response.StatusCode, count.Load(), time.Since(began), bodies)
 		}
 		leases := func() int64 {
-			inspection, err := api.Inspect(0, 0)
+			inspection, err := api.Inspect(context.Background(), 0, 0)
 			must(t, err)
 			return inspection.LeaseCount
 		}
@@ -205,7 +205,7 @@ func TestRetryAfterIsRoundedUp(t *testing.T) {
 	store := open(t, "memory://", Clock(clock))
 	window, err := store.Window("api", 1, time.Hour)
 	must(t, err)
-	_, err = window.TryAcquire()
+	_, err = window.TryAcquire(context.Background())
 	must(t, err)
 	must(t, clock.Advance(time.Microsecond))
 	// A pause by the policy has no end.

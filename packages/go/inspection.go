@@ -4,6 +4,7 @@ package paddlegate
 import "C"
 
 import (
+	"context"
 	"runtime"
 	"time"
 )
@@ -66,7 +67,7 @@ type TicketInfo struct {
 
 // Inspect returns the limits with the numbers that rule, and a page of count leases and tickets from
 // offset on. It takes nothing. count is from 0 to [MaxPage].
-func (l *Limiter) Inspect(offset, count int) (*Inspection, error) {
+func (l *Limiter) Inspect(ctx context.Context, offset, count int) (*Inspection, error) {
 	if offset < 0 {
 		return nil, &InvalidError{Argument: "offset", Reason: "must not be negative"}
 	}
@@ -77,7 +78,7 @@ func (l *Limiter) Inspect(offset, count int) (*Inspection, error) {
 	room := min(max(count, 1), MaxPage)
 	leases, tickets := make([]C.pg_lease_info, room), make([]C.pg_ticket_info, room)
 	native := new(C.pg_inspection)
-	err := l.store.call(func(e *C.pg_error) C.pg_code {
+	err := l.store.call(ctx, func(e *C.pg_error) C.pg_code {
 		return C.pg_inspect(l.handle, C.size_t(offset), C.size_t(count), native, &leases[0], &tickets[0], e)
 	})
 	runtime.KeepAlive(l)
@@ -116,8 +117,8 @@ func (l *Limiter) Inspect(offset, count int) (*Inspection, error) {
 }
 
 // Queue returns a page of the tickets alone; see [Limiter.Inspect].
-func (l *Limiter) Queue(offset, count int) ([]TicketInfo, error) {
-	inspection, err := l.Inspect(offset, count)
+func (l *Limiter) Queue(ctx context.Context, offset, count int) ([]TicketInfo, error) {
+	inspection, err := l.Inspect(ctx, offset, count)
 	if err != nil {
 		return nil, err
 	}

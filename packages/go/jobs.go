@@ -31,7 +31,7 @@ type Admission struct {
 // queue position, until others pass it by that has not called for [ClaimTimeout] after its turn. A job
 // that runs again after a failure must use another id. [OnLimit] is the action for a job over the
 // limit.
-func (l *Limiter) Admit(id string, options ...CallOption) (*Admission, error) {
+func (l *Limiter) Admit(ctx context.Context, id string, options ...CallOption) (*Admission, error) {
 	o := callOptionsOf(options)
 	if err := o.only("Admit", "Key", "EachLimit", "Priority", "Share", "OnLimit", "ClaimTimeout"); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (l *Limiter) Admit(id string, options ...CallOption) (*Admission, error) {
 	}
 	admission := new(C.pg_admission)
 	sentAt := time.Now()
-	err = one.store.call(func(e *C.pg_error) C.pg_code {
+	err = one.store.call(ctx, func(e *C.pg_error) C.pg_code {
 		return C.pg_admit_within(one.handle, texts[0], texts[1], claim, request, admission, e)
 	})
 	runtime.KeepAlive(one)
@@ -75,7 +75,7 @@ func (l *Limiter) Admit(id string, options ...CallOption) (*Admission, error) {
 // AdmitAll decides on several jobs of one unit each, all or none: when one cannot run, none does, no
 // job takes a ticket, and every admission has the decision that refused. With [Partial] each job is
 // decided by itself, as by [Limiter.Admit].
-func (l *Limiter) AdmitAll(ids []string, options ...CallOption) ([]*Admission, error) {
+func (l *Limiter) AdmitAll(ctx context.Context, ids []string, options ...CallOption) ([]*Admission, error) {
 	o := callOptionsOf(options)
 	if err := o.onlyThese("AdmitAll", "Key", "OnLimit", "Partial"); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (l *Limiter) AdmitAll(ids []string, options ...CallOption) ([]*Admission, e
 		partial = 1
 	}
 	sentAt := time.Now()
-	err = one.store.call(func(e *C.pg_error) C.pg_code {
+	err = one.store.call(ctx, func(e *C.pg_error) C.pg_code {
 		first, into := (**C.char)(unsafe.Pointer(&words[0])), (*C.pg_admission)(unsafe.Pointer(&native[0]))
 		return C.pg_admit_all(one.handle, first, C.size_t(len(ids)), onLimit, partial, into, e)
 	})
@@ -150,17 +150,17 @@ func (l *Limiter) admissionOf(
 // [StatusGranted] or [StatusQueued]; a queued decision has [Decision.RetryAfter], the time until
 // [Limiter.Claim]. A ticket that is not claimed within [ClaimTimeout] after that time loses its
 // position. With a [WaitTimeout] a wait that is known to be longer is refused.
-func (l *Limiter) Enqueue(id string, options ...CallOption) (*Decision, error) {
-	return l.ticket("Enqueue", id, C.PG_POSITION_END, options)
+func (l *Limiter) Enqueue(ctx context.Context, id string, options ...CallOption) (*Decision, error) {
+	return l.ticket(ctx, "Enqueue", id, C.PG_POSITION_END, options)
 }
 
 // Claim repeats the call of a ticket, ahead of new calls. The status is [StatusGranted] or
 // [StatusQueued], or [StatusNoTicket]: cancelled, lapsed or claimed before.
-func (l *Limiter) Claim(id string, options ...CallOption) (*Decision, error) {
-	return l.ticket("Claim", id, C.PG_POSITION_EXISTING, options)
+func (l *Limiter) Claim(ctx context.Context, id string, options ...CallOption) (*Decision, error) {
+	return l.ticket(ctx, "Claim", id, C.PG_POSITION_EXISTING, options)
 }
 
-func (l *Limiter) ticket(verb, id string, position int64, options []CallOption) (*Decision, error) {
+func (l *Limiter) ticket(ctx context.Context, verb, id string, position int64, options []CallOption) (*Decision, error) {
 	o := callOptionsOf(options)
 	if err := o.only(verb, "Key", "EachLimit", "Priority", "Share", "ClaimTimeout", "WaitTimeout"); err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (l *Limiter) ticket(verb, id string, position int64, options []CallOption) 
 		return nil, err
 	}
 	defer end()
-	native, err := one.enter(context.Background(), id, o, place)
+	native, err := one.enter(ctx, id, o, place)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (l *Limiter) ticket(verb, id string, position int64, options []CallOption) 
 
 // Cancel removes the ticket from the queue, and ends the lease that it may have become: [Cancelled], or
 // [SettledUnknown] when there was neither.
-func (l *Limiter) Cancel(id string) (Settlement, error) {
+func (l *Limiter) Cancel(ctx context.Context, id string) (Settlement, error) {
 	if !l.store.begin() {
 		return "", errClosed()
 	}
@@ -209,13 +209,13 @@ func (l *Limiter) Cancel(id string) (Settlement, error) {
 // Ready returns the ids of up to count queued jobs whose turn has come, in the order of the queue. It
 // takes nothing. Each id is returned once, to one process, and the job then calls [Limiter.Admit] or
 // [Limiter.Claim] within its claim time-out. count is from 1 to [MaxReady].
-func (l *Limiter) Ready(count int) ([]string, error) {
-	ids, _, err := l.readyFor("", "", count)
+func (l *Limiter) Ready(ctx context.Context, count int) ([]string, error) {
+	ids, _, err := l.readyFor(ctx, "", "", count)
 	return ids, err
 }
 
 // readyFor returns the ids, and for how long a host with an id and a channel may sleep.
-func (l *Limiter) readyFor(host, channel string, count int) ([]string, time.Duration, error) {
+func (l *Limiter) readyFor(ctx context.Context, host, channel string, count int) ([]string, time.Duration, error) {
 	texts, err := textsOf("id", host, "channel", channel)
 	if err != nil {
 		return nil, 0, err
@@ -224,7 +224,7 @@ func (l *Limiter) readyFor(host, channel string, count int) ([]string, time.Dura
 	ids := make([]C.pg_queued_id, MaxReady)
 	var found C.size_t
 	var after C.int64_t
-	err = l.store.call(func(e *C.pg_error) C.pg_code {
+	err = l.store.call(ctx, func(e *C.pg_error) C.pg_code {
 		return C.pg_ready_for(l.handle, optional(channel, texts[0]), optional(channel, texts[1]), C.size_t(max(count, 0)),
 			&ids[0], &found, &after, e)
 	})

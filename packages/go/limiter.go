@@ -91,7 +91,7 @@ func (l *Limiter) of(o *callOptions) (*Limiter, func(), error) {
 
 // Allow takes the cost and returns true if every limit allows it, otherwise nothing. It is invalid for
 // a limiter with concurrency, whose lease could not be released.
-func (l *Limiter) Allow(options ...CallOption) (bool, error) {
+func (l *Limiter) Allow(ctx context.Context, options ...CallOption) (bool, error) {
 	if err := callOptionsOf(options).only("Allow", "Key"); err != nil {
 		return false, err
 	}
@@ -100,21 +100,21 @@ func (l *Limiter) Allow(options ...CallOption) (bool, error) {
 		runtime.KeepAlive(l)
 		return false, err
 	}
-	decision, err := l.TryAcquire(options...)
+	decision, err := l.TryAcquire(ctx, options...)
 	return err == nil && decision.Allowed(), err
 }
 
 // TryAcquire takes the cost if every limit allows it and no call waits before it, otherwise nothing.
 // It never waits for a limit, and a refusal is no error. A decision of a limiter with concurrency is a
 // lease: end it with [Limiter.Release].
-func (l *Limiter) TryAcquire(options ...CallOption) (*Decision, error) {
+func (l *Limiter) TryAcquire(ctx context.Context, options ...CallOption) (*Decision, error) {
 	o := callOptionsOf(options)
 	if err := o.only("TryAcquire", "Key", "ID", "EachLimit"); err != nil {
 		return nil, err
 	}
 	if o.id == nil && !l.leases {
 		return l.decide(o, func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision) error {
-			return l.store.acquire(l.patience, of, request, decision)
+			return l.store.acquire(ctx, l.patience, of, request, decision)
 		})
 	}
 	// A lease without an answer can only be ended by an id.
@@ -128,7 +128,7 @@ func (l *Limiter) TryAcquire(options ...CallOption) (*Decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	decision, err := one.enter(context.Background(), id, o, nil)
+	decision, err := one.enter(ctx, id, o, nil)
 	if err == nil {
 		end()
 		return one.read(decision), nil
@@ -147,19 +147,19 @@ func (l *Limiter) TryAcquire(options ...CallOption) (*Decision, error) {
 }
 
 // Peek returns the decision that [Limiter.TryAcquire] would make, and changes nothing.
-func (l *Limiter) Peek(options ...CallOption) (*Decision, error) {
+func (l *Limiter) Peek(ctx context.Context, options ...CallOption) (*Decision, error) {
 	o := callOptionsOf(options)
 	if err := o.only("Peek", "Key", "EachLimit"); err != nil {
 		return nil, err
 	}
 	return l.decide(o, func(of *C.pg_limiter, request *C.pg_request, decision *C.pg_decision) error {
-		return l.store.call(func(e *C.pg_error) C.pg_code { return C.pg_peek(of, request, decision, e) })
+		return l.store.call(ctx, func(e *C.pg_error) C.pg_code { return C.pg_peek(of, request, decision, e) })
 	})
 }
 
 // Debit charges a cost in any case, up to one whole limit of debt, and returns what is left. It is for
 // costs that are known only afterwards. A repeated call charges again.
-func (l *Limiter) Debit(charge Charge) (*Decision, error) {
+func (l *Limiter) Debit(ctx context.Context, charge Charge) (*Decision, error) {
 	var pinner runtime.Pinner
 	defer pinner.Unpin()
 	number, units, count, err := nativeUnits("charge", charge, &pinner)
@@ -167,7 +167,7 @@ func (l *Limiter) Debit(charge Charge) (*Decision, error) {
 		return nil, err
 	}
 	decision := new(nativeDecision)
-	err = l.store.call(func(e *C.pg_error) C.pg_code {
+	err = l.store.call(ctx, func(e *C.pg_error) C.pg_code {
 		return C.pg_debit(l.handle, number, units, count, &decision.decision, e)
 	})
 	runtime.KeepAlive(l)
@@ -179,9 +179,9 @@ func (l *Limiter) Debit(charge Charge) (*Decision, error) {
 
 // Reset deletes the state: charged units, permits, leases, tickets, statistics, overrides, learned
 // limits and a pause; of a key only its own.
-func (l *Limiter) Reset() error {
+func (l *Limiter) Reset(ctx context.Context) error {
 	defer runtime.KeepAlive(l)
-	return l.store.call(func(e *C.pg_error) C.pg_code { return C.pg_reset(l.handle, e) })
+	return l.store.call(ctx, func(e *C.pg_error) C.pg_code { return C.pg_reset(l.handle, e) })
 }
 
 type deciding func(*C.pg_limiter, *C.pg_request, *C.pg_decision) error

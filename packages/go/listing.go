@@ -3,7 +3,10 @@ package paddlegate
 // #include "paddlegate.h"
 import "C"
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // LimiterInfo is one limiter that some process used lately, in any language.
 type LimiterInfo struct {
@@ -23,8 +26,8 @@ type LimiterInfo struct {
 }
 
 // Limiters returns the limiters whose names begin with the prefix, sorted by name.
-func (s *Store) Limiters(prefix string) ([]LimiterInfo, error) {
-	found, _, err := s.list(prefix, func(prefix *C.char, list **C.pg_list, e *C.pg_error) C.pg_code {
+func (s *Store) Limiters(ctx context.Context, prefix string) ([]LimiterInfo, error) {
+	found, _, err := s.list(ctx, prefix, func(prefix *C.char, list **C.pg_list, e *C.pg_error) C.pg_code {
 		return C.pg_list_open_prefix(s.handle, prefix, list, e)
 	})
 	return found, err
@@ -33,23 +36,23 @@ func (s *Store) Limiters(prefix string) ([]LimiterInfo, error) {
 // LimiterPage returns about 100 to 300 of these limiters, or the rest, and the cursor of the next page,
 // which is empty after the last one. The cursor of the first page is empty. Only the names of one page
 // are sorted, and a name may be on two pages.
-func (s *Store) LimiterPage(prefix, cursor string) ([]LimiterInfo, string, error) {
+func (s *Store) LimiterPage(ctx context.Context, prefix, cursor string) ([]LimiterInfo, string, error) {
 	place, err := text("cursor", cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	return s.list(prefix, func(prefix *C.char, list **C.pg_list, e *C.pg_error) C.pg_code {
+	return s.list(ctx, prefix, func(prefix *C.char, list **C.pg_list, e *C.pg_error) C.pg_code {
 		return C.pg_list_open_page(s.handle, prefix, optional(cursor, place), list, e)
 	})
 }
 
-func (s *Store) list(prefix string, open func(*C.char, **C.pg_list, *C.pg_error) C.pg_code) ([]LimiterInfo, string, error) {
+func (s *Store) list(ctx context.Context, prefix string, open func(*C.char, **C.pg_list, *C.pg_error) C.pg_code) ([]LimiterInfo, string, error) {
 	prefixText, err := text("prefix", prefix)
 	if err != nil {
 		return nil, "", err
 	}
 	var list *C.pg_list
-	if err := s.call(func(e *C.pg_error) C.pg_code { return open(prefixText, &list, e) }); err != nil {
+	if err := s.call(ctx, func(e *C.pg_error) C.pg_code { return open(prefixText, &list, e) }); err != nil {
 		return nil, "", err
 	}
 	defer C.pg_list_close(list, nil)

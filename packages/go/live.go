@@ -4,66 +4,67 @@ package paddlegate
 import "C"
 
 import (
+	"context"
 	"runtime"
 	"time"
 )
 
 // Pause refuses every call for a time, in all processes. Calls that wait continue to wait. A pause
 // that ends later stays in force.
-func (l *Limiter) Pause(duration time.Duration) (*RuntimeState, error) {
-	return l.until("duration", duration, func(micros C.int64_t, state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+func (l *Limiter) Pause(ctx context.Context, duration time.Duration) (*RuntimeState, error) {
+	return l.until(ctx, "duration", duration, func(micros C.int64_t, state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 		return C.pg_pause(l.handle, micros, C.PG_NOT_GIVEN, state, e)
 	})
 }
 
 // PauseUntil pauses until a time; see [Limiter.Pause].
-func (l *Limiter) PauseUntil(until time.Time) (*RuntimeState, error) {
-	return l.untilMoment(until, func(micros C.int64_t, state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+func (l *Limiter) PauseUntil(ctx context.Context, until time.Time) (*RuntimeState, error) {
+	return l.untilMoment(ctx, until, func(micros C.int64_t, state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 		return C.pg_pause(l.handle, C.PG_NOT_GIVEN, micros, state, e)
 	})
 }
 
 // Block refuses every call for a time, in all processes, with [ReasonBlocked]: a pause of a key that
 // was abused.
-func (l *Limiter) Block(duration time.Duration) (*RuntimeState, error) {
-	return l.until("duration", duration, func(micros C.int64_t, state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+func (l *Limiter) Block(ctx context.Context, duration time.Duration) (*RuntimeState, error) {
+	return l.until(ctx, "duration", duration, func(micros C.int64_t, state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 		return C.pg_block(l.handle, micros, C.PG_NOT_GIVEN, state, e)
 	})
 }
 
 // BlockUntil blocks until a time; see [Limiter.Block].
-func (l *Limiter) BlockUntil(until time.Time) (*RuntimeState, error) {
-	return l.untilMoment(until, func(micros C.int64_t, state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+func (l *Limiter) BlockUntil(ctx context.Context, until time.Time) (*RuntimeState, error) {
+	return l.untilMoment(ctx, until, func(micros C.int64_t, state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 		return C.pg_block(l.handle, C.PG_NOT_GIVEN, micros, state, e)
 	})
 }
 
 // Resume ends the pause and the block in all processes, and wakes the calls that wait.
-func (l *Limiter) Resume() (*RuntimeState, error) {
-	return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code { return C.pg_resume(l.handle, state, e) })
+func (l *Limiter) Resume(ctx context.Context) (*RuntimeState, error) {
+	return l.command(ctx, func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code { return C.pg_resume(l.handle, state, e) })
 }
 
 // RuntimeState returns the pause, the block, the overrides and the learned limits in force.
-func (l *Limiter) RuntimeState() (*RuntimeState, error) {
-	return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+func (l *Limiter) RuntimeState(ctx context.Context) (*RuntimeState, error) {
+	return l.command(ctx, func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 		return C.pg_runtime_state_get(l.handle, state, e)
 	})
 }
 
 // Restore removes the overrides of a label; without a label all overrides, also that of the mode.
-func (l *Limiter) Restore(label string) (*RuntimeState, error) {
+func (l *Limiter) Restore(ctx context.Context, label string) (*RuntimeState, error) {
 	converted, err := text("label", label)
 	if err != nil {
 		return nil, err
 	}
-	return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+	return l.command(ctx, func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 		return C.pg_restore(l.handle, optional(label, converted), state, e)
 	})
 }
 
 // RestoreMode removes the override of the mode.
-func (l *Limiter) RestoreMode() (*RuntimeState, error) {
-	return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+func (l *Limiter) RestoreMode(ctx context.Context) (*RuntimeState, error) {
+	return l.command(ctx, func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 		return C.pg_override_mode(l.handle, nil, C.PG_NOT_GIVEN, C.PG_NOT_GIVEN, state, e)
 	})
 }
@@ -112,7 +113,7 @@ func ExpiresAt(moment time.Time) OverrideOption {
 
 // Override changes a limit, several limits, or the mode, in all processes and languages. No older
 // policy undoes it; [Limiter.Restore] does.
-func (l *Limiter) Override(changes ...OverrideOption) (*RuntimeState, error) {
+func (l *Limiter) Override(ctx context.Context, changes ...OverrideOption) (*RuntimeState, error) {
 	var o overrideOptions
 	for _, change := range changes {
 		change(&o)
@@ -129,12 +130,12 @@ func (l *Limiter) Override(changes ...OverrideOption) (*RuntimeState, error) {
 			return nil, err
 		}
 	}
-	state, err := l.override(&o, expiresIn, expiresAt)
+	state, err := l.override(ctx, &o, expiresIn, expiresAt)
 	return state, renamed(err, "limit", "SetLimit", "interval", "SetInterval", "label", "OfLabel", "limits", "SetLimits",
 		"Mode", "SetMode")
 }
 
-func (l *Limiter) override(o *overrideOptions, expiresIn, expiresAt C.int64_t) (*RuntimeState, error) {
+func (l *Limiter) override(ctx context.Context, o *overrideOptions, expiresIn, expiresAt C.int64_t) (*RuntimeState, error) {
 	ofOne := o.amount != nil || o.interval != nil || o.label != ""
 	switch {
 	case o.mode != nil && (ofOne || o.limits != nil):
@@ -146,7 +147,7 @@ func (l *Limiter) override(o *overrideOptions, expiresIn, expiresAt C.int64_t) (
 		if err != nil {
 			return nil, err
 		}
-		return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+		return l.command(ctx, func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 			return C.pg_override_mode(l.handle, mode, expiresIn, expiresAt, state, e)
 		})
 	case o.limits != nil:
@@ -156,14 +157,14 @@ func (l *Limiter) override(o *overrideOptions, expiresIn, expiresAt C.int64_t) (
 		if err != nil {
 			return nil, err
 		}
-		return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+		return l.command(ctx, func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 			return C.pg_override_limits(l.handle, array, count, expiresIn, expiresAt, state, e)
 		})
 	}
-	return l.overrideOne(o, expiresIn, expiresAt)
+	return l.overrideOne(ctx, o, expiresIn, expiresAt)
 }
 
-func (l *Limiter) overrideOne(o *overrideOptions, expiresIn, expiresAt C.int64_t) (*RuntimeState, error) {
+func (l *Limiter) overrideOne(ctx context.Context, o *overrideOptions, expiresIn, expiresAt C.int64_t) (*RuntimeState, error) {
 	amount, interval := C.int64_t(C.PG_NOT_GIVEN), C.int64_t(C.PG_NOT_GIVEN)
 	label, err := text("OfLabel", o.label)
 	if err != nil {
@@ -180,7 +181,7 @@ func (l *Limiter) overrideOne(o *overrideOptions, expiresIn, expiresAt C.int64_t
 			return nil, err
 		}
 	}
-	return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
+	return l.command(ctx, func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code {
 		return C.pg_override(l.handle, optional(o.label, label), amount, interval, expiresIn, expiresAt, state, e)
 	})
 }
@@ -188,25 +189,25 @@ func (l *Limiter) overrideOne(o *overrideOptions, expiresIn, expiresAt C.int64_t
 // timed is a call with a time.
 type timed func(C.int64_t, *C.pg_runtime_state, *C.pg_error) C.pg_code
 
-func (l *Limiter) until(argument string, duration time.Duration, call timed) (*RuntimeState, error) {
+func (l *Limiter) until(ctx context.Context, argument string, duration time.Duration, call timed) (*RuntimeState, error) {
 	micros, err := microsOf(argument, duration)
 	if err != nil {
 		return nil, err
 	}
-	return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code { return call(micros, state, e) })
+	return l.command(ctx, func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code { return call(micros, state, e) })
 }
 
-func (l *Limiter) untilMoment(moment time.Time, call timed) (*RuntimeState, error) {
+func (l *Limiter) untilMoment(ctx context.Context, moment time.Time, call timed) (*RuntimeState, error) {
 	micros, err := momentOf("until", moment)
 	if err != nil {
 		return nil, err
 	}
-	return l.command(func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code { return call(micros, state, e) })
+	return l.command(ctx, func(state *C.pg_runtime_state, e *C.pg_error) C.pg_code { return call(micros, state, e) })
 }
 
-func (l *Limiter) command(call func(*C.pg_runtime_state, *C.pg_error) C.pg_code) (*RuntimeState, error) {
+func (l *Limiter) command(ctx context.Context, call func(*C.pg_runtime_state, *C.pg_error) C.pg_code) (*RuntimeState, error) {
 	state := new(C.pg_runtime_state)
-	err := l.store.call(func(e *C.pg_error) C.pg_code { return call(state, e) })
+	err := l.store.call(ctx, func(e *C.pg_error) C.pg_code { return call(state, e) })
 	runtime.KeepAlive(l)
 	if err != nil {
 		return nil, err

@@ -532,6 +532,11 @@ typedef struct pg_decision_limit {
      */
     int64_t limit;
     /**
+     * The interval, the time to drain or refill fully, how long a lease lasts, or the longest period of
+     * a quota.
+     */
+    int64_t interval_us;
+    /**
      * The units that can be taken right after the decision.
      */
     int64_t remaining;
@@ -711,6 +716,11 @@ typedef struct pg_decision {
      * retry_after_us is how long the call would have had to wait.
      */
     pg_reason would_refuse;
+    /**
+     * 1 when the estimate was above the capacity of a limit and was lowered to it, otherwise 0: such a
+     * call waits for the whole limit and is corrected afterwards.
+     */
+    int32_t is_lowered;
 } pg_decision;
 
 /**
@@ -1451,7 +1461,7 @@ pg_code pg_store_memory(struct pg_store **store, struct pg_error *error);
  * open.
  *
  * Every later call of those limiters returns PG_INVALID with the argument "store", and so does a
- * pg_acquire_timeout that waits; limiters in memory continue to work. The caller must still close
+ * pg_acquire_timeout that waits, in memory too. The caller must still close
  * the handles of limiters and of pg_wakeups.
  */
 pg_code pg_store_close(struct pg_store *store, struct pg_error *error);

@@ -3,6 +3,7 @@
 package paddlegate
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -72,7 +73,7 @@ func (p *Permit) isLost() bool {
 
 // Release ends the lease: [Released], [SettledLate] when it had ended before, or [SettledUnknown] when
 // no such lease exists and without a concurrency limit. Later calls return the same.
-func (p *Permit) Release() (Settlement, error) {
+func (p *Permit) Release(ctx context.Context) (Settlement, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	if p.endsAt.IsZero() {
@@ -82,7 +83,7 @@ func (p *Permit) Release() (Settlement, error) {
 		return p.released, nil
 	}
 	late := p.isLost()
-	settlement, err := p.limiter.Release(p.id)
+	settlement, err := p.limiter.Release(ctx, p.id)
 	if err != nil {
 		return "", err
 	}
@@ -92,14 +93,14 @@ func (p *Permit) Release() (Settlement, error) {
 
 // Renew restarts the duration of the lease. It returns false when the lease has ended or was released,
 // and without a concurrency limit.
-func (p *Permit) Renew() (bool, error) {
+func (p *Permit) Renew(ctx context.Context) (bool, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	if p.endsAt.IsZero() || p.released != "" {
 		return false, nil
 	}
 	sentAt := time.Now()
-	lease, err := p.limiter.Renew(p.id)
+	lease, err := p.limiter.Renew(ctx, p.id)
 	if err != nil {
 		return false, err
 	}
@@ -111,28 +112,30 @@ func (p *Permit) Renew() (bool, error) {
 }
 
 // PointsUsed replaces the estimate by the actual cost, once: see [Permit.Correct].
-func (p *Permit) PointsUsed(units int64) (Settlement, error) { return p.Correct(Units(units)) }
+func (p *Permit) PointsUsed(ctx context.Context, units int64) (Settlement, error) {
+	return p.Correct(ctx, Units(units))
+}
 
 // Correct replaces the estimate by the actual cost, once: [Settled], or [AlreadySettled],
 // [SettledLate] or [SettledUnknown], which change nothing. It is invalid for a call without an
 // estimate.
-func (p *Permit) Correct(actual Charge) (Settlement, error) {
+func (p *Permit) Correct(ctx context.Context, actual Charge) (Settlement, error) {
 	if !p.estimated {
 		return "", &InvalidError{Argument: "Estimate", Reason: "only a call with an estimate can be corrected"}
 	}
-	return p.limiter.Correct(p.ID(), actual)
+	return p.limiter.Correct(ctx, p.ID(), actual)
 }
 
 // Extend reserves more units for this call, such as a stream that grows: all of them or nothing. It
 // returns the decision, and after a grant [Permit.Correct] compares with the sum; or for a permit that
 // is not open no decision, and [AlreadySettled], [SettledLate] or [SettledUnknown].
-func (p *Permit) Extend(units Charge) (*Decision, Settlement, error) {
+func (p *Permit) Extend(ctx context.Context, units Charge) (*Decision, Settlement, error) {
 	if !p.estimated {
 		return nil, "", &InvalidError{Argument: "Estimate", Reason: "only a call with an estimate can be extended"}
 	}
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	decision, settlement, err := p.limiter.Extend(p.id, units)
+	decision, settlement, err := p.limiter.Extend(ctx, p.id, units)
 	if err == nil && decision != nil && decision.Allowed() && decision.Permit != "" {
 		p.id = decision.Permit
 	}
@@ -141,7 +144,7 @@ func (p *Permit) Extend(units Charge) (*Decision, Settlement, error) {
 
 // LearnFromResponse applies the upstream's response to this call: see [Limiter.LearnFromResponse]. The
 // cost in the response settles the estimate.
-func (p *Permit) LearnFromResponse(response Response) (*Learned, error) {
+func (p *Permit) LearnFromResponse(ctx context.Context, response Response) (*Learned, error) {
 	response.Permit = p.ID()
-	return p.limiter.LearnFromResponse(response)
+	return p.limiter.LearnFromResponse(ctx, response)
 }

@@ -1,6 +1,7 @@
 package paddlegate
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/signal"
@@ -36,7 +37,7 @@ func TestASignalDoesNotCutACallShort(t *testing.T) {
 		}
 	}()
 	began := time.Now()
-	_, err = window.TryAcquire()
+	_, err = window.TryAcquire(context.Background())
 	took := time.Since(began)
 	close(stop)
 	var unavailable *UnavailableError

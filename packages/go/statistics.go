@@ -4,6 +4,7 @@ package paddlegate
 import "C"
 
 import (
+	"context"
 	"runtime"
 	"time"
 )
@@ -48,9 +49,9 @@ type Statistics struct {
 func (s *Statistics) Immediate() int64 { return s.Granted - s.Waited }
 
 // Stats returns the statistics of all processes; of a keyed limiter those of all keys.
-func (l *Limiter) Stats() (*Statistics, error) {
+func (l *Limiter) Stats(ctx context.Context) (*Statistics, error) {
 	native := new(C.pg_statistics)
-	err := l.store.call(func(e *C.pg_error) C.pg_code { return C.pg_stats(l.handle, native, e) })
+	err := l.store.call(ctx, func(e *C.pg_error) C.pg_code { return C.pg_stats(l.handle, native, e) })
 	runtime.KeepAlive(l)
 	if err != nil {
 		return nil, err
@@ -85,9 +86,9 @@ type HistoryEntry struct {
 }
 
 // History returns what all processes have counted, for charts; of a keyed limiter for all keys.
-func (l *Limiter) History() (*History, error) {
+func (l *Limiter) History(ctx context.Context) (*History, error) {
 	native := new(C.pg_history)
-	err := l.store.call(func(e *C.pg_error) C.pg_code { return C.pg_history_get(l.handle, native, e) })
+	err := l.store.call(ctx, func(e *C.pg_error) C.pg_code { return C.pg_history_get(l.handle, native, e) })
 	runtime.KeepAlive(l)
 	if err != nil {
 		return nil, err

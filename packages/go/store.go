@@ -6,6 +6,7 @@ import "C"
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -143,23 +144,26 @@ func (s *Store) end() { s.busy.Done() }
 
 func errClosed() error { return &InvalidError{Argument: "store", Reason: "is closed"} }
 
-// call makes one call of a limiter on an open store.
-func (s *Store) call(call func(*C.pg_error) C.pg_code) error {
+// call makes one call of a limiter on an open store. It waits for a place no longer than the context lasts.
+func (s *Store) call(ctx context.Context, call func(*C.pg_error) C.pg_code) error {
 	if !s.begin() {
 		return errClosed()
 	}
 	defer s.end()
-	return s.callBusy(context.Background(), s.patience, call)
+	return s.callBusy(ctx, s.patience, call)
 }
 
 // acquire makes one call that decides at once, on an open store.
 func (s *Store) acquire(
-	patience time.Duration, limiter *C.pg_limiter, request *C.pg_request, decision *C.pg_decision,
+	ctx context.Context, patience time.Duration, limiter *C.pg_limiter, request *C.pg_request, decision *C.pg_decision,
 ) error {
 	if !s.begin() {
 		return errClosed()
 	}
 	defer s.end()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	call := &combinedCall{limiter: limiter, request: request, decision: decision}
 	if s.memory {
 		return call.alone()
@@ -167,13 +171,16 @@ func (s *Store) acquire(
 	if s.combiner.acquire(call) {
 		return call.err
 	}
-	return s.callBusy(context.Background(), patience, func(e *C.pg_error) C.pg_code {
+	return s.callBusy(ctx, patience, func(e *C.pg_error) C.pg_code {
 		return C.pg_acquire(limiter, request, decision, e)
 	})
 }
 
 // callBusy makes one call for a caller that keeps the store open. It waits for a place for so long.
 func (s *Store) callBusy(ctx context.Context, patience time.Duration, call func(*C.pg_error) C.pg_code) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if s.memory {
 		return run(call)
 	}
@@ -197,7 +204,8 @@ func (s *Store) waitForPlace(ctx context.Context, patience time.Duration) error 
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
-		return &UnavailableError{message: fmt.Sprintf("no place among the calls to the server: at_once=%d", maxCalls)}
+		message := fmt.Sprintf("no place among the calls to the server in time: at_once=%d", maxCalls)
+		return &UnavailableError{message: message, cause: os.ErrDeadlineExceeded}
 	}
 }
 

@@ -4,6 +4,7 @@ package paddlegate
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"mime"
 	"net/http"
@@ -65,7 +66,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 	}
 	// The first lease would hold up the second.
-	_, _ = permit.Release()
+	_, _ = permit.Release(request.Context())
 	permit, err = t.Limiter.Acquire(request.Context(), slices.Concat(options, []CallOption{Priority(urgent)})...)
 	if err != nil {
 		if again.Body != nil {
@@ -96,22 +97,23 @@ func (t *Transport) base() http.RoundTripper {
 
 // send sends a request that has a permit.
 func (t *Transport) send(permit *Permit, request *http.Request) (*http.Response, *Learned, error) {
+	ctx := request.Context()
 	response, err := t.base().RoundTrip(request)
 	if err != nil {
-		_, _ = permit.Release()
+		_, _ = permit.Release(ctx)
 		return nil, nil, err
 	}
 	// What cannot be learned from this response is learned from the next one.
-	learned, _ := permit.LearnFromResponse(Response{
+	learned, _ := permit.LearnFromResponse(ctx, Response{
 		StatusCode: response.StatusCode, Header: response.Header, Body: t.read(response), Provider: t.Provider,
 	})
 	switch {
 	case permit.ExpiresIn() == Unknown:
 	case response.StatusCode == http.StatusSwitchingProtocols:
 		// Its body is a connection, which must stay one.
-		_, _ = permit.Release()
+		_, _ = permit.Release(ctx)
 	default:
-		response.Body = &heldBody{response.Body, permit}
+		response.Body = &heldBody{response.Body, permit, ctx}
 	}
 	return response, learned, nil
 }
@@ -154,10 +156,12 @@ type readCloser struct {
 type heldBody struct {
 	io.ReadCloser
 	permit *Permit
+	// That of the request, whose end does not keep the lease.
+	ctx context.Context
 }
 
 func (b *heldBody) Close() error {
 	// A lease that cannot be released ends after its LockTimeout.
-	_, _ = b.permit.Release()
+	_, _ = b.permit.Release(b.ctx)
 	return b.ReadCloser.Close()
 }

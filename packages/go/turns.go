@@ -103,7 +103,7 @@ func (t *turns) next(ctx context.Context) ([]string, error) {
 		}
 		t.forget()
 		t.askedChannel = t.channel()
-		ids, after, err := t.limiter.readyFor(t.id, t.askedChannel, t.count)
+		ids, after, err := t.limiter.readyFor(ctx, t.id, t.askedChannel, t.count)
 		if err != nil || len(ids) > 0 {
 			t.dueAt = 0
 			return ids, err

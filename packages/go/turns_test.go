@@ -12,28 +12,28 @@ func TestTurnsComeAsLeasesEnd(t *testing.T) {
 	onBoth(t, func(t *testing.T, store *Store) {
 		workers, err := store.Concurrent(unique(), 1, LockTimeout(time.Hour))
 		must(t, err)
-		running, err := workers.Admit("a")
+		running, err := workers.Admit(context.Background(), "a")
 		must(t, err)
 		for _, job := range []string{"b", "c"} {
-			_, err := workers.Admit(job, ClaimTimeout(time.Hour))
+			_, err := workers.Admit(context.Background(), job, ClaimTimeout(time.Hour))
 			must(t, err)
 		}
 		released := make(chan error, 1)
 		go func() {
 			// After the loop has begun to sleep, or before: it comes either way.
 			time.Sleep(50 * time.Millisecond)
-			_, err := running.Permit.Release()
+			_, err := running.Permit.Release(context.Background())
 			released <- err
 		}()
 		var seen []string
 		for job, err := range workers.Turns(context.Background(), 1) {
 			must(t, err)
-			admission, err := workers.Admit(job)
+			admission, err := workers.Admit(context.Background(), job)
 			must(t, err)
 			if admission.Action != ActionRun {
 				t.Fatalf("admission=%+v", admission)
 			}
-			_, err = admission.Permit.Release()
+			_, err = admission.Permit.Release(context.Background())
 			must(t, err)
 			if seen = append(seen, job); len(seen) == 2 {
 				break
@@ -50,9 +50,9 @@ func TestTurnsEndWhenNoneHasComeInTimeAndTakeAKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, store *Store) {
 		workers, err := store.Concurrent(unique(), 1, Keyed(), LockTimeout(time.Hour))
 		must(t, err)
-		running, err := workers.Admit("a", Key("alice"))
+		running, err := workers.Admit(context.Background(), "a", Key("alice"))
 		must(t, err)
-		_, err = workers.Admit("b", Key("alice"), ClaimTimeout(time.Hour))
+		_, err = workers.Admit(context.Background(), "b", Key("alice"), ClaimTimeout(time.Hour))
 		must(t, err)
 		turns := func(wait time.Duration) (seen []string) {
 			for job, err := range workers.Turns(context.Background(), 1, Key("alice"), WaitTimeout(wait)) {
@@ -64,7 +64,7 @@ func TestTurnsEndWhenNoneHasComeInTimeAndTakeAKey(t *testing.T) {
 		if seen := turns(20 * time.Millisecond); seen != nil {
 			t.Errorf("seen=%v", seen)
 		}
-		_, err = running.Permit.Release()
+		_, err = running.Permit.Release(context.Background())
 		must(t, err)
 		if seen := turns(0); !slices.Equal(seen, []string{"b"}) {
 			t.Errorf("seen=%v", seen)

@@ -4,6 +4,7 @@ package paddlegate
 import "C"
 
 import (
+	"context"
 	"net/http"
 	"runtime"
 	"slices"
@@ -49,7 +50,7 @@ type Learned struct {
 // LearnFromResponse applies the response of an upstream API to the limiter, in all processes: it
 // settles the permit of the call by its actual cost, corrects the remaining units, learns other limits,
 // and pauses after a refusal. Content that cannot be parsed is ignored.
-func (l *Limiter) LearnFromResponse(response Response) (*Learned, error) {
+func (l *Limiter) LearnFromResponse(ctx context.Context, response Response) (*Learned, error) {
 	texts, err := textsOf("Permit", response.Permit, "Provider", response.Provider)
 	if err != nil {
 		return nil, err
@@ -73,7 +74,7 @@ func (l *Limiter) LearnFromResponse(response Response) (*Learned, error) {
 	defer pinner.Unpin()
 	words, count := headerWords(response.Header, &pinner)
 	body := append(slices.Clone(response.Body), 0)
-	learned, err := l.report(func(learned *C.pg_learned, e *C.pg_error) C.pg_code {
+	learned, err := l.report(ctx, func(learned *C.pg_learned, e *C.pg_error) C.pg_code {
 		return C.pg_learn_from_response(l.handle, optional(response.Permit, texts[0]),
 			optional(response.Provider, texts[1]), status,
 			(**C.char)(unsafe.Pointer(&words[0])), count, (*C.char)(unsafe.Pointer(&body[0])), C.size_t(len(body)-1),
@@ -118,7 +119,7 @@ type Budget struct {
 }
 
 // ReportBudget applies a report of the upstream, in all processes. An older report changes nothing.
-func (l *Limiter) ReportBudget(budget Budget) (*Learned, error) {
+func (l *Limiter) ReportBudget(ctx context.Context, budget Budget) (*Learned, error) {
 	texts, err := textsOf("Label", budget.Label, "Permit", budget.Permit)
 	if err != nil {
 		return nil, err
@@ -149,16 +150,16 @@ func (l *Limiter) ReportBudget(budget Budget) (*Learned, error) {
 			return nil, err
 		}
 	}
-	learned, err := l.report(func(learned *C.pg_learned, e *C.pg_error) C.pg_code {
+	learned, err := l.report(ctx, func(learned *C.pg_learned, e *C.pg_error) C.pg_code {
 		return C.pg_report_budget(l.handle, optional(budget.Permit, texts[1]), optional(budget.Label, texts[0]), numbers[0],
 			numbers[1], interval, C.double(budget.RestoreRate), resetIn, resetAt, learned, e)
 	})
 	return learned, renamed(err, "limit", "Limit", "interval", "Interval", "label", "Label", "permit", "Permit")
 }
 
-func (l *Limiter) report(call func(*C.pg_learned, *C.pg_error) C.pg_code) (*Learned, error) {
+func (l *Limiter) report(ctx context.Context, call func(*C.pg_learned, *C.pg_error) C.pg_code) (*Learned, error) {
 	learned := new(C.pg_learned)
-	err := l.store.call(func(e *C.pg_error) C.pg_code { return call(learned, e) })
+	err := l.store.call(ctx, func(e *C.pg_error) C.pg_code { return call(learned, e) })
 	runtime.KeepAlive(l)
 	if err != nil {
 		return nil, err

@@ -19,22 +19,22 @@ func (r *replay) do(it *step) (any, error) {
 		var decision *Decision
 		var err error
 		for range max(it.Times, 1) {
-			if decision, err = l.TryAcquire(r.options(it)...); err != nil {
+			if decision, err = l.TryAcquire(context.Background(), r.options(it)...); err != nil {
 				return nil, err
 			}
 		}
 		r.keep(it.Permit, decision)
 		return r.decision(decision), nil
 	case "peek":
-		return r.decided(l.Peek(r.options(it)...))
+		return r.decided(l.Peek(context.Background(), r.options(it)...))
 	case "debit":
-		return r.decided(l.Debit(r.charge(it.Cost)))
+		return r.decided(l.Debit(context.Background(), r.charge(it.Cost)))
 	case "enter":
 		return r.enter(it)
 	case "correct":
-		return l.Correct(r.permit(it), r.charge(it.Actual))
+		return l.Correct(context.Background(), r.permit(it), r.charge(it.Actual))
 	case "extend":
-		decision, settlement, err := l.Extend(r.permit(it), r.charge(it.Units))
+		decision, settlement, err := l.Extend(context.Background(), r.permit(it), r.charge(it.Units))
 		if err != nil || decision == nil {
 			return settlement, err
 		}
@@ -47,16 +47,16 @@ func (r *replay) do(it *step) (any, error) {
 		}
 		return r.decision(decision), nil
 	case "release":
-		return l.Release(r.permit(it))
+		return l.Release(context.Background(), r.permit(it))
 	case "renew":
-		lease, err := l.Renew(r.permit(it))
+		lease, err := l.Renew(context.Background(), r.permit(it))
 		return us(lease), err
 	case "cancel":
 		return l.cancel(it.ID, it.GaveUp)
 	case "statistics":
-		return statistics(l.Stats())
+		return statistics(l.Stats(context.Background()))
 	case "history":
-		return r.history(l.History())
+		return r.history(l.History(context.Background()))
 	case "inspect", "queue":
 		count := 100
 		if it.Count != nil {
@@ -68,9 +68,9 @@ func (r *replay) do(it *step) (any, error) {
 		if it.Count != nil {
 			count = *it.Count
 		}
-		return l.Ready(count)
+		return l.Ready(context.Background(), count)
 	case "learn":
-		return told(l.LearnFromResponse(Response{StatusCode: it.Status, Header: headersOf(it.Headers), Body: []byte(it.Body),
+		return told(l.LearnFromResponse(context.Background(), Response{StatusCode: it.Status, Header: headersOf(it.Headers), Body: []byte(it.Body),
 			Permit: r.permit(it), Provider: it.Provider, MaxLearned: it.MaxLearned}))
 	case "sync":
 		budget := Budget{Label: it.Label, Permit: r.permit(it), Remaining: it.Remaining, Limit: it.Amount}
@@ -83,9 +83,9 @@ func (r *replay) do(it *step) (any, error) {
 		if it.ResetAtUs != nil {
 			budget.ResetAt = time.UnixMicro(*it.ResetAtUs)
 		}
-		return told(l.ReportBudget(budget))
+		return told(l.ReportBudget(context.Background(), budget))
 	case "reset":
-		return nil, l.Reset()
+		return nil, l.Reset(context.Background())
 	case "limits":
 		r.limiter = r.create(r.name, it.Limits)
 		return nil, nil
@@ -109,27 +109,27 @@ func (r *replay) state(it *step) (any, error) {
 	switch it.Do {
 	case "pause":
 		if it.UntilUs != nil {
-			return state(l.PauseUntil(time.UnixMicro(*it.UntilUs)))
+			return state(l.PauseUntil(context.Background(), time.UnixMicro(*it.UntilUs)))
 		}
-		return state(l.Pause(durationOf(*it.ForUs)))
+		return state(l.Pause(context.Background(), durationOf(*it.ForUs)))
 	case "block":
 		if it.UntilUs != nil {
-			return state(l.BlockUntil(time.UnixMicro(*it.UntilUs)))
+			return state(l.BlockUntil(context.Background(), time.UnixMicro(*it.UntilUs)))
 		}
-		return state(l.Block(durationOf(*it.ForUs)))
+		return state(l.Block(context.Background(), durationOf(*it.ForUs)))
 	case "resume":
-		return state(l.Resume())
+		return state(l.Resume(context.Background()))
 	case "controls":
-		return state(l.RuntimeState())
+		return state(l.RuntimeState(context.Background()))
 	case "restore":
-		return state(l.Restore(it.Label))
+		return state(l.Restore(context.Background(), it.Label))
 	case "mode":
 		if it.Mode == "" {
-			return state(l.RestoreMode())
+			return state(l.RestoreMode(context.Background()))
 		}
-		return state(l.Override(append(changes, SetMode(it.Mode))...))
+		return state(l.Override(context.Background(), append(changes, SetMode(it.Mode))...))
 	case "overrides":
-		return state(l.Override(append(changes, SetLimits(limitsOf(it.Limits)...))...))
+		return state(l.Override(context.Background(), append(changes, SetLimits(limitsOf(it.Limits)...))...))
 	case "override":
 		if it.Amount != nil {
 			changes = append(changes, SetLimit(*it.Amount))
@@ -137,7 +137,7 @@ func (r *replay) state(it *step) (any, error) {
 		if it.IntervalUs != nil {
 			changes = append(changes, SetInterval(durationOf(*it.IntervalUs)))
 		}
-		return state(l.Override(append(changes, OfLabel(it.Label))...))
+		return state(l.Override(context.Background(), append(changes, OfLabel(it.Label))...))
 	}
 	return nil, fmt.Errorf("there is no step %s", it.Do)
 }

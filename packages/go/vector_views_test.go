@@ -1,5 +1,7 @@
 package paddlegate
 
+import "context"
+
 // What the steps that look answer.
 
 func statistics(s *Statistics, err error) (any, error) {
@@ -53,7 +55,7 @@ func (r *replay) history(history *History, err error) (any, error) {
 }
 
 func inspected(do string, l *Limiter, offset, count int) (any, error) {
-	inspection, err := l.Inspect(offset, count)
+	inspection, err := l.Inspect(context.Background(), offset, count)
 	if err != nil {
 		return nil, err
 	}

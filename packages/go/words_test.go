@@ -26,11 +26,11 @@ func TestErrorsNameWhatTheCallerWrote(t *testing.T) {
 		return err
 	}
 	enqueue := func(options ...CallOption) error {
-		_, err := slots.Enqueue("a", options...)
+		_, err := slots.Enqueue(context.Background(), "a", options...)
 		return err
 	}
 	override := func(changes ...OverrideOption) error {
-		_, err := points.Override(changes...)
+		_, err := points.Override(context.Background(), changes...)
 		return err
 	}
 	of := func(_ any, err error) error { return err }
@@ -65,29 +65,29 @@ func TestErrorsNameWhatTheCallerWrote(t *testing.T) {
 		"SettleWithin":      {acquire(Estimate(1), SettleWithin(0)), acquire(Estimate(1), SettleWithin(-1))},
 		"Priority":          {acquire(Cost(1), Priority(10)), acquire(Cost(1), Priority(-1))},
 		"Share":             {acquire(Cost(1), Share("", 1)), acquire(Cost(1), Share("a", 0)), acquire(Cost(1), Share("a", 1001))},
-		"ID":                {acquire(Cost(1), ID(strings.Repeat("a", 65))), of(points.TryAcquire(Cost(1), ID("")))},
-		"ClaimTimeout":      {enqueue(ClaimTimeout(0)), enqueue(ClaimTimeout(-1)), of(slots.Admit("a", ClaimTimeout(-1)))},
-		"OnLimit":           {of(slots.Admit("a", OnLimit("explode")))},
-		"id":                {of(slots.Admit("")), of(slots.Cancel("")), of(slots.Enqueue(strings.Repeat("a", 65)))},
+		"ID":                {acquire(Cost(1), ID(strings.Repeat("a", 65))), of(points.TryAcquire(context.Background(), Cost(1), ID("")))},
+		"ClaimTimeout":      {enqueue(ClaimTimeout(0)), enqueue(ClaimTimeout(-1)), of(slots.Admit(context.Background(), "a", ClaimTimeout(-1)))},
+		"OnLimit":           {of(slots.Admit(context.Background(), "a", OnLimit("explode")))},
+		"id":                {of(slots.Admit(context.Background(), "")), of(slots.Cancel(context.Background(), "")), of(slots.Enqueue(context.Background(), strings.Repeat("a", 65)))},
 		"key":               {acquire(Cost(1), Key("a"))},
-		"permit":            {of(points.Correct("a\x00b", Units(1)))},
-		"actual":            {of(points.Correct("", nil))},
-		"charge":            {of(points.Debit(Units(-1))), of(points.Debit(ByLabel{"points": -1})), of(points.Debit(nil))},
-		"count":             {of(slots.Ready(0)), of(slots.Ready(101)), of(slots.Ready(-1)), of(slots.Inspect(0, -1)), of(slots.Inspect(0, 1001))},
-		"offset":            {of(slots.Inspect(-1, 1))},
-		"duration":          {of(points.Pause(-1))},
-		"until":             {of(points.PauseUntil(time.Unix(-1, 0)))},
+		"permit":            {of(points.Correct(context.Background(), "a\x00b", Units(1)))},
+		"actual":            {of(points.Correct(context.Background(), "", nil))},
+		"charge":            {of(points.Debit(context.Background(), Units(-1))), of(points.Debit(context.Background(), ByLabel{"points": -1})), of(points.Debit(context.Background(), nil))},
+		"count":             {of(slots.Ready(context.Background(), 0)), of(slots.Ready(context.Background(), 101)), of(slots.Ready(context.Background(), -1)), of(slots.Inspect(context.Background(), 0, -1)), of(slots.Inspect(context.Background(), 0, 1001))},
+		"offset":            {of(slots.Inspect(context.Background(), -1, 1))},
+		"duration":          {of(points.Pause(context.Background(), -1))},
+		"until":             {of(points.PauseUntil(context.Background(), time.Unix(-1, 0)))},
 		"SetLimit":          {override(SetLimit(-1)), override(SetLimit(math.MaxInt64))},
 		"SetInterval":       {override(SetInterval(0)), override(SetInterval(-1))},
 		"OfLabel":           {override(SetLimit(1), OfLabel("window"))},
 		"SetMode":           {override(SetMode("off")), override(SetMode("shadow"), SetLimit(1))},
 		"SetLimits":         {override(SetLimits()), override(SetLimits(Window(1, time.Hour)), SetLimit(1))},
 		"ExpiresIn":         {override(SetLimit(1), ExpiresIn(-1))},
-		"Remaining":         {of(points.ReportBudget(Budget{Remaining: &negative}))},
-		"Label":             {of(points.ReportBudget(Budget{Label: "window", Interval: time.Hour}))},
-		"Provider":          {of(points.LearnFromResponse(Response{Provider: "acme"}))},
-		"MaxLearned":        {of(points.LearnFromResponse(Response{MaxLearned: -1}))},
-		"cursor":            {func() error { _, _, err := store.LimiterPage("", "page 2"); return err }()},
+		"Remaining":         {of(points.ReportBudget(context.Background(), Budget{Remaining: &negative}))},
+		"Label":             {of(points.ReportBudget(context.Background(), Budget{Label: "window", Interval: time.Hour}))},
+		"Provider":          {of(points.LearnFromResponse(context.Background(), Response{Provider: "acme"}))},
+		"MaxLearned":        {of(points.LearnFromResponse(context.Background(), Response{MaxLearned: -1}))},
+		"cursor":            {func() error { _, _, err := store.LimiterPage(context.Background(), "", "page 2"); return err }()},
 	} {
 		for number, err := range errs {
 			var invalid *InvalidError
@@ -96,7 +96,7 @@ func TestErrorsNameWhatTheCallerWrote(t *testing.T) {
 			}
 		}
 	}
-	if _, err := slots.Allow(); err == nil {
+	if _, err := slots.Allow(context.Background()); err == nil {
 		t.Error("a lease cannot be released without its permit")
 	}
 }
@@ -155,15 +155,15 @@ func TestAVerbRefusesTheOptionsThatItDoesNotUse(t *testing.T) {
 		unused []string
 	}{
 		"Allow": {
-			func(o CallOption) error { _, err := limiter.Allow(o); return err },
+			func(o CallOption) error { _, err := limiter.Allow(context.Background(), o); return err },
 			[]string{"ID", "EachLimit", "Priority", "Share", "OnLimit", "Partial", "ClaimTimeout", "WaitTimeout"},
 		},
 		"TryAcquire": {
-			func(o CallOption) error { _, err := limiter.TryAcquire(o); return err },
+			func(o CallOption) error { _, err := limiter.TryAcquire(context.Background(), o); return err },
 			[]string{"Priority", "Share", "OnLimit", "Partial", "ClaimTimeout", "WaitTimeout"},
 		},
 		"Peek": {
-			func(o CallOption) error { _, err := limiter.Peek(o); return err },
+			func(o CallOption) error { _, err := limiter.Peek(context.Background(), o); return err },
 			[]string{"ID", "Priority", "Share", "OnLimit", "Partial", "ClaimTimeout", "WaitTimeout"},
 		},
 		"Acquire": {
@@ -171,21 +171,24 @@ func TestAVerbRefusesTheOptionsThatItDoesNotUse(t *testing.T) {
 			[]string{"OnLimit", "Partial", "ClaimTimeout"},
 		},
 		"Admit": {
-			func(o CallOption) error { _, err := limiter.Admit("a", o); return err },
+			func(o CallOption) error { _, err := limiter.Admit(context.Background(), "a", o); return err },
 			[]string{"ID", "Partial", "WaitTimeout"},
 		},
 		"AdmitAll": {
-			func(o CallOption) error { _, err := limiter.AdmitAll([]string{"a"}, o); return err },
+			func(o CallOption) error {
+				_, err := limiter.AdmitAll(context.Background(), []string{"a"}, o)
+				return err
+			},
 			[]string{
 				"Cost", "Estimate", "SettleWithin", "ID", "EachLimit", "Priority", "Share", "ClaimTimeout", "WaitTimeout",
 			},
 		},
 		"Enqueue": {
-			func(o CallOption) error { _, err := limiter.Enqueue("a", o); return err },
+			func(o CallOption) error { _, err := limiter.Enqueue(context.Background(), "a", o); return err },
 			[]string{"ID", "OnLimit", "Partial"},
 		},
 		"Claim": {
-			func(o CallOption) error { _, err := limiter.Claim("a", o); return err },
+			func(o CallOption) error { _, err := limiter.Claim(context.Background(), "a", o); return err },
 			[]string{"ID", "OnLimit", "Partial"},
 		},
 		"Turns": {

@@ -262,6 +262,7 @@ export default function bind(module, more) {
   // The clock of stores in tests, which moves only when a test moves it.
   class TestClock {
     #native;
+    #hubs = [];
 
     static {
       // Returns the clock once more, for a store to take over; undefined without one.
@@ -272,6 +273,7 @@ export default function bind(module, more) {
         }
         return clock.#native.share();
       };
+      inside.follow = (clock, hub) => clock?.#hubs.push(new WeakRef(hub));
     }
 
     constructor(nowUs = 0) {
@@ -284,10 +286,16 @@ export default function bind(module, more) {
 
     set nowUs(nowUs) {
       this.#native.set(nowUs);
+      this.#deliver();
     }
 
     advance(span) {
       this.#native.advance(span);
+      this.#deliver();
+    }
+
+    #deliver() {
+      for (const hub of this.#hubs) hub.deref()?.deliver();
     }
   }
 
@@ -303,6 +311,7 @@ export default function bind(module, more) {
     constructor(url, options) {
       const { clock } = only(["clock"], options);
       this.#store = new Store(host, url, inside.clock(clock));
+      inside.follow(clock, this.#hub);
     }
 
     concurrent(name, limit, options) {

@@ -1461,7 +1461,7 @@ pg_code pg_store_memory(struct pg_store **store, struct pg_error *error);
  * open.
  *
  * Every later call of those limiters returns PG_INVALID with the argument "store", and so does a
- * pg_acquire_timeout that waits; limiters in memory continue to work. The caller must still close
+ * pg_acquire_timeout that waits, in memory too. The caller must still close
  * the handles of limiters and of pg_wakeups.
  */
 pg_code pg_store_close(struct pg_store *store, struct pg_error *error);

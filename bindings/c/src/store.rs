@@ -83,7 +83,7 @@ pub extern "C" fn pg_store_memory(
 /// open.
 ///
 /// Every later call of those limiters returns PG_INVALID with the argument "store", and so does a
-/// pg_acquire_timeout that waits; limiters in memory continue to work. The caller must still close
+/// pg_acquire_timeout that waits, in memory too. The caller must still close
 /// the handles of limiters and of pg_wakeups.
 #[unsafe(no_mangle)]
 pub extern "C" fn pg_store_close(store: *mut StoreHandle, error: Option<&mut MaybeUninit<Error>>) -> Code {

@@ -62,8 +62,7 @@ impl DecisionLimit {
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        const FIELDS: [&str; 7] =
-            ["limiter", "label", "limit", "interval", "remaining", "retry_after", "reset_after"];
+        const FIELDS: [&str; 7] = ["limiter", "label", "limit", "interval", "remaining", "retry_after", "reset_after"];
         shown(slf, FIELDS.into_iter().filter(|name| *name != "limiter" || slf.get().0.limiter.is_some()))
     }
 

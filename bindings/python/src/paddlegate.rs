@@ -184,9 +184,7 @@ impl Paddlegate {
 impl Paddlegate {
     /// Returns the answer, or the call to send to the server.
     fn begin<'py>(&self, py: Python<'py>, prepared: Prepared) -> Result<Bound<'py, PyAny>> {
-        if let Some(redis) = self.0.redis() {
-            redis.check_open()?;
-        }
+        self.0.check_open()?;
         match (prepared, self.0.redis()) {
             (Prepared::Answered(answer), _) => Ok(answer::shown(py, answer)?),
             (Prepared::Call(call), Some(redis)) => {

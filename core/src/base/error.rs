@@ -115,6 +115,16 @@ impl Error {
         Self { cause, ..self }
     }
 
+    /// Says at which server the call failed, unless the message says so already.
+    #[cfg(feature = "redis")]
+    pub(crate) fn at_node(mut self, node: &impl fmt::Display) -> Self {
+        if !self.message.contains("node=") {
+            let separator = if self.message.contains('=') { " " } else { ": " };
+            self.message = format!("{}{separator}node={node}", self.message);
+        }
+        self
+    }
+
     /// Marks the call as not executed by the server.
     #[cfg(feature = "redis")]
     pub(crate) fn not_counted(self) -> Self {

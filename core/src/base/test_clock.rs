@@ -1,16 +1,18 @@
 //! `TestClock`: the clock of a store in tests.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use crate::base::error::{Error, Result};
+use crate::base::locked;
 use crate::base::micros::{MAX_TIME, Micros};
 
 /// A clock that moves only when a test moves it. Clones are the same clock.
 ///
-/// [`Paddlegate::memory_with_clock`](crate::Paddlegate::memory_with_clock) decides by it. Calls that wait still sleep in
-/// real time; they see the clock at each attempt.
+/// [`Paddlegate::memory_with_clock`](crate::Paddlegate::memory_with_clock) decides by it. Calls that wait sleep in real time. In
+/// memory they look again whenever the clock is moved; in Redis at their next attempt, after at most five seconds.
 ///
 /// # Examples
 ///
@@ -26,24 +28,42 @@ use crate::base::micros::{MAX_TIME, Micros};
 /// assert!(api.acquire(Request::cost(1))?.allowed());
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct TestClock(Arc<AtomicU64>);
+#[derive(Clone)]
+pub struct TestClock(Arc<Inner>);
+
+struct Inner {
+    now: AtomicU64,
+    stores: Mutex<Vec<Weak<dyn FollowsClock>>>,
+}
+
+/// A store whose waiting calls look again when its test clock is moved.
+pub(crate) trait FollowsClock: Send + Sync {
+    fn clock_has_moved(&self);
+}
 
 impl TestClock {
     /// Creates a clock at a time since 1970, at most [`MAX_TIME`].
     pub fn new(now: Micros) -> Result<Self> {
-        Ok(Self(Arc::new(AtomicU64::new(checked(now)?))))
+        Ok(Self(Arc::new(Inner { now: AtomicU64::new(checked(now)?), stores: Mutex::default() })))
     }
 
     /// Returns the time since 1970.
     pub fn now(&self) -> Micros {
-        Micros(self.0.load(Ordering::SeqCst))
+        Micros(self.0.now.load(Ordering::SeqCst))
     }
 
     /// Moves the clock to a time since 1970, at most [`MAX_TIME`]. An earlier time is that of a server whose clock ran
     /// backwards: the limiters keep their own time, which does not.
     pub fn set(&self, now: Micros) -> Result<()> {
-        self.0.store(checked(now)?, Ordering::SeqCst);
+        self.show(now)?;
+        self.tell();
+        Ok(())
+    }
+
+    /// Moves the clock as [`set`](Self::set) does, for hosts whose own clock it shows: waiting calls sleep by that clock already.
+    #[doc(hidden)]
+    pub fn show(&self, now: Micros) -> Result<()> {
+        self.0.now.store(checked(now)?, Ordering::SeqCst);
         Ok(())
     }
 
@@ -51,10 +71,27 @@ impl TestClock {
     pub fn advance(&self, by: Duration) -> Result<()> {
         let by = u64::try_from(by.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX);
         let moved = |now: u64| checked(Micros(now.saturating_add(by)));
-        match self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| moved(now).ok()) {
-            Ok(_) => Ok(()),
-            Err(now) => moved(now).map(|_| ()),
-        }
+        self.0.now.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |now| moved(now).ok()).or_else(moved)?;
+        self.tell();
+        Ok(())
+    }
+
+    /// Adds a store that decides by this clock.
+    pub(crate) fn add(&self, store: Weak<dyn FollowsClock>) {
+        locked(&self.0.stores).push(store);
+    }
+
+    fn tell(&self) {
+        let mut stores = locked(&self.0.stores);
+        stores.retain(|store| store.strong_count() > 0);
+        let stores: Vec<_> = stores.iter().filter_map(Weak::upgrade).collect();
+        stores.iter().for_each(|store| store.clock_has_moved());
+    }
+}
+
+impl fmt::Debug for TestClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TestClock").field(&self.now()).finish()
     }
 }
 

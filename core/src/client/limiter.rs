@@ -322,13 +322,17 @@ impl Limiter {
     }
 
     /// Returns an error once the store is being closed, for a call that may need the server.
-    #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps, clippy::unused_self))]
     pub(crate) fn check_open(&self) -> Result<()> {
         #[cfg(feature = "redis")]
         if let Some(redis) = self.needed_server() {
             return redis.check_open();
         }
-        Ok(())
+        match self.inner.store.in_memory() {
+            Some(memory) if self.has_state() || self.inner.is_of_all_keys() || !self.limiters().is_empty() => {
+                memory.check_open()
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns an error once the store is closed, for a call that gives something back.

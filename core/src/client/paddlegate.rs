@@ -160,8 +160,8 @@ impl Paddlegate {
     /// First it sends what this process has counted to the [statistics](crate::Limiter::statistics); so does dropping the last
     /// limiter of the store. A program that ends otherwise calls [`send_counts`](crate::store::redis::send_counts).
     ///
-    /// Afterwards every call of a limiter of this store that needs the server is `Invalid`, argument `store`. The state
-    /// in Redis stays. In memory this does nothing. A forked process closes only its own connections.
+    /// Afterwards every call of a limiter of this store that needs its state is `Invalid`, argument `store`. The state
+    /// in Redis stays. A forked process closes only its own connections.
     ///
     /// # Examples
     ///
@@ -177,6 +177,15 @@ impl Paddlegate {
     pub fn close(&self) {
         #[cfg(feature = "redis")]
         self.store.close();
+    }
+
+    /// Returns an error once [`close`](Self::close) has begun, for hosts that perform the I/O themselves.
+    #[cfg(feature = "redis")]
+    pub fn check_open(&self) -> Result<()> {
+        match &self.store.backend {
+            Backend::Memory(memory) => memory.check_open(),
+            Backend::Redis(redis) => redis.check_open(),
+        }
     }
 
     /// Returns the Redis store, for hosts that perform the I/O themselves; `None` in memory.
@@ -436,6 +445,8 @@ impl Paddlegate {
     /// Runs a call of the store.
     #[cfg_attr(not(feature = "redis"), allow(clippy::unnecessary_wraps))]
     fn answer(&self, prepared: Prepared) -> Result<Answer> {
+        #[cfg(feature = "redis")]
+        self.check_open()?;
         match (prepared, &self.store.backend) {
             (Prepared::Answered(answer), _) => Ok(answer),
             #[cfg(feature = "redis")]

@@ -1,6 +1,6 @@
 //! `Store`: the backend of a client, and the data that each process keeps beside it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 #[cfg(feature = "redis")]
 use std::{collections::HashMap, sync::Mutex};
 
@@ -17,7 +17,7 @@ use crate::client::circuit_breaker::CircuitBreaker;
 use crate::client::hub::Hub;
 use crate::store::memory::Memory;
 #[cfg(feature = "redis")]
-use crate::store::redis::{Address, Redis};
+use crate::store::redis::{Address, DEFAULT_TIMEOUT, Redis};
 
 #[derive(Clone)]
 pub(crate) struct Store {
@@ -50,6 +50,10 @@ struct Process {
 
 impl Store {
     pub(crate) fn memory(memory: Arc<Memory>, clock: Option<TestClock>) -> Self {
+        if let Some(clock) = &clock {
+            let weak: Weak<Memory> = Arc::downgrade(&memory);
+            clock.add(weak);
+        }
         Self::new(Backend::Memory(memory), clock)
     }
 
@@ -81,18 +85,28 @@ impl Store {
     /// Ends the waits of this process, which give back their tickets first, and closes its connections.
     #[cfg(feature = "redis")]
     pub(crate) fn close(&self) {
-        let Backend::Redis(redis) = &self.backend else { return };
-        redis.begin_close();
+        let timeout = match &self.backend {
+            Backend::Memory(memory) => {
+                memory.close();
+                DEFAULT_TIMEOUT
+            }
+            Backend::Redis(redis) => {
+                redis.begin_close();
+                redis.timeout()
+            }
+        };
         let process = self.process.get();
         let hubs: Vec<_> = locked(&process.hubs).values().cloned().collect();
         for hub in &hubs {
             hub.close();
         }
-        let deadline = monotonic() + redis.timeout().duration();
+        let deadline = monotonic() + timeout.duration();
         for hub in &hubs {
             hub.wait_until_left(deadline);
         }
-        redis.close();
+        if let Backend::Redis(redis) = &self.backend {
+            redis.close();
+        }
         // Not before: a wait would find no hub there and make another one.
         locked(&process.hubs).clear();
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::model::wakeup::Wakeup;
 use crate::store::memory::Inbox;
 #[cfg(feature = "redis")]
@@ -31,9 +31,16 @@ use crate::store::redis::Listener;
 pub struct WakeupListener {
     channel: String,
     source: Mutex<Source>,
-    /// A duplicate of the socket, to end a wait that holds the lock of `source`.
+    /// What ends a wait that holds the lock of `source`; `None` without a file descriptor left for it.
     #[cfg(feature = "redis")]
-    ending: Option<std::os::fd::OwnedFd>,
+    ending: Option<Ending>,
+}
+
+#[cfg(feature = "redis")]
+enum Ending {
+    Memory(Arc<Inbox>),
+    /// A duplicate of the socket.
+    Redis(std::os::fd::OwnedFd),
 }
 
 enum Source {
@@ -46,23 +53,25 @@ impl WakeupListener {
     pub(crate) fn of_memory(channel: String, inbox: Arc<Inbox>) -> Self {
         Self {
             channel,
-            source: Mutex::new(Source::Memory(inbox)),
             #[cfg(feature = "redis")]
-            ending: None,
+            ending: Some(Ending::Memory(inbox.clone())),
+            source: Mutex::new(Source::Memory(inbox)),
         }
     }
 
     #[cfg(feature = "redis")]
     pub(crate) fn of_redis(channel: String, listener: Listener) -> Self {
-        let ending = rustix::io::dup(listener.as_fd()).ok();
+        let ending = rustix::io::dup(listener.as_fd()).ok().map(Ending::Redis);
         Self { channel, source: Mutex::new(Source::Redis(Box::new(listener))), ending }
     }
 
-    /// Closes the connection; a wait for wake-ups ends at once.
+    /// Closes the connection; a wait for wake-ups ends at once, and [`receive`](Self::receive) fails.
     #[cfg(feature = "redis")]
     pub fn close(&self) {
-        if let Some(socket) = &self.ending {
-            let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
+        match &self.ending {
+            Some(Ending::Memory(inbox)) => inbox.close(),
+            Some(Ending::Redis(socket)) => _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both),
+            None => {}
         }
     }
 
@@ -108,6 +117,7 @@ impl WakeupListener {
     /// After an error no further wake-up arrives: open another listener, and let all waiters retry.
     pub fn receive(&self) -> Result<Vec<Wakeup>> {
         match &mut *self.source.lock().unwrap_or_else(PoisonError::into_inner) {
+            Source::Memory(inbox) if inbox.is_closed() => Err(Error::unavailable("the listener is closed")),
             Source::Memory(inbox) => Ok(inbox.take()),
             #[cfg(feature = "redis")]
             Source::Redis(listener) => listener.receive(),

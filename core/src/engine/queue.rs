@@ -137,6 +137,14 @@ impl Queue {
         self.order.rank(|(score, id)| (*score, id.as_str()) < place) as u64
     }
 
+    /// Returns the channel and the id of each that waits for a wake-up: of tickets, and of hosts.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = (String, String)> {
+        let tickets = self.by_id.values().map(|ticket| (&ticket.channel, &ticket.id));
+        tickets
+            .chain(self.hosts.iter().map(|host| (&host.channel, &host.id)))
+            .map(|(channel, id)| (channel.clone(), id.clone()))
+    }
+
     /// Returns the number of tickets with lower scores.
     pub(crate) fn before(&self, score: i64) -> u64 {
         self.order.rank(|(other, _)| *other < score) as u64

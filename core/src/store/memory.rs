@@ -5,13 +5,14 @@ mod keyed;
 mod table;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::fork_safe::ForkSafe;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::base::process_id::process_id;
+use crate::base::test_clock::FollowsClock;
 use crate::engine::state::State;
 use crate::engine::transaction::Publish;
 use crate::model::limit::Limit;
@@ -32,6 +33,8 @@ pub(crate) struct Memory {
     /// The number of all states, those of keys too.
     states: Arc<AtomicUsize>,
     channels: ForkSafe<HashMap<String, Weak<Inbox>>>,
+    /// Whether every call fails.
+    is_closed: Arc<AtomicBool>,
 }
 
 impl Default for Memory {
@@ -40,6 +43,7 @@ impl Default for Memory {
             entries: ForkSafe::new(Entries::default()),
             states: Arc::default(),
             channels: ForkSafe::new(HashMap::new()),
+            is_closed: Arc::default(),
         }
     }
 }
@@ -51,6 +55,30 @@ impl Publish for Memory {
         let Some(inbox) = inbox.filter(|inbox| inbox.made_by == process_id()) else { return false };
         inbox.put(Wakeup { id: id.to_owned(), delay: Micros(delay) });
         true
+    }
+}
+
+/// A call waits in real time, of which its test clock knows nothing.
+impl FollowsClock for Memory {
+    fn clock_has_moved(&self) {
+        let mut channels = self.channels.lock(HashMap::new);
+        channels.retain(|_, inbox| inbox.strong_count() > 0);
+        if channels.is_empty() {
+            // Nobody waits, as in a simulation, which moves the clock all the time.
+            return;
+        }
+        drop(channels);
+        let entries = self.entries.lock(Entries::default);
+        let cells: Vec<Cell> = entries.by_name.values().map(|entry| entry.cell.clone()).collect();
+        let keyed: Vec<Arc<OfAllKeys>> = entries.of_all_keys.values().cloned().collect();
+        drop(entries);
+        for cell in cells.into_iter().chain(keyed.iter().flat_map(|all| all.whole_states())) {
+            let waiting: Vec<(String, String)> =
+                cell.lock(State::default).queue.iter().flat_map(|queue| queue.channels()).collect();
+            for (channel, id) in waiting {
+                self.publish(&channel, 0, &id);
+            }
+        }
     }
 }
 
@@ -91,6 +119,21 @@ struct Entry {
 }
 
 impl Memory {
+    /// Lets every call fail from now on.
+    #[cfg(feature = "redis")]
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    /// Returns whether every call fails, for those who ask often.
+    pub(crate) const fn closed(&self) -> &Arc<AtomicBool> {
+        &self.is_closed
+    }
+
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Acquire) { Err(store_is_closed()) } else { Ok(()) }
+    }
+
     /// Opens the inbox of a channel.
     pub(crate) fn listen(&self, channel: &str) -> Result<Arc<Inbox>> {
         let inbox = Inbox::new()
@@ -162,6 +205,11 @@ impl Memory {
         self.states.fetch_add(1, Ordering::Relaxed);
         Ok(cell)
     }
+}
+
+/// Returns the error of a call after its store was closed.
+pub(crate) fn store_is_closed() -> Error {
+    Error::invalid("store", "is closed; open another one")
 }
 
 fn list_policy(listed: &mut Option<Listed>, policy: &Policy) {

@@ -12,7 +12,7 @@ const native = require("./native.js");
 const { json } = require("./commands.js");
 const { Redis } = require("./redis.js");
 const { flag, numeric, text } = require("./request.js");
-const { nativeClock } = require("./test-clock.js");
+const { nativeClock, follow } = require("./test-clock.js");
 const { setImmediate } = require("./timers.js");
 
 /** A store, which creates limiters. */
@@ -35,6 +35,7 @@ class Paddlegate {
     const isMemory = typeof this.#store.timeoutMs() !== "number";
     this.#redis = isMemory ? null : new Redis(this.#store);
     this.#hub = isMemory ? new MemoryHub(this.#store) : new RedisHub(this.#store);
+    if (testClock !== undefined) follow(clock, this.#hub);
   }
 
   concurrent(name, limit, options) {

@@ -30,7 +30,8 @@ const besides = { units: null, key: null, share: null };
 
 /** The operations whose decision may have each limit, for calls that return it. */
 const DECIDES = new Set([ACQUIRE, ACQUIRE_WITH_ID, PEEK]);
-const describes = (operation, others) => DECIDES.has(operation) && (others?.includes("limits") ?? true);
+const describes = (operation, others) =>
+  DECIDES.has(operation) && (others?.includes("limits") ?? true);
 
 /** The operations that may queue. */
 const QUEUES = new Set([ACQUIRE, ACQUIRE_WITH_ID, ADMIT]);

@@ -6,10 +6,13 @@ const { numeric, span } = require("./request.js");
 
 /** Returns the addon's clock for the option `clock` of a store; undefined without one. */
 let nativeClock;
+/** Lets the hub of a store deliver the wake-ups that the clock causes when it is moved. */
+let follow;
 
 /** The clock of stores in tests, which moves only when a test moves it. */
 class TestClock {
   #native;
+  #hubs = [];
 
   static {
     nativeClock = (clock) => {
@@ -18,6 +21,9 @@ class TestClock {
         throw new InvalidError("clock", "must be a TestClock");
       }
       return clock.#native;
+    };
+    follow = (clock, hub) => {
+      clock.#hubs.push(new WeakRef(hub));
     };
   }
 
@@ -31,11 +37,18 @@ class TestClock {
 
   set nowUs(nowUs) {
     callNative(() => this.#native.set(numeric(nowUs)));
+    this.#deliver();
   }
 
   advance(given) {
     callNative(() => this.#native.advance(span(given)));
+    this.#deliver();
+  }
+
+  #deliver() {
+    this.#hubs = this.#hubs.filter((hub) => hub.deref() !== undefined);
+    for (const hub of this.#hubs) hub.deref()?.deliver();
   }
 }
 
-module.exports = { TestClock, nativeClock };
+module.exports = { TestClock, nativeClock, follow };

@@ -71,3 +71,15 @@ for (const store of ["memory", "redis"]) {
     }
   });
 }
+
+test("who waits in memory is woken when the clock is moved", async () => {
+  // By real time it would wait for an hour.
+  const clock = new TestClock(1_700_000_000_000_000);
+  const pg = new Paddlegate("memory://", { clock });
+  const limiter = pg.throttle("hourly", 3600, { waitTimeoutMs: 7_200_000 });
+  await limiter.acquire();
+  const waiting = limiter.acquire();
+  while ((await limiter.stats()).tickets < 1) await new Promise(setImmediate);
+  clock.advance("hour");
+  assert.equal((await waiting).decision.atUs, clock.nowUs);
+});

@@ -58,6 +58,7 @@ for (const [store, pg] of Object.entries(stores)) {
         resetAfterUs: null,
         readyAfterUs: null,
         degraded: false,
+        isLowered: false,
       },
     );
   });
@@ -319,7 +320,7 @@ test("an option that is none is told which there are", async () => {
   const limiter = new Paddlegate("memory://").window("x", 1, 1);
   const common = "cost, estimate, settleWithinMs, key, signal";
   const queues = `priority, share, weight, ${common}`;
-  const waiting = `id, waitTimeoutMs, ${queues}`;
+  const waiting = `id, waitTimeoutMs, limits, ${queues}`;
   const ticket = `claimTimeoutMs, waitTimeoutMs, ${queues}`;
   for (const [call, options] of [
     [() => limiter.allow({ identity: "x" }), common],

@@ -135,9 +135,7 @@ class Limiter(Jobs):
         """
         limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
         now = monotonic()
-        rules = Waiter(
-            limiter, cost, estimate, wait_timeout, id, now, settle_within, place, limits
-        )
+        rules = Waiter(limiter, cost, estimate, wait_timeout, id, now, settle_within, place, limits)
         return ThreadWaiter(limiter, rules).wait()
 
     async def aacquire(
@@ -160,9 +158,7 @@ class Limiter(Jobs):
         """
         limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
         now = monotonic()
-        rules = Waiter(
-            limiter, cost, estimate, wait_timeout, id, now, settle_within, place, limits
-        )
+        rules = Waiter(limiter, cost, estimate, wait_timeout, id, now, settle_within, place, limits)
         return await TaskWaiter(limiter, rules).wait()
 
     def turns(
@@ -240,9 +236,7 @@ class Limiter(Jobs):
         """
         limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
         function, cost = (cost, None) if callable(cost) else (None, cost)
-        guard = WithinLimit(
-            limiter, cost, estimate, wait_timeout, id, settle_within, place, limits
-        )
+        guard = WithinLimit(limiter, cost, estimate, wait_timeout, id, settle_within, place, limits)
         return guard if function is None else guard(function)
 
     async def atry_acquire(

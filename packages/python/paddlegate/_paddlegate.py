@@ -16,6 +16,7 @@ from paddlegate._hub import Hubs
 from paddlegate._limiter import Limiter
 from paddlegate._limits import joined
 from paddlegate._statistics import to_limiter_info, to_limiter_page
+from paddlegate._waiting import CLOSE_CANCEL_TIMEOUT
 
 if TYPE_CHECKING:
     import os
@@ -98,12 +99,10 @@ class Paddlegate(_native.Paddlegate):
         """Close all connections of this process to the store, those of its event loops too.
 
         Waiting calls leave the queue and raise `InvalidError`, as does every later call that needs
-        the server. Calls in flight still get their answers. A second call has no effect. In memory
-        this does nothing, and a forked process closes only its own connections.
+        the state of a limiter. Calls in flight still get their answers. A second call has no
+        effect, and a forked process closes only its own connections.
         """
-        if self._timeout is None:
-            return
-        until = monotonic() + self._timeout
+        until = monotonic() + (self._timeout or CLOSE_CANCEL_TIMEOUT)
         self._hubs.close(until)
         self._close()
         self._links.close(until)

@@ -75,3 +75,26 @@ def test_who_waits_sees_it_at_each_attempt(clocked, clock, name, run, form):
     permit = limiter.acquire() if form == "acquire" else run(main())
     assert permit.decision.at_us == 3_600_200_000
     timer.join()
+
+
+@pytest.mark.parametrize("form", ["acquire", "aacquire"])
+def test_who_waits_in_memory_is_woken_when_it_moves(clock, run, until, form):
+    """By real time it would wait for an hour."""
+    pg = Paddlegate("memory://", clock=clock)
+    keyed = pg.throttle("hourly", 3600, wait_timeout=7200, keyed=True).with_key("ada")
+    for limiter in pg.throttle("hourly", 3600, wait_timeout=7200), keyed:
+        assert limiter.try_acquire()
+        granted = []
+
+        async def main(limiter=limiter):
+            return await limiter.aacquire()
+
+        def wait(limiter=limiter, granted=granted, main=main):
+            granted.append(limiter.acquire() if form == "acquire" else run(main()))
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        until(lambda limiter=limiter: limiter.inspect().ticket_count == 1)
+        clock.advance("hour")
+        thread.join()
+        assert granted[0].decision.at_us == clock.now_us

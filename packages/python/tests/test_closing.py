@@ -8,7 +8,7 @@ import threading
 
 import pytest
 import redis as client
-from paddlegate import InvalidError, Paddlegate
+from paddlegate import InvalidError, Paddlegate, TestClock
 
 
 @pytest.fixture
@@ -94,6 +94,50 @@ def test_a_closed_store_has_no_connection_and_ends_its_waits(
     assert left.stats().leases == 1
 
 
+@pytest.mark.parametrize("clock", [None, TestClock()])
+def test_a_closed_store_in_memory_ends_its_waits_and_refuses_later_calls(run, clock):
+    async def main():
+        store = Paddlegate("memory://", clock=clock)
+        _, thread, task, errors = await use(store, "slots")
+        await store.aclose()
+        with pytest.raises(InvalidError) as caught:
+            await task
+        thread.join()
+        assert [*map(refused, [*errors, caught.value])] == [True, True]
+        limiter = store.window("again", 9, 60)
+        for verb in limiter.allow, limiter.acquire, limiter.peek, limiter.stats, store.limiters:
+            with pytest.raises(InvalidError) as caught:
+                verb()
+            assert refused(caught.value)
+        for form in limiter.aallow, limiter.aacquire, store.alimiters:
+            with pytest.raises(InvalidError) as caught:
+                await form()
+            assert refused(caught.value)
+        assert store.unlimited().try_acquire(), "it needs no state"
+
+    run(main())
+
+
+def test_a_plain_call_after_a_close_is_refused():
+    store = Paddlegate("memory://")
+    limiter, keyed = store.leaky("plain", 9, 60), store.leaky("plain", 9, 60, keyed=True)
+    calls = (
+        limiter.allow,
+        limiter.try_acquire,
+        limiter.peek,
+        lambda: keyed.allow(key="ada"),
+        lambda: keyed.try_acquire(key="ada"),
+    )
+    for _ in range(2):
+        for call in calls:
+            assert call()
+    store.close()
+    for call in calls:
+        with pytest.raises(InvalidError) as caught:
+            call()
+        assert refused(caught.value)
+
+
 def test_two_hundred_closed_stores_leave_no_connection(server, connected, name, run, until):
     def close(number):
         with Paddlegate(server.url, timeout=20) as store:
@@ -135,18 +179,6 @@ def test_calls_under_way_get_their_answers(redis, name, run):
         assert await asyncio.gather(*calls) == [True] * 20
 
     run(main())
-
-
-def test_in_memory_nothing_is_closed(name, run):
-    async def main():
-        async with Paddlegate("memory://") as store:
-            assert await store.window(name, 2, 60).aallow()
-        assert await store.window(name, 2, 60).aallow()
-
-    run(main())
-    with Paddlegate("memory://") as store:
-        limiter = store.concurrent(name, 1)
-    assert limiter.acquire().release() == "released"
 
 
 def test_a_fork_closes_what_is_its_own(redis, url, name):

@@ -139,8 +139,8 @@ def shown(decision):
 
 
 def described(decision):
-    """Say what was lowered, what shadow let pass, and the limiter of several, without the prefix."""
-    shadow = {"is_lowered": True} if decision.is_lowered else {}
+    """Say what was lowered, what shadow let pass, and the limiter of several without its prefix."""
+    shadow: dict[str, Any] = {"is_lowered": True} if decision.is_lowered else {}
     if decision.would_refuse is not None:
         shadow["would_refuse"] = decision.would_refuse
     if decision.limiter is None:

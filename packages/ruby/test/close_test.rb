@@ -82,12 +82,24 @@ class CloseTest < Minitest::Test
     refuses { Timeout.timeout(30) { limiter.acquire } }
   end
 
-  def test_memory_goes_on
+  def test_memory_ends_its_waits_and_refuses_later_calls
     store = Paddlegate::Store.new("memory://")
-    limiter = store.window("w", 2, 60)
-    limiter.acquire
-    assert_nil store.close
-    assert_equal [true, false], [limiter.allow?, store.window("w", 2, 60).allow?]
+    window = store.window("w", 2, 60)
+    slots = store.concurrent("c", 1)
+    assert_predicate window, :allow?
+    slots.acquire
+    waiting = Thread.new do
+      assert_raises(Paddlegate::InvalidError) do
+        slots.acquire(wait_timeout: 60)
+      end
+    end
+    eventually { slots.stats.tickets == 1 }
+    2.times { assert_nil store.close }
+    assert_equal "store", waiting.value.argument
+    [-> { window.allow? }, -> { window.acquire }, -> { window.stats },
+     -> { store.window("x", 2, 60) }].each do |call|
+      assert_equal "store", assert_raises(Paddlegate::InvalidError, &call).argument
+    end
   end
 
   def test_the_default_store

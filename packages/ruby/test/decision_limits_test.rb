@@ -49,7 +49,9 @@ class DecisionLimitsTest < Minitest::Test
                    limiter.peek(cost: 0, limits: true).limits.map(&:interval)
       [0, 1].each do |wait_timeout|
         error = assert_raises(Paddlegate::OverLimit) do
-          limiter.within_limit(cost: { tpm: 70 }, limits: true, wait_timeout: wait_timeout) { flunk }
+          limiter.within_limit(cost: { tpm: 70 }, limits: true, wait_timeout: wait_timeout) do
+            flunk
+          end
         end
         assert_equal REFUSED, numbers(error.decision)
       end

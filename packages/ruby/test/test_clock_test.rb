@@ -42,6 +42,18 @@ class TestClockTest < Minitest::Test
     end
   end
 
+  # By real time it would wait for an hour.
+  def test_a_wait_in_memory_ends_when_the_clock_is_moved
+    clock = Paddlegate::TestClock.new(NOW)
+    store = Paddlegate::Store.new("memory://", clock: clock)
+    limiter = store.throttle(unique, 3600, wait_timeout: 7200)
+    limiter.acquire
+    waiter = Thread.new { limiter.acquire.decision.at_us }
+    eventually { limiter.stats.tickets == 1 }
+    clock.advance(3600)
+    assert_equal clock.now_us, waiter.value
+  end
+
   def test_a_store_keeps_its_clock
     limiter = clocked.throttle(unique, 1)
     @clock = nil

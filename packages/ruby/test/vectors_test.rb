@@ -411,7 +411,7 @@ class VectorsTest < Minitest::Test
       )
     end
 
-    # The keys that only a lowered estimate, a grant in shadow and a decision of several limiters have.
+    # The keys of a lowered estimate, of a grant in shadow and of a decision of several limiters.
     def named(decision)
       { is_lowered: decision.lowered? || nil, would_refuse: decision.would_refuse,
         limiter: decision.limiter&.delete_prefix("#{@name}.") }.compact

@@ -50,6 +50,18 @@ test("a clock moves only when it is moved, for several stores, also backwards", 
   assert.equal(clock.nowUs, 2 ** 52);
 });
 
+test("who waits is woken when the clock is moved", async () => {
+  // By real time it would wait for an hour.
+  const clock = new TestClock(1_700_000_000_000_000);
+  const pg = new Paddlegate("memory://", { clock });
+  const limiter = pg.throttle("hourly", 3600, { waitTimeoutMs: 7_200_000 });
+  await limiter.acquire();
+  const waiting = limiter.acquire();
+  while (limiter.stats().tickets < 1) await new Promise(setImmediate);
+  clock.advance("hour");
+  assert.equal((await waiting).decision.atUs, clock.nowUs);
+});
+
 test("a decision is plain, frozen and complete", () => {
   const pg = new Paddlegate("memory://", { clock: new TestClock(5) });
   const decision = pg.window("frozen", 3, "second").tryAcquire({ cost: 2 });
@@ -76,6 +88,7 @@ test("a decision is plain, frozen and complete", () => {
     readyAfterUs: null,
     limits: [],
     degraded: false,
+    isLowered: false,
   });
   assert.ok(Object.isFrozen(decision));
 });

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"context"
 	"bufio"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func open(url, milliseconds string) *paddlegate.Limiter {
 
 func call(limiter *paddlegate.Limiter) string {
 	began := time.Now()
-	_, err := limiter.TryAcquire()
+	_, err := limiter.TryAcquire(context.Background())
 	what := "answered"
 	var unavailable *paddlegate.UnavailableError
 	if errors.As(err, &unavailable) {

@@ -69,7 +69,7 @@ func holdOnce(limiter *paddlegate.Limiter, hold time.Duration) {
 		return
 	}
 	say("leave %d %d\n", token, now())
-	say("answer %d %s\n", token, must(permit.Release()))
+	say("answer %d %s\n", token, must(permit.Release(context.Background())))
 }
 
 // say writes a whole line at once, because several goroutines do.

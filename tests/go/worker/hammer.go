@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -50,7 +51,7 @@ func (w *worker) ask(dice *rand.Rand, asked entry, kept *records) error {
 	if asked.Verb == "estimate" {
 		option = paddlegate.Estimate(units)
 	}
-	decision, err := limiter.TryAcquire(option)
+	decision, err := limiter.TryAcquire(context.Background(), option)
 	if err != nil {
 		return err
 	}
@@ -77,15 +78,15 @@ func (w *worker) ask(dice *rand.Rand, asked entry, kept *records) error {
 }
 
 func settle(limiter *paddlegate.Limiter, key, permit string, actual int64, kept *records) error {
-	after, err := limiter.Peek(paddlegate.Cost(0))
+	after, err := limiter.Peek(context.Background(), paddlegate.Cost(0))
 	if err != nil {
 		return err
 	}
-	answer, err := limiter.Correct(permit, paddlegate.Units(actual))
+	answer, err := limiter.Correct(context.Background(), permit, paddlegate.Units(actual))
 	if err != nil {
 		return err
 	}
-	before, err := limiter.Peek(paddlegate.Cost(0))
+	before, err := limiter.Peek(context.Background(), paddlegate.Cost(0))
 	if err != nil {
 		return err
 	}

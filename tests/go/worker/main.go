@@ -75,11 +75,11 @@ func (w *worker) do(it *line) (any, error) {
 		w.limiters[it.As], err = w.store.Limiter(it.Name, limits)
 		return nil, err
 	case "try_acquire":
-		return decisionOf(limiter.TryAcquire(it.options()...))
+		return decisionOf(limiter.TryAcquire(context.Background(), it.options()...))
 	case "peek":
-		return decisionOf(limiter.Peek(it.options()...))
+		return decisionOf(limiter.Peek(context.Background(), it.options()...))
 	case "allow":
-		return limiter.Allow(it.options()...)
+		return limiter.Allow(context.Background(), it.options()...)
 	case "acquire":
 		permit, err := limiter.Acquire(context.Background(), it.options()...)
 		if err != nil {
@@ -87,9 +87,9 @@ func (w *worker) do(it *line) (any, error) {
 		}
 		return decisionOf(permit.Decision(), nil)
 	case "correct":
-		return limiter.Correct(it.Permit, chargeOf(it.Actual))
+		return limiter.Correct(context.Background(), it.Permit, chargeOf(it.Actual))
 	case "reset":
-		return nil, limiter.Reset()
+		return nil, limiter.Reset(context.Background())
 	case "hammer":
 		return w.hammer(it)
 	}

@@ -23,7 +23,7 @@ func main() {
 	bufio.NewReader(os.Stdin).ReadString('\n')
 	left := map[bool]int{true: 30, false: 30}
 	for left[true] > 0 || left[false] > 0 {
-		decision, err := api.TryAcquire()
+		decision, err := api.TryAcquire(context.Background())
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 //! Plain calls of a limiter in memory, which are decided without the whole engine.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use once_cell::race::OnceBox;
 
@@ -24,6 +25,8 @@ pub(super) struct PlainLimiter {
     pub(super) cell: OnceBox<Cell>,
     clock: Option<TestClock>,
     has_statistics: bool,
+    /// Whether the store is closed.
+    is_closed: Arc<AtomicBool>,
 }
 
 impl PlainLimiter {
@@ -38,6 +41,7 @@ impl PlainLimiter {
             cell: OnceBox::new(),
             clock: inner.store.clock.clone(),
             has_statistics: inner.has_statistics,
+            is_closed: inner.store.in_memory()?.closed().clone(),
         })
     }
 
@@ -48,6 +52,12 @@ impl PlainLimiter {
             Some(clock) => clock.now().0,
             None => clock::for_state(clock::now(), last, skew),
         }
+    }
+
+    /// Returns whether the store is closed: then the whole engine returns the error.
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -127,7 +137,7 @@ impl Limiter {
 
     fn acquire_plain_with_key(&self, key: &str, request: &Request<'_>) -> Option<(Plain, &Limit)> {
         let Inner { plain: Some(plain), keys: Some(_), key: None, .. } = &*self.inner else { return None };
-        if key.is_empty() || key.len() > MAX_KEY {
+        if key.is_empty() || key.len() > MAX_KEY || plain.is_closed() {
             return None;
         }
         let units = request.plain_units()?;
@@ -137,7 +147,7 @@ impl Limiter {
     /// Takes the cost of a plain call; the decision is that of the returned limit.
     #[inline]
     pub(super) fn acquire_plain(&self, request: &Request<'_>) -> Option<(Plain, &Limit)> {
-        let plain = self.inner.plain.as_ref()?;
+        let plain = self.inner.plain.as_ref().filter(|plain| !plain.is_closed())?;
         let units = request.plain_units()?;
         Some((self.decide_plain(plain, units)?, &plain.limit))
     }
@@ -162,7 +172,7 @@ impl Limiter {
     /// Decides on a plain peek, which is that of the returned limit.
     #[inline]
     pub(super) fn peek_plain(&self, request: &Request<'_>) -> Option<(Plain, &Limit)> {
-        let plain = self.inner.plain.as_ref()?;
+        let plain = self.inner.plain.as_ref().filter(|plain| !plain.is_closed())?;
         let units = request.plain_units()?;
         let state = plain.cell.get()?.lock(State::default);
         let decided = state.peek_plain(&plain.limit, &plain.tags, plain.now(state.last_time()), units)?;

@@ -1,5 +1,6 @@
 //! `Inbox`: the wake-ups for the waiters of one channel in this process.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::base::process_id::process_id;
@@ -9,6 +10,7 @@ use crate::model::wakeup::Wakeup;
 #[derive(Debug)]
 pub(crate) struct Inbox {
     hints: Mutex<Vec<Wakeup>>,
+    is_closed: AtomicBool,
     pub(super) made_by: u32,
     #[cfg(unix)]
     wake: (std::os::unix::net::UnixStream, std::os::unix::net::UnixStream),
@@ -20,6 +22,7 @@ impl Inbox {
     pub(super) fn new() -> std::io::Result<Self> {
         Ok(Self {
             hints: Mutex::default(),
+            is_closed: AtomicBool::new(false),
             made_by: process_id(),
             #[cfg(unix)]
             wake: {
@@ -44,6 +47,21 @@ impl Inbox {
 
     pub(super) fn put(&self, hint: Wakeup) {
         self.hints.lock().unwrap_or_else(PoisonError::into_inner).push(hint);
+        self.wake();
+    }
+
+    /// Ends the wait of the reader, which finds the inbox closed.
+    #[cfg(feature = "redis")]
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    fn wake(&self) {
         // The write fails only when the pipe is full, and a full pipe wakes the reader too.
         #[cfg(unix)]
         let _ = std::io::Write::write(&mut &self.wake.1, &[0]);

@@ -259,6 +259,20 @@ impl OfAllKeys {
         self.parts.iter().map(|part| part.lock(Part::new))
     }
 
+    /// Returns the states that the whole engine has used, which alone have tickets.
+    pub(super) fn whole_states(&self) -> Vec<Cell> {
+        let mut whole = Vec::new();
+        for mut part in self.each_part() {
+            part.states.retain(|form| {
+                if let Form::Whole(cell) = form {
+                    whole.push(cell.clone());
+                }
+                true
+            });
+        }
+        whole
+    }
+
     /// Adds what the whole engine has counted in one call for a key.
     #[cfg_attr(not(feature = "redis"), allow(unused_variables))]
     pub(crate) fn count(&self, key: Option<&str>, counted: &Counters) {

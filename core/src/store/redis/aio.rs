@@ -128,7 +128,7 @@ pub(crate) async fn run(redis: &Redis, process: &Connections, mut call: Call) ->
             Err(_) => {
                 links.forget(&link);
                 routes.forget(redis.location(), &node);
-                return Err(Error::unknown_outcome("redis gave no answer in time"));
+                return Err(Error::unknown_outcome("redis gave no answer in time").at_node(&node));
             }
         };
         let left = deadline.saturating_duration_since(monotonic());

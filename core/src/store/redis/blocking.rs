@@ -160,6 +160,7 @@ impl Connection {
             let output = self.session.output();
             let mut left = &output[..];
             if let Err(error) = waiter.write(&mut self.socket, &mut left) {
+                let error = error.at_node(self.session.node());
                 return Err(match self.session.recall(output.len() - left.len()).pop() {
                     Some((_, call)) if error.cause() != Cause::Signal => Failure::Unsent(Box::new(call), error),
                     _ => Failure::Lost(error),
@@ -209,6 +210,10 @@ impl Pool {
             return;
         }
         unused.insert(node.clone(), vec![connection]);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        locked(&self.unused).values().all(Vec::is_empty)
     }
 
     pub(crate) fn clear_all(&self) {

@@ -110,6 +110,11 @@ impl ConnectionState {
         session
     }
 
+    /// Returns the node of the connection.
+    pub(crate) const fn node(&self) -> &Address {
+        &self.node
+    }
+
     fn setup(&mut self, what: &'static str, words: &[&[u8]]) {
         command(&mut self.output, words);
         self.sent.push_back(Sent::Setup(what));
@@ -225,6 +230,7 @@ impl ConnectionState {
     /// ```
     pub fn fail(&mut self, error: &Error) -> Vec<Completion> {
         self.note_arrived();
+        let error = &error.clone().at_node(&self.node);
         let failed = self.sent.drain(..).enumerate().filter_map(|(i, sent)| match sent {
             Sent::Call(ticket, _) => {
                 let error = if i < self.taken { error.clone() } else { error.clone().not_counted() };

@@ -34,10 +34,8 @@ module Paddlegate
 
     # Closes all connections of this process to the store, even if it still has limiters. Waiting
     # calls give back their tickets and raise {InvalidError}, as does every later call that needs
-    # the server. A second call has no effect. A store in memory stays usable.
+    # the state of a limiter. A second call has no effect.
     def close
-      return if memory?
-
       begin
         # By its connections.
         @hubs.close

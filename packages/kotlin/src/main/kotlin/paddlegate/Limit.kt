@@ -43,13 +43,21 @@ public data class Limit(
                 whole("kind", kind),
                 whole("label", label),
                 amount,
-                interval?.us,
+                interval?.also(::checkInterval)?.us,
                 offset?.us,
                 whole("refund", refund),
                 whole("per", per),
                 whole("timezone", timezone),
                 whole("starts", starts),
             )
+
+    /** A shorter one would be named as the zero to which it is rounded. */
+    private fun checkInterval(interval: Duration) {
+        if (interval.isPositive() && interval.us == 0L) {
+            val argument = mapOf("leaky" to "drain", "points" to "refill", "concurrency" to "lockTimeout")[kind] ?: "interval"
+            throw InvalidException(argument, "must be at least 1us: $argument=$interval")
+        }
+    }
 
     public companion object {
         /** So many units in each aligned interval. */

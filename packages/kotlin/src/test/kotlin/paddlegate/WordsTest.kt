@@ -5,6 +5,7 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.days
 import kotlin.time.Duration.Companion.hours
 import kotlin.time.Duration.Companion.minutes
+import kotlin.time.Duration.Companion.nanoseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -297,6 +298,8 @@ internal class WordsTest {
         val error = runCatching { store.window("a", 1, 4000.days) }.exceptionOrNull()
         assertTrue("interval=4000d" in error?.message.orEmpty() && "_us" !in error?.message.orEmpty(), "$error")
         assertTrue(error?.message.orEmpty().startsWith("interval: "), "$error")
+        val short = runCatching { store.window("a", 1, 60.nanoseconds) }.exceptionOrNull()
+        assertEquals("interval: must be at least 1us: interval=60ns", short?.message)
     }
 
     private class Verb(val unused: List<String>, val call: suspend (Call) -> Any?)
