@@ -133,7 +133,7 @@ pub use model::operation::{Answer, Operation};
 pub use model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 pub use model::permit::{
     MAX_ID, MAX_PERMIT_ID, MAX_PERMIT_TIMEOUT, MAX_PERMITS, MAX_TOGETHER, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement,
-    new_id,
+    new_id, random_word,
 };
 pub use model::policy::{MAX_LIMITS, Policy};
 pub use model::reason::Reason;

@@ -183,7 +183,7 @@ impl Shared {
         if let Some(word) = words.get(who) {
             return word.clone();
         }
-        let Ok(word) = paddlegate::new_id() else { return String::new() };
+        let Ok(word) = paddlegate::random_word() else { return String::new() };
         words.insert(who.to_owned(), word.clone());
         word
     }
