@@ -264,7 +264,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns the limiter of a call: that of its body, otherwise that of the limits file.
+    /// Returns the limiter of a call, if the caller may decide with it: that of its body, otherwise that of the limits file.
     pub(crate) fn of_call(
         &self,
         access: &Access,
@@ -272,6 +272,7 @@ impl Shared {
         policy: Option<&PolicyBody>,
         key: Option<&str>,
     ) -> Result<Limiter, Problem> {
+        access.check(Scope::Decide, name)?;
         let limiter = match policy {
             Some(policy) => {
                 access.check(Scope::Operate, name)?;
