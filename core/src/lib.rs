@@ -89,6 +89,8 @@ pub use client::admission::{Action, Admission};
 pub use client::batch::Batch;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 pub use client::limiter::ChangeIfVersion;
+#[cfg(feature = "providers")]
+pub use client::limiter::caller_key;
 pub use client::limiter::{Limiter, MAX_KEY, MAX_NAME, WAIT_TIMEOUT};
 #[cfg(feature = "redis")]
 pub use client::limiter::{MAX_RECORDED, MAX_RECORDED_PAGE, RecordedPage, Recording};
