@@ -89,6 +89,8 @@ pub use client::admission::{Action, Admission};
 pub use client::batch::Batch;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 pub use client::limiter::ChangeIfVersion;
+#[cfg(feature = "providers")]
+pub use client::limiter::caller_key;
 pub use client::limiter::{Limiter, MAX_KEY, MAX_NAME, WAIT_TIMEOUT};
 #[cfg(feature = "redis")]
 pub use client::limiter::{MAX_RECORDED, MAX_RECORDED_PAGE, RecordedPage, Recording};
@@ -133,7 +135,7 @@ pub use model::operation::{Answer, Operation};
 pub use model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 pub use model::permit::{
     MAX_ID, MAX_PERMIT_ID, MAX_PERMIT_TIMEOUT, MAX_PERMITS, MAX_TOGETHER, PERMIT_TIMEOUT, SETTLED_MEMORY, Settlement,
-    new_id,
+    new_id, random_word,
 };
 pub use model::policy::{MAX_LIMITS, Policy};
 pub use model::reason::Reason;

@@ -77,6 +77,13 @@ class Service:
         answer: bytes = call(message, timeout=60, metadata=self.metadata)
         return answer
 
+    def watch(self, message: bytes = b"") -> Any:
+        """Watch the health, and return an iterator of the bytes of the answers."""
+        call = self.channel.unary_stream(
+            "/grpc.health.v1.Health/Watch", lambda it: it, lambda it: it
+        )
+        return call(message, timeout=60, metadata=self.metadata)
+
     def should_rate_limit(
         self, *descriptors: RateLimitDescriptor, domain: str = "edge", hits_addend: int = 0
     ) -> RateLimitResponse:

@@ -293,6 +293,10 @@ def test_health(service: Service, serving: Served) -> None:
     with pytest.raises(grpc.RpcError) as told:
         service.raw(b"\x0a\x01x", check)
     assert code_of(told.value) == "NOT_FOUND"
+    for message, status in ((b"", b"\x08\x01"), (b"\x0a\x01x", b"\x08\x03")):
+        watched = service.watch(message)
+        assert next(watched) == status
+        watched.cancel()
     assert serving.process.poll() is None
 
 
@@ -449,4 +453,7 @@ def test_a_store_that_is_away_is_unavailable(tmp_path: pathlib.Path, prefix: str
             assert code_of(told.value) == "UNAVAILABLE"
         assert service.should_rate_limit(descriptor(("generic_key", "other"))).overall_code == OK
         assert service.raw(b"", "/grpc.health.v1.Health/Check") == b"\x08\x02"
+        watched = service.watch()
+        assert next(watched) == b"\x08\x02"
         assert server.stop() == 0
+        assert list(watched) == [], "the stream ends with the server"

@@ -110,7 +110,8 @@ def test_the_list_has_those_of_which_something_is_to_be_known(prefix: str) -> No
         page = response.read().decode()
     for text in ("1 paused", "1 overridden", "1 shadow", "1 refusing", "2 waiting"):
         state = text.partition(" ")[2]
-        assert f'<a href="/ui/limiters?prefix=&#38;state={state}">{text}</a>' in page
+        address = f"/ui/limiters?prefix=&#38;state={state}"
+        assert f'<a class="is-{state}" href="{address}">{text}</a>' in page
     with urllib.request.urlopen(f"{server.url}/ui/limiters?state=paused", timeout=60) as response:
         page = response.read().decode()
     assert "1 limiter, by name" in page

@@ -66,6 +66,12 @@ def test_the_key_of_a_check_may_be_that_of_a_header(server: Served) -> None:
     assert check(server, path, x_forwarded_for="1.2.3.5").status == 200
     assert check(server, "users/check?key=1.2.3.4").status == 429
     assert check(server, path).status == 400
+    for address in ("2001:db8:1:2::1", "2001:DB8:1:2::9", "2001:db8:1:3::1"):
+        assert check(server, path, x_forwarded_for=address).status == 200
+    assert check(server, path, x_forwarded_for="2001:db8:1:2::7").status == 429, "of one network"
+    assert check(server, path, x_forwarded_for="::ffff:1.2.3.4").status == 429
+    for value in ("", "caf\xe9", "x" * 600):
+        assert check(server, path, x_forwarded_for=value).status == 200, "it has a digest"
     assert check(server, f"{path}&key=a", x_forwarded_for="a").status == 400
 
 

@@ -2012,7 +2012,7 @@ pg_code pg_acquire_timeout(const struct pg_limiter *limiter,
                            struct pg_error *error);
 
 /**
- * Writes a new id for a call, which no other call has: 32 hexadecimal digits and a zero byte.
+ * Writes a new id for a call, which no other call has: 32 bytes that begin with host and process, and a zero byte.
  */
 pg_code pg_new_id(char *id, struct pg_error *error);
 

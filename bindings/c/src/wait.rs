@@ -145,7 +145,7 @@ pub unsafe extern "C" fn pg_acquire_timeout(
     })
 }
 
-/// Writes a new id for a call, which no other call has: 32 hexadecimal digits and a zero byte.
+/// Writes a new id for a call, which no other call has: 32 bytes that begin with host and process, and a zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_new_id(id: *mut c_char, error: Option<&mut MaybeUninit<Error>>) -> Code {
     // SAFETY: the caller passes NULL or a buffer of 33 bytes.

@@ -680,7 +680,7 @@ pub(crate) fn send_counts(py: Python<'_>) {
     py.detach(paddlegate::store::redis::send_counts);
 }
 
-/// Return a new id for a call: 32 random hexadecimal digits.
+/// Return a new id for a call: 32 bytes that begin with host and process.
 #[pyfunction]
 pub(crate) fn new_id() -> Result<String> {
     Ok(paddlegate::new_id()?)

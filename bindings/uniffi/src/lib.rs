@@ -37,7 +37,7 @@ pub fn version() -> String {
     paddlegate_core::VERSION.to_owned()
 }
 
-/// Returns a new id for a call: 32 random hexadecimal digits.
+/// Returns a new id for a call: 32 bytes that begin with host and process.
 #[uniffi::export]
 pub fn new_id() -> Result<String, error::NativeException> {
     Ok(paddlegate_core::new_id()?)

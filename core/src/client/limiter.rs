@@ -55,6 +55,8 @@ use crate::store::redis::{KeyParts, Keys, Redis};
 pub use if_version::ChangeIfVersion;
 use keyed::AllKeys;
 pub use keyed::MAX_KEY;
+#[cfg(feature = "providers")]
+pub use keyed::caller_key;
 use plain::PlainLimiter;
 #[cfg(feature = "redis")]
 pub use record::{MAX_RECORDED, MAX_RECORDED_PAGE, RecordedPage, Recording};

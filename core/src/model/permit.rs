@@ -1,10 +1,12 @@
 //! `Permit`: the handle of a grant with an estimate or a lease. Any process can settle it once by its id.
 
 use std::fmt;
+use std::sync::OnceLock;
 
 use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
+use crate::base::process_id::process_id;
 use crate::model::policy::MAX_LIMITS;
 
 /// How long after its grant a permit can be settled by default: 5 minutes. After that the estimate remains charged.
@@ -144,7 +146,11 @@ impl fmt::Display for JointPermit<'_> {
     }
 }
 
-/// Returns a new id for a call: 16 random bytes from the operating system, in hexadecimal.
+/// Returns a new id for a call: 32 bytes, of which the first say who calls.
+///
+/// They are the last 12 bytes of the name of the host, where it is known, and the number of the process, as in
+/// `web-7f9c.4211.0bQ8...`: so a queue shows who waits, and a lease who holds it. The others are at least 60 random bits from the
+/// operating system. In a browser all are random.
 ///
 /// # Examples
 ///
@@ -153,15 +159,60 @@ impl fmt::Display for JointPermit<'_> {
 /// let id = new_id()?;
 /// assert_eq!(id.len(), 32);
 /// assert_ne!(id, new_id()?);
+/// assert!(id.contains(&format!("{}.", std::process::id())));
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 pub fn new_id() -> Result<String> {
+    let mut id = String::with_capacity(ID);
+    if !cfg!(target_family = "wasm") {
+        if let Some(host) = host() {
+            id.push_str(host);
+            id.push('.');
+        }
+        let _ = fmt::Write::write_fmt(&mut id, format_args!("{}.", process_id()));
+    }
+    let mut random = random()?;
+    while id.len() < ID {
+        id.push(char::from(DIGITS[(random % DIGITS.len() as u128) as usize]));
+        random /= DIGITS.len() as u128;
+    }
+    Ok(id)
+}
+
+/// The length of a new id.
+const ID: usize = 32;
+
+/// Of 62 digits each has almost 6 bits.
+const DIGITS: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// Returns a word that nobody guesses: 16 random bytes from the operating system, in hexadecimal.
+pub fn random_word() -> Result<String> {
+    Ok(format!("{:032x}", random()?))
+}
+
+fn random() -> Result<u128> {
     // A generator in the process would repeat itself after a fork.
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)
         .map_err(|error| Error::internal(format!("no random bytes for a permit id: {error}")))?;
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+    Ok(u128::from_be_bytes(bytes))
 }
+
+/// Returns the end of the name of the host, which tells the copies of a service apart; `None` where the system does not say it.
+fn host() -> Option<&'static str> {
+    static HOST: OnceLock<Option<String>> = OnceLock::new();
+    let read = || {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+        let plain = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '-' };
+        let name: String = name.trim().bytes().map(plain).collect();
+        let end = name.get(name.len().saturating_sub(MAX_HOST)..)?.trim_start_matches('-');
+        (!end.is_empty()).then(|| end.to_owned())
+    };
+    HOST.get_or_init(read).as_deref()
+}
+
+/// How much of the name of the host is in an id, in bytes.
+const MAX_HOST: usize = 12;
 
 fn number(text: &str) -> Option<u64> {
     let plain = !text.is_empty() && text.len() <= 16 && text.bytes().all(|b| b.is_ascii_digit());

@@ -129,6 +129,25 @@ fn changes_are_in_force_in_other_programs_at_once() {
 }
 
 #[test]
+fn a_prefix_names_many_limiters() {
+    let (store, name) = (store(), name("prefix"));
+    let [first, second] = ["-a", "-b"].map(|end| store.window(&format!("{name}{end}"), 5, MINUTE).unwrap());
+    for limiter in [&first, &second] {
+        limiter.acquire(one()).unwrap();
+    }
+    operate(&["pause", &name, "--prefix", "--expires-in", "1h"]).text();
+    assert_eq!([&first, &second].map(|of| of.peek(one()).unwrap().reason), [Some(Reason::Paused); 2]);
+    operate(&["resume", &name, "--prefix"]).text();
+    let users = store.window(&format!("{name}-users"), 5, MINUTE).unwrap().keyed().unwrap();
+    users.with_key("u1").unwrap().acquire(one()).unwrap();
+    let said = operate(&["override", &name, "--prefix", "--limit", "3"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("1 of 3 limiters were not changed"), "{}", said.err);
+    assert_eq!([&first, &second].map(|of| of.peek(one()).unwrap().remaining), [Some(2); 2]);
+    assert_eq!(operate(&["pause", "nobody-", "--prefix", "--expires-in", "1h"]).code, Some(2));
+}
+
+#[test]
 fn an_override_of_leases_shows_their_time_and_its_own_end() {
     let (store, name) = (store(), name("leases"));
     partner(&store, &name);

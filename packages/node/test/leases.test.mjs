@@ -16,7 +16,7 @@ for (const [store, pg] of Object.entries(stores)) {
     const limiter = pg.concurrent(unique(), 2, { lockTimeoutMs: 60_000 });
     const first = await limiter.acquire();
     const second = await limiter.acquire({ waitTimeoutMs: 0 });
-    assert.match(first.id, /^[0-9a-f]{32}:\d+:1$/);
+    assert.match(first.id, /^[-.0-9A-Za-z]{32}:\d+:1$/);
     assert.ok(second.fencingToken > first.fencingToken);
     assert.equal(first.decision.leaseMs, 60_000);
     assert.ok(first.expiresInMs > 50_000 && first.expiresInMs <= 60_000);

@@ -66,7 +66,7 @@ for (const [store, pg] of Object.entries(stores)) {
   test(`${store}: withinLimit passes the permit in and the value out`, async () => {
     const shop = pg.points(unique(), 1000, 1000);
     const value = await shop.withinLimit({ estimate: 200 }, async (permit) => {
-      assert.match(permit.id, /^[0-9a-f]{32}:\d+:200$/);
+      assert.match(permit.id, /^[-.0-9A-Za-z]{32}:\d+:200$/);
       assert.equal(permit.decision.remaining, 800);
       assert.equal(await permit.pointsUsed(50), "settled");
       assert.equal(await permit.pointsUsed(50), "already");

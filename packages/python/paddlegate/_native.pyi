@@ -253,7 +253,7 @@ def send_counts() -> None:
     """Send what this process has counted to the statistics. For the end of a process."""
 
 def new_id() -> str:
-    """Return a new id for a call: 32 random hexadecimal digits."""
+    """Return a new id for a call: 32 bytes that begin with host and process."""
 
 @final
 class ListedLimiter:

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use paddlegate::{Limiter, LimiterInfo, LoadedLimiter, Micros, Paddlegate, TestClock};
+use paddlegate::{Limiter, LimiterInfo, LimiterPage, LoadedLimiter, Micros, Paddlegate, TestClock};
 use paddlegate_ojs::Ojs;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -183,7 +183,7 @@ impl Shared {
         if let Some(word) = words.get(who) {
             return word.clone();
         }
-        let Ok(word) = paddlegate::new_id() else { return String::new() };
+        let Ok(word) = paddlegate::random_word() else { return String::new() };
         words.insert(who.to_owned(), word.clone());
         word
     }
@@ -264,7 +264,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns the limiter of a call: that of its body, otherwise that of the limits file.
+    /// Returns the limiter of a call, if the caller may decide with it: that of its body, otherwise that of the limits file.
     pub(crate) fn of_call(
         &self,
         access: &Access,
@@ -272,6 +272,7 @@ impl Shared {
         policy: Option<&PolicyBody>,
         key: Option<&str>,
     ) -> Result<Limiter, Problem> {
+        access.check(Scope::Decide, name)?;
         let limiter = match policy {
             Some(policy) => {
                 access.check(Scope::Operate, name)?;
@@ -352,6 +353,12 @@ impl Shared {
             ))),
             None => Err(Problem::invalid("group", format!("the name is not in this group; it is in {}", named()))),
         }
+    }
+
+    /// Reads a page of the limiters that any program has used, and with the last page those of the limits file that none has.
+    pub(crate) async fn limiter_page(&self, prefix: &str, cursor: Option<&str>) -> paddlegate::Result<LimiterPage> {
+        let page = self.paddlegate.limiter_page_async(prefix, cursor).await?;
+        Ok(self.limits.load().add_unused(prefix, page))
     }
 
     /// Returns the limiter of a page, whose address has no group for a limiter without one.

@@ -7,8 +7,9 @@ mod decide;
 mod mapping;
 mod messages;
 
-use std::future::Future;
+use std::future::{Future, Ready, ready};
 use std::pin::Pin;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -16,9 +17,11 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use futures_util::stream::{Stream, unfold};
 use prost::Message;
-use tokio::time::Instant;
-use tonic::server::{Grpc, UnaryService};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tonic::server::{Grpc, ServerStreamingService, UnaryService};
 use tonic::{Code, Status};
 use tonic_prost::ProstCodec;
 
@@ -33,13 +36,18 @@ use crate::routes::health;
 const SERVICE: &str = "envoy.service.ratelimit.v3.RateLimitService";
 const SHOULD_RATE_LIMIT: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
+const HEALTH_WATCH: &str = "/grpc.health.v1.Health/Watch";
 
-/// Returns the methods: the decision, and the health check of gRPC.
+/// How often a watched health is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Returns the methods: the decision, and the health check of gRPC, once or as a stream.
 pub(crate) fn router(app: &App) -> Router {
     let unknown = async |uri: Uri| to_response(Status::unimplemented(format!("no such method: path={:?}", uri.path())));
     Router::new()
         .route(SHOULD_RATE_LIMIT, post(should_rate_limit))
         .route(HEALTH_CHECK, post(check))
+        .route(HEALTH_WATCH, post(watch))
         .fallback(unknown)
         .with_state(app.clone())
 }
@@ -72,11 +80,58 @@ async fn check(State(app): State<App>, request: Request) -> Response {
         if !matches!(asked.service.as_str(), "" | SERVICE) {
             return Err(Status::not_found("no such service"));
         }
-        let is_ready = health::check(&checked).await.is_ok();
-        let status = if is_ready { ServingStatus::Serving } else { ServingStatus::NotServing };
-        Ok(HealthResponse { status: status.into() })
+        Ok(HealthResponse { status: status(&checked).await.into() })
     };
     unary(&app, request, answer).await
+}
+
+async fn status(app: &App) -> ServingStatus {
+    if health::check(app).await.is_ok() { ServingStatus::Serving } else { ServingStatus::NotServing }
+}
+
+/// Tells the same at once and whenever it changes, until the server stops or reads its tokens again.
+async fn watch(State(app): State<App>, request: Request) -> Response {
+    if let Err(refused) = is_grpc(request.headers()) {
+        return refused.into_response();
+    }
+    let (parts, body) = request.into_parts();
+    let bytes = match read(body, &app).await {
+        Ok(bytes) => bytes,
+        Err(problem) => return to_response(to_status(problem)),
+    };
+    let codec = ProstCodec::<HealthResponse, HealthRequest>::default();
+    let mut grpc = Grpc::new(codec).max_decoding_message_size(MAX_BODY);
+    grpc.server_streaming(Watch(app), Request::from_parts(parts, Body::from(bytes))).await.map(Body::new)
+}
+
+/// The method that watches.
+struct Watch(App);
+
+impl ServerStreamingService<HealthRequest> for Watch {
+    type Response = HealthResponse;
+    type ResponseStream = Pin<Box<dyn Stream<Item = Result<HealthResponse, Status>> + Send>>;
+    type Future = Ready<Result<tonic::Response<Self::ResponseStream>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<HealthRequest>) -> Self::Future {
+        // The protocol has a status for an unknown service, because it may come later.
+        let is_known = matches!(request.get_ref().service.as_str(), "" | SERVICE);
+        let start = (self.0.clone(), self.0.streams(), None);
+        let told =
+            unfold(start, move |(app, ended, last): (App, CancellationToken, Option<ServingStatus>)| async move {
+                loop {
+                    let now = if is_known { status(&app).await } else { ServingStatus::ServiceUnknown };
+                    if last != Some(now) && !ended.is_cancelled() {
+                        return Some((Ok(HealthResponse { status: now.into() }), (app, ended, Some(now))));
+                    }
+                    tokio::select! {
+                        biased;
+                        () = ended.cancelled() => return None,
+                        () = sleep(LOOK) => {}
+                    }
+                }
+            });
+        ready(Ok(tonic::Response::new(Box::pin(told))))
+    }
 }
 
 /// What is no call of gRPC, or nobody's.

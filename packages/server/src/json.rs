@@ -17,7 +17,7 @@ mod statistics;
 
 pub(crate) use calls::{Acquire, Cancel, Correct, Debit, Job, Peek, Settle};
 pub(crate) use changes::{ModeBody, ModeName, Override, Pause, Reset};
-pub(crate) use cost::CostBody;
+pub(crate) use cost::{Amounts, CostBody};
 pub(crate) use decision::DecisionBody;
 pub(crate) use history::HistoryBody;
 pub(crate) use inspection::InspectionBody;

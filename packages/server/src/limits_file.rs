@@ -1,10 +1,11 @@
 //! `LimitsFile`: the limiters of the configuration file, and what it says of the server.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
-use paddlegate::{LoadedLimiter, OnUnavailable, Paddlegate};
+use paddlegate::{LimiterInfo, LimiterPage, LoadedLimiter, Micros, OnUnavailable, Paddlegate};
 
 use crate::envoy::Mapping;
 use crate::failure::Failure;
@@ -15,6 +16,8 @@ use crate::options::Options;
 pub(crate) struct LimitsFile {
     limiters: HashMap<String, LoadedLimiter>,
     envoy: Mapping,
+    /// Those of them that a list of the store had: it shows them by itself.
+    used: Mutex<HashSet<String>>,
 }
 
 impl LimitsFile {
@@ -33,12 +36,38 @@ impl LimitsFile {
         };
         let limiters = loaded.into_iter().map(named).collect();
         let envoy = Mapping::read(&text, &limiters).map_err(|message| fault(&message))?;
-        Ok(Self { limiters, envoy })
+        Ok(Self { limiters, envoy, used: Mutex::default() })
     }
 
     /// Returns which limiter decides on a descriptor of Envoy.
     pub(crate) const fn envoy(&self) -> &Mapping {
         &self.envoy
+    }
+
+    /// Adds to the last page of a list of the store the limiters of these names that no program has used yet.
+    ///
+    /// What is on an earlier page is known by then, unless another server has read that page.
+    pub(crate) fn add_unused(&self, prefix: &str, mut page: LimiterPage) -> LimiterPage {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_file = |info: &&LimiterInfo| {
+            let loaded = self.limiters.get(&info.name).map(|loaded| &loaded.limiter);
+            loaded.is_some_and(|of| of.group() == info.group.as_deref() && of.is_keyed() == info.keyed)
+        };
+        used.extend(page.limiters.iter().filter(of_file).map(|info| info.name.clone()));
+        if page.cursor.is_none() {
+            let unused = self.limiters.iter().filter(|(name, _)| name.starts_with(prefix) && !used.contains(*name));
+            page.limiters.extend(unused.map(|(name, LoadedLimiter { limiter, .. })| LimiterInfo {
+                name: name.clone(),
+                group: limiter.group().map(str::to_owned),
+                keyed: limiter.is_keyed(),
+                mode: limiter.policy().mode(),
+                limits: limiter.policy().limits().to_vec(),
+                last_used: Micros(0),
+                ttl: limiter.ttl(),
+            }));
+            page.limiters = LimiterInfo::sorted(page.limiters);
+        }
+        page
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&LoadedLimiter> {

@@ -121,12 +121,12 @@ pub(crate) async fn read_all<T>(app: &App, make: fn(LimiterInfo, Measured) -> T)
 
 async fn page(app: &App, cursor: Option<&str>) -> Result<LimiterPage> {
     for _ in 1..ATTEMPTS {
-        let read = app.paddlegate().limiter_page_async("", cursor).await;
+        let read = app.limiter_page("", cursor).await;
         if !is_late(&read) {
             return read;
         }
     }
-    app.paddlegate().limiter_page_async("", cursor).await
+    app.limiter_page("", cursor).await
 }
 
 /// Reads one limiter; `None` of one that cannot be read though the store answers.

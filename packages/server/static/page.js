@@ -14,6 +14,7 @@ if (table) {
         const text = String(row[cell.dataset.cell]);
         if (cell.textContent !== text) cell.textContent = text;
       }
+      shown.dataset.mark = row.mark;
       const bar = shown.querySelector("progress");
       if (bar && row.limit > 0) {
         bar.max = row.limit;

@@ -2,6 +2,7 @@
 
 use crate::support;
 use crate::support::{Running, Store, file};
+use paddlegate_server::Options;
 use serde_json::json;
 
 #[test]
@@ -16,7 +17,10 @@ fn the_list_has_the_limiters_of_all_programs() {
     let page = client.get(&format!("/v1/limiters?prefix={}", store.prefix)).expect(200);
     let names: Vec<&str> =
         page["limiters"].as_array().unwrap().iter().map(|limiter| limiter["name"].as_str().unwrap()).collect();
-    assert_eq!(names, [format!("{}api", store.prefix), format!("{}other", store.prefix)]);
+    let all = ["api", "both", "mail", "other", "per-user", "shop", "workers"];
+    assert_eq!(names, all.map(|name| format!("{}{name}", store.prefix)));
+    let used = page["limiters"].as_array().unwrap().iter().filter(|limiter| limiter["last_used"] != json!(null));
+    assert_eq!(used.count(), 2, "the others are of the limits file alone");
     assert_eq!(page["cursor"], json!(null));
     let looked = client.get(&store.path("other", "")).expect(200);
     assert_eq!((&looked["limits"][0]["limit"], &looked["limits"][0]["taken"]), (&json!(3), &json!(1)));
@@ -29,20 +33,80 @@ fn a_pause_before_any_use_is_in_the_list() {
     for store in Store::all() {
         let server = store.server();
         let mut client = server.client();
-        let listed = |client: &mut support::Client| {
-            let page = client.get(&format!("/v1/limiters?prefix={}", store.prefix)).expect(200);
+        // That of another server has no file.
+        let other = Running::start(Options { redis: store.url.clone(), ..Options::default() });
+        let listed = || {
+            let server = if store.url.is_some() { &other } else { &server };
+            let page = server.client().get(&format!("/v1/limiters?prefix={}", store.prefix)).expect(200);
             page["limiters"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect::<Vec<_>>()
         };
         client.get(&store.path("api", "")).expect(200);
-        assert_eq!(listed(&mut client), [json!(null); 0], "a look is no use");
+        if store.url.is_some() {
+            assert_eq!(listed(), [json!(null); 0], "a look is no use");
+        }
         client.put(&store.path("api", "/pause"), &json!({ "expires_in": "1h", "reason": "a test" })).expect(200);
         client.put(&store.path("shop", "/override"), &json!({ "limit": 7, "expires_in": "1h" })).expect(200);
         client.put(&store.path("mail", "/mode"), &json!({ "mode": "shadow", "expires_in": "1h" })).expect(200);
         let names = ["api", "mail", "shop"].map(|name| json!(format!("{}{name}", store.prefix)));
-        assert_eq!(listed(&mut client), names);
+        assert!(names.iter().all(|name| listed().contains(name)));
+        assert_eq!(listed().len(), if store.url.is_some() { 3 } else { 6 });
         let page = client.get(&format!("/ui/limiters?prefix={}", store.prefix)).text();
         for mark in ["paused for 59 min", "override", "shadow"] {
             assert!(page.contains(mark), "{mark}: {page}");
+        }
+    }
+}
+
+#[test]
+fn a_limits_file_shows_its_limiters_before_the_first_call() {
+    for store in Store::all() {
+        let server = store.server();
+        let mut client = server.client();
+        let page = client.get(&format!("/ui/limiters?prefix={}", store.prefix)).text();
+        for text in ["6 limiters", "bucket 2 per d"] {
+            assert!(page.contains(text), "{text}: {page}");
+        }
+        let sorted = client.get(&format!("/v1/limiters?sort=used&prefix={}", store.prefix)).expect(200);
+        assert_eq!(sorted["limiters"].as_array().unwrap().len(), 6);
+        client.post(&store.path("api", "/acquire"), &json!({})).expect(200);
+        let listed = client.get(&format!("/v1/limiters?prefix={}", store.prefix)).expect(200);
+        assert_eq!(listed["limiters"].as_array().unwrap().len(), 6, "each once");
+    }
+}
+
+#[test]
+fn a_prefix_is_paused_and_overridden_page_by_page() {
+    for store in Store::all() {
+        let server = store.server();
+        let mut client = server.client();
+        let operate = |client: &mut support::Client, change: serde_json::Value| {
+            let mut body = change;
+            body["prefix"] = json!(store.prefix);
+            body["reason"] = json!("a test");
+            client.post("/v1/operate", &body).expect(200)
+        };
+        let names = |answer: &serde_json::Value, part: &str| {
+            let all = answer[part].as_array().unwrap().iter();
+            all.map(|one| one["name"].as_str().unwrap()[store.prefix.len()..].to_owned()).collect::<Vec<_>>()
+        };
+        let paused = operate(&mut client, json!({ "pause": { "expires_in": "1h" } }));
+        assert_eq!(names(&paused, "changed"), ["api", "both", "mail", "shop", "workers"]);
+        assert_eq!((names(&paused, "unchanged"), &paused["cursor"]), (vec!["per-user".to_owned()], &json!(null)));
+        assert_eq!(paused["unchanged"][0]["problem"]["argument"], "key");
+        assert_eq!(client.post(&store.path("mail", "/peek"), &json!({})).expect(200)["reason"], "paused");
+        operate(&mut client, json!({ "resume": true }));
+        assert_eq!(client.post(&store.path("mail", "/peek"), &json!({})).expect(200)["allowed"], true);
+        let set = operate(&mut client, json!({ "override": { "label": "bucket", "limit": 3, "expires_in": "1h" } }));
+        assert_eq!(names(&set, "changed"), ["api"], "the others have no such limit: {set}");
+        operate(&mut client, json!({ "restore": true }));
+        assert_eq!(client.post(&store.path("api", "/peek"), &json!({})).expect(200)["limit"], 5);
+        for (body, argument) in [
+            (json!({ "prefix": "", "resume": true }), "prefix"),
+            (json!({ "prefix": "x" }), "body"),
+            (json!({ "prefix": "x", "resume": true, "restore": true }), "body"),
+            (json!({ "prefix": "x", "pause": { "expires_in": "1h", "key": "k" } }), "pause"),
+        ] {
+            assert_eq!(client.post("/v1/operate", &body).expect(400)["argument"], argument);
         }
     }
 }
@@ -52,6 +116,7 @@ fn pages_add_up_to_the_whole_list() {
     let store = Store::redis();
     let server = store.server();
     let pg = paddlegate::Paddlegate::open(store.url.as_deref().unwrap(), None).unwrap();
+    let of_file = ["api", "both", "mail", "per-user", "shop", "workers"].map(|name| format!("{}{name}", store.prefix));
     let mut names: Vec<String> = (0..1_000).map(|i| format!("{}n{i:04}", store.prefix)).collect();
     for name in &names {
         let limiter = pg.window(name, 3, std::time::Duration::from_secs(60)).unwrap();
@@ -67,9 +132,12 @@ fn pages_add_up_to_the_whole_list() {
         cursor = format!("&cursor={encoded}");
     }
     seen.sort();
+    let count = seen.len();
     seen.dedup();
+    names.extend(of_file);
     names.sort();
     assert_eq!(seen, names);
+    assert!(count >= 1_006);
 }
 
 #[test]

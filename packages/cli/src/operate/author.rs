@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use clap::Args;
 use paddlegate::{Limiter, Paddlegate};
-use paddlegate_server::{AuditEntry, Author, ChangeLog};
+use paddlegate_server::{AuditEntry, ChangeLog};
 
 use super::store::failure;
 use crate::failure::Failure;
 use crate::hush::hush;
 
-pub(crate) use paddlegate_server::Made;
+pub(crate) use paddlegate_server::{Author, Made};
 
 /// The options of every change.
 #[derive(Args, Debug)]

@@ -4,13 +4,15 @@ use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
 use paddlegate::{
-    AdminCommand, AdminRequest, Deadline, Label, LimitNumbers, LimitOverride, Limiter, Micros, Mode, RuntimeState,
+    AdminCommand, AdminRequest, Deadline, Label, LimitNumbers, LimitOverride, Limiter, Micros, Mode, Paddlegate,
+    RuntimeState,
 };
+use serde_json::Value;
 
-use super::author::{ByWhom, Made, record};
+use super::author::{Author, ByWhom, Made, record};
 use super::store::{Store, failure};
 use super::target::Target;
-use super::{json, pretty, shown, span};
+use super::{json, pretty, shown, span, target};
 use crate::failure::Failure;
 use crate::human::{self, plain};
 use crate::hush::hush;
@@ -21,6 +23,9 @@ use crate::print;
 pub(crate) struct Pause {
     #[command(flatten)]
     target: Target,
+    /// Change all limiters whose names begin with NAME; those with keys, and those that come later, are not
+    #[arg(long, conflicts_with_all = ["key", "group", "limits"])]
+    prefix: bool,
     /// How long; a pause that ends later stays in force
     #[arg(long, value_name = "SPAN", value_parser = span)]
     expires_in: Micros,
@@ -35,6 +40,9 @@ pub(crate) struct Pause {
 pub(crate) struct Resume {
     #[command(flatten)]
     target: Target,
+    /// Change all limiters whose names begin with NAME; those with keys, and those that come later, are not
+    #[arg(long, conflicts_with_all = ["key", "group", "limits"])]
+    prefix: bool,
     #[command(flatten)]
     by: ByWhom,
     #[command(flatten)]
@@ -46,6 +54,9 @@ pub(crate) struct Resume {
 pub(crate) struct Override {
     #[command(flatten)]
     target: Target,
+    /// Change all limiters whose names begin with NAME; those with keys, and those that come later, are not
+    #[arg(long, conflicts_with_all = ["key", "group", "limits"])]
+    prefix: bool,
     /// The label of the limit; a limiter with one limit does not need it
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
@@ -72,6 +83,9 @@ pub(crate) struct Override {
 pub(crate) struct Restore {
     #[command(flatten)]
     target: Target,
+    /// Change all limiters whose names begin with NAME; those with keys, and those that come later, are not
+    #[arg(long, conflicts_with_all = ["key", "group", "limits"])]
+    prefix: bool,
     /// The label of the only limit to restore [default: all overrides]
     #[arg(long, value_name = "LABEL", conflicts_with = "mode")]
     label: Option<String>,
@@ -110,7 +124,7 @@ enum ModeName {
 pub(crate) fn pause(order: &Pause) -> Result<(), Failure> {
     let until = Deadline::After(order.expires_in);
     let entries = [Made::Admin(AdminRequest::Pause(until))];
-    change(&order.target, &order.by, &order.store, &entries, |limiter| {
+    change((&order.target, order.prefix), &order.by, &order.store, &entries, |limiter| {
         limiter.admin(AdminCommand::Pause(until)).map_err(|error| failure(&error))
     })
 }
@@ -118,7 +132,7 @@ pub(crate) fn pause(order: &Pause) -> Result<(), Failure> {
 /// Ends the pause and the block.
 pub(crate) fn resume(order: &Resume) -> Result<(), Failure> {
     let entries = [Made::Admin(AdminRequest::Resume)];
-    change(&order.target, &order.by, &order.store, &entries, |limiter| {
+    change((&order.target, order.prefix), &order.by, &order.store, &entries, |limiter| {
         limiter.admin(AdminCommand::Resume).map_err(|error| failure(&error))
     })
 }
@@ -144,7 +158,7 @@ pub(crate) fn set_override(order: &Override) -> Result<(), Failure> {
         entries.push(Made::Admin(AdminRequest::Override { label: label.clone(), numbers, expires }));
     }
     entries.extend(mode.map(|mode| Made::Admin(AdminRequest::OverrideMode { mode, expires })));
-    change(&order.target, &order.by, &order.store, &entries, |limiter| {
+    change((&order.target, order.prefix), &order.by, &order.store, &entries, |limiter| {
         let mut changes = Vec::new();
         if numbers {
             let limits = limiter.override_changes(label.as_deref(), *limit, *interval);
@@ -163,7 +177,7 @@ pub(crate) fn restore(order: &Restore) -> Result<(), Failure> {
         None if order.mode => (LimitOverride::RemoveMode, AdminRequest::RestoreMode),
         None => (LimitOverride::RemoveAll, AdminRequest::Restore(None)),
     };
-    change(&order.target, &order.by, &order.store, &[Made::Admin(request)], |limiter| {
+    change((&order.target, order.prefix), &order.by, &order.store, &[Made::Admin(request)], |limiter| {
         if let LimitOverride::Remove(label) = &removed {
             check_overridden(label, &limiter.admin(AdminCommand::Get).map_err(|error| failure(&error))?)?;
         }
@@ -189,23 +203,26 @@ fn check_overridden(label: &Label, state: &RuntimeState) -> Result<(), Failure> 
 
 /// Forgets all that was taken.
 pub(crate) fn reset(order: &Reset) -> Result<(), Failure> {
-    change(&order.target, &order.by, &order.store, &[Made::Reset], |limiter| {
+    change((&order.target, false), &order.by, &order.store, &[Made::Reset], |limiter| {
         let state = limiter.admin(AdminCommand::Get).map_err(|error| failure(&error))?;
         limiter.reset().map_err(|error| failure(&error))?;
         Ok(RuntimeState { in_use: state.in_use, ..RuntimeState::default() })
     })
 }
 
-/// Finds the limiter, makes a change, records it and prints what is in force then.
+/// Finds the limiter or those of a prefix, makes a change, records it and prints what is in force then.
 fn change(
-    target: &Target,
+    (target, is_prefix): (&Target, bool),
     by: &ByWhom,
     store: &Store,
     entries: &[Made],
-    make: impl FnOnce(&Limiter) -> Result<RuntimeState, Failure>,
+    make: impl Fn(&Limiter) -> Result<RuntimeState, Failure>,
 ) -> Result<(), Failure> {
     let author = by.author()?;
     let paddlegate = store.open()?;
+    if is_prefix {
+        return change_all(&paddlegate, target, &author, store.json, entries, make);
+    }
     let limiter = target.find(&paddlegate)?;
     let state = make(&limiter)?;
     record(paddlegate, &author, &limiter, entries);
@@ -215,15 +232,60 @@ fn change(
         let _ = writeln!(io::stderr(), "warning: Redis had nothing of this limiter before, is the name right? {name}");
     }
     if store.json {
-        let mut value = json::runtime_state(&state);
-        value["name"] = limiter.name().into();
-        value["group"] = limiter.group().into();
-        value["key"] = limiter.key().into();
-        return print(&pretty(&value));
+        return print(&pretty(&changed(&limiter, &state)));
     }
-    let mut lines = vec![plain(&title(&limiter))];
-    lines.extend(in_force(&state));
-    print(&(lines.join("\n") + "\n"))
+    print(&lines(&limiter, &state))
+}
+
+/// Makes a change in all limiters of a prefix. One that cannot be changed keeps no other from it.
+fn change_all(
+    paddlegate: &Paddlegate,
+    target: &Target,
+    author: &Author,
+    is_json: bool,
+    entries: &[Made],
+    make: impl Fn(&Limiter) -> Result<RuntimeState, Failure>,
+) -> Result<(), Failure> {
+    let infos = paddlegate.limiters_with_prefix(&target.name).map_err(|error| failure(&error))?;
+    if infos.is_empty() {
+        return Err(Failure::Input(format!("NAME: no limiter has such a name: prefix={:?}", target.name)));
+    }
+    let (mut left, all) = (0, infos.len());
+    for info in infos {
+        let limiter = target::of_info(paddlegate, &info).map_err(|error| failure(&error))?;
+        let made = if info.keyed {
+            Err(Failure::Input("it has a state for each key; change each with --key".to_owned()))
+        } else {
+            make(&limiter)
+        };
+        match made {
+            Ok(state) => {
+                record(paddlegate.clone(), author, &limiter, entries);
+                print(&if is_json { format!("{}\n", changed(&limiter, &state)) } else { lines(&limiter, &state) })?;
+            }
+            Err(Failure::Input(message) | Failure::Other(message)) => {
+                left += 1;
+                let _ = writeln!(io::stderr(), "{}: {}", hush(&title(&limiter)), hush(&message));
+            }
+            // Without the store nothing goes on.
+            Err(failure) => return Err(failure),
+        }
+    }
+    if left == 0 { Ok(()) } else { Err(Failure::Other(format!("{left} of {all} limiters were not changed"))) }
+}
+
+fn changed(limiter: &Limiter, state: &RuntimeState) -> Value {
+    let mut value = json::runtime_state(state);
+    value["name"] = limiter.name().into();
+    value["group"] = limiter.group().into();
+    value["key"] = limiter.key().into();
+    value
+}
+
+fn lines(limiter: &Limiter, state: &RuntimeState) -> String {
+    let mut lines = vec![plain(&title(limiter))];
+    lines.extend(in_force(state));
+    lines.join("\n") + "\n"
 }
 
 /// Returns the name of a limiter, with its group and key.

@@ -140,4 +140,5 @@ pub(super) enum ServingStatus {
     Unknown = 0,
     Serving = 1,
     NotServing = 2,
+    ServiceUnknown = 3,
 }

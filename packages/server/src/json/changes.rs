@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use paddlegate::{Document, Limit};
+use paddlegate::{AdminRequest, Deadline, Document, Limit, LimitNumbers};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{Span, Time};
+use super::{Span, Time, deadline};
 use crate::problem::Problem;
 
 /// The body of a pause.
@@ -59,6 +59,30 @@ pub(crate) struct Override {
 /// Limits by their labels.
 #[derive(Debug, Deserialize)]
 pub(crate) struct LimitsBody(BTreeMap<String, Value>);
+
+impl Pause {
+    /// Returns the change.
+    pub(crate) fn request(&self) -> Result<AdminRequest, Problem> {
+        let span = ("expires_in", self.expires_in.map(|Span(span)| span));
+        let time = ("expires_at", self.expires_at.map(|Time(time)| time));
+        Ok(AdminRequest::Pause(Deadline::one_of(span, time)?))
+    }
+}
+
+impl Override {
+    /// Returns the change.
+    pub(crate) fn request(&self) -> Result<AdminRequest, Problem> {
+        let expires = deadline(self.expires_in, self.expires_at)?;
+        let numbers = LimitNumbers { amount: self.limit, interval: self.interval.map(|Span(span)| span), rate: None };
+        Ok(match &self.limits {
+            Some(_) if numbers != LimitNumbers::default() || self.label.is_some() => {
+                return Err(Problem::invalid("limits", "give limits, or limit, interval and label, not both"));
+            }
+            Some(limits) => AdminRequest::OverrideLimits { limits: limits.limits()?, expires },
+            None => AdminRequest::Override { label: self.label.clone(), numbers, expires },
+        })
+    }
+}
 
 /// The body of a change of the mode.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use paddlegate::{Cost, LimiterUnits};
+use paddlegate::{Cost, LimiterUnits, Request};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::Span;
 use crate::problem::Problem;
 
 /// The maximum number of names in a map.
@@ -83,6 +84,36 @@ impl Units<'_> {
             Units::Number(units) => Cost::Units(*units),
             Units::ByLabel(units) => Cost::ByLabel(units),
             Units::ByLimiter(units) => Cost::ByLimiter(units),
+        }
+    }
+}
+
+/// The units of a call, final or until they are corrected.
+pub(crate) struct Amounts<'a> {
+    cost: Option<Units<'a>>,
+    estimate: Option<Units<'a>>,
+}
+
+impl<'a> Amounts<'a> {
+    /// Reads those for one limiter.
+    pub(crate) fn of_one(cost: Option<&'a CostBody>, estimate: Option<&'a CostBody>) -> Result<Self, Problem> {
+        let cost = cost.map(|cost| cost.of_one("cost")).transpose()?;
+        Ok(Self { cost, estimate: estimate.map(|estimate| estimate.of_one("estimate")).transpose()? })
+    }
+
+    /// Reads those for several limiters.
+    pub(crate) fn of_several(cost: Option<&'a CostBody>, estimate: Option<&'a CostBody>) -> Self {
+        Self { cost: cost.map(CostBody::of_several), estimate: estimate.map(CostBody::of_several) }
+    }
+
+    /// Returns a request for them.
+    pub(crate) fn request(&self, settle_within: Option<Span>, limits: bool) -> Request<'_> {
+        Request {
+            cost: self.cost.as_ref().map(Units::cost),
+            estimate: self.estimate.as_ref().map(Units::cost),
+            settle_within: settle_within.map(|Span(span)| span),
+            limits,
+            ..Request::default()
         }
     }
 }

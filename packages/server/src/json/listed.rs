@@ -34,7 +34,8 @@ pub(crate) struct LimiterBody {
     mode: &'static str,
     /// The limits of all policies of the name, each as last used.
     limits: Vec<ListedLimitBody>,
-    /// The store's time of the last use, to the minute, in seconds since 1970; null in memory.
+    /// The store's time of the last use, to the minute, in seconds since 1970; null in memory, and of a limiter of
+    /// the limits file that no program has used.
     #[schema(required)]
     last_used: Option<f64>,
     /// The time for which statistics are kept after the last use, in seconds.

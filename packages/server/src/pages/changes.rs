@@ -24,6 +24,8 @@ struct Entry {
     when: String,
     who: String,
     limiter: String,
+    /// Empty without one.
+    key: String,
     address: String,
     what: String,
     reason: String,
@@ -40,9 +42,10 @@ async fn changes(State(app): State<App>, access: Access) -> Result<Response, Pro
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds since 1970")]
     let mut entries: Vec<Entry> = allowed
         .map(|entry| Entry {
-            when: show::clock(entry.at as u64),
+            when: show::day_and_clock(entry.at as u64),
             who: entry.who,
-            address: show::address(&entry.limiter),
+            address: show::address(&entry.limiter) + &show::query(None, entry.key.as_deref()),
+            key: entry.key.unwrap_or_default(),
             limiter: entry.limiter,
             what: entry.what,
             reason: entry.reason.unwrap_or_default(),

@@ -14,6 +14,11 @@ pub(super) struct Chart {
     pub(super) title: &'static str,
     pub(super) label: String,
     pub(super) bars: Vec<Bar>,
+    /// What the full height is, and what its unit is.
+    pub(super) most: String,
+    pub(super) per: &'static str,
+    /// The times of the first entry, of the one in the middle and of the last one.
+    pub(super) times: [String; 3],
     /// The chart of tickets in the queue, and that of the remaining units of each limit.
     pub(super) figures: Vec<Figure>,
     /// The titles of the columns of each entry behind its counts.
@@ -26,6 +31,8 @@ pub(super) struct Figure {
     pub(super) title: String,
     pub(super) label: String,
     pub(super) bars: Vec<Bar>,
+    /// What the full height is.
+    pub(super) most: String,
 }
 
 /// One rectangle.
@@ -40,16 +47,16 @@ pub(super) struct Bar {
 /// One row of the numbers.
 pub(super) struct Entry {
     pub(super) start: String,
-    pub(super) granted: u64,
-    pub(super) refused: u64,
-    pub(super) waited: u64,
-    pub(super) units: u64,
+    pub(super) granted: String,
+    pub(super) refused: String,
+    pub(super) waited: String,
+    pub(super) units: String,
     pub(super) sampled: Vec<String>,
 }
 
 impl Chart {
     /// Draws a bar for each entry: granted calls below, refused ones above them.
-    pub(super) fn new(title: &'static str, entries: &[HistoryEntry]) -> Self {
+    pub(super) fn new((title, per): (&'static str, &'static str), entries: &[HistoryEntry]) -> Self {
         let most = entries.iter().map(|entry| entry.granted.saturating_add(entry.refused)).max().unwrap_or(0);
         let bars = entries.iter().zip(0_u64..).flat_map(|(entry, i)| {
             let (granted, refused) = (scaled(entry.granted, most), scaled(entry.refused, most));
@@ -59,17 +66,27 @@ impl Chart {
                 bar("refused", (HEIGHT - granted).saturating_sub(refused), refused),
             ]
         });
+        // A day is named where a clock alone would name two.
+        let show_time = if per == "hour" { show::day_and_clock } else { show::clock };
+        let time = |entry: &HistoryEntry| {
+            let mut time = show_time(entry.start.0 / 1_000_000);
+            time.truncate(time.len() - ":00".len());
+            time
+        };
         let shown = |entry: &HistoryEntry| Entry {
-            start: show::clock(entry.start.0 / 1_000_000),
-            granted: entry.granted,
-            refused: entry.refused,
-            waited: entry.waited,
-            units: entry.units,
+            start: time(entry),
+            granted: show::count(entry.granted),
+            refused: show::count(entry.refused),
+            waited: show::count(entry.waited),
+            units: show::count(entry.units),
             sampled: Vec::new(),
         };
         let bars = bars.filter(|bar| bar.height > 0).collect();
+        let place = |i: usize| entries.get(i).map(time).unwrap_or_default();
+        let times = [place(0), place(entries.len() / 2), place(entries.len().saturating_sub(1))];
         let (label, entries) = (spoken(entries, title), entries.iter().rev().map(shown).collect());
-        Self { title, label, bars, figures: Vec::new(), sampled: Vec::new(), entries }
+        let most = show::count(most);
+        Self { title, label, bars, most, per, times, figures: Vec::new(), sampled: Vec::new(), entries }
     }
 
     /// Adds what was sampled in each of its minutes or hours.
@@ -92,13 +109,15 @@ impl Chart {
         let known = values.iter().flatten();
         let of = self.title;
         let label = match (known.clone().min(), known.clone().max()) {
-            (Some(least), Some(most)) => format!("{title} in {of}: from {least} to {most}"),
+            (Some(least), Some(most)) => {
+                format!("{title} in {of}: from {} to {}", show::count(*least), show::count(*most))
+            }
             _ => format!("{title} in {of}: not known"),
         };
-        self.figures.push(Figure { label, bars: bars.collect(), title: title.clone() });
+        self.figures.push(Figure { label, bars: bars.collect(), title: title.clone(), most: show::count(most) });
         self.sampled.push(title);
         for (entry, value) in self.entries.iter_mut().rev().zip(values) {
-            entry.sampled.push(value.map_or_else(|| "-".to_owned(), |value| value.to_string()));
+            entry.sampled.push(value.map_or_else(|| "-".to_owned(), show::count));
         }
     }
 }
@@ -125,6 +144,6 @@ pub(super) fn spark(entries: &[HistoryEntry]) -> String {
 
 /// Returns what a chart says to those who do not see it.
 pub(super) fn spoken(entries: &[HistoryEntry], of: &str) -> String {
-    let sum = |count: fn(&HistoryEntry) -> u64| entries.iter().map(count).fold(0, u64::saturating_add);
+    let sum = |count: fn(&HistoryEntry) -> u64| show::count(entries.iter().map(count).fold(0, u64::saturating_add));
     format!("{of}: {} granted, {} refused", sum(|entry| entry.granted), sum(|entry| entry.refused))
 }

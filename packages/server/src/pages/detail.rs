@@ -44,19 +44,20 @@ struct DetailPage {
     group: String,
     key: String,
     /// The most refused keys of a keyed limiter: the key, its address and how often it was refused.
-    refused_keys: Vec<(String, String, u64)>,
+    refused_keys: Vec<(String, String, String)>,
     is_looked_into: bool,
     may_operate: bool,
     limits: Vec<LimitRow>,
-    state: String,
+    /// What is in force, each as a sentence with a word for its colour.
+    state: Vec<(&'static str, String)>,
     charts: Vec<Chart>,
     /// From when on and by whom something was sampled; empty when nothing was.
     sampled: String,
     counted: Vec<(&'static str, String)>,
     leases: Vec<(String, String, String, String)>,
-    lease_count: u64,
+    lease_count: String,
     tickets: Vec<(String, u8, String, String, &'static str)>,
-    ticket_count: u64,
+    ticket_count: String,
     /// When the last waiting call is granted, in words.
     last: String,
     /// The calls of the last hour and the limits as a file for the simulator; empty when there is none.
@@ -67,16 +68,26 @@ struct DetailPage {
     hidden: String,
 }
 
+/// The page of a name that no limiter has.
+#[derive(Template)]
+#[template(path = "missing.html")]
+struct MissingPage {
+    /// The name as a part of an address.
+    encoded: String,
+    detail: String,
+}
+
 /// One limit.
 struct LimitRow {
     label: String,
     kind: &'static str,
-    limit: u64,
+    limit: String,
     interval: String,
     source: &'static str,
-    taken: u64,
-    remaining: u64,
+    taken: String,
+    remaining: String,
     next: String,
+    is_full: bool,
 }
 
 /// Returns the routes.
@@ -91,7 +102,12 @@ async fn detail(
     Query(look): Query<Look>,
 ) -> Result<Response, Problem> {
     let key = look.key.filter(|key| !key.is_empty());
-    show_limiter(&app, &access, &name, (look.group.as_deref(), key.as_deref()), None).await
+    match show_limiter(&app, &access, &name, (look.group.as_deref(), key.as_deref()), None).await {
+        Err(problem) if problem.status == 404 => {
+            page(StatusCode::NOT_FOUND, &MissingPage { encoded: show::encoded(&name), detail: problem.detail })
+        }
+        shown => shown,
+    }
 }
 
 /// Renders the page, with what went wrong with a change.
@@ -133,7 +149,7 @@ pub(super) async fn show_limiter(
     if is_keyed {
         let of_key = |found: RefusedKey| {
             let address = format!("{}{}", shown.address, show::query(Some(group), Some(&found.key)));
-            (found.key, address, found.refused)
+            (found.key, address, show::count(found.refused))
         };
         shown.refused_keys = limiter.most_refused_async(MOST_REFUSED).await?.into_iter().map(of_key).collect();
     }
@@ -165,7 +181,7 @@ pub(super) async fn show_limiter(
 
 impl DetailPage {
     fn draw(&mut self, history: &History, sampled: Option<&Sampled>) {
-        let spans = [("the last hour", &history.minutes), ("the last two days", &history.hours)];
+        let spans = [(("the last hour", "minute"), &history.minutes), (("the last two days", "hour"), &history.hours)];
         let [hour, days] = spans.map(|(title, entries)| Chart::new(title, entries));
         self.charts = match sampled {
             Some(sampled) => {
@@ -186,11 +202,12 @@ impl DetailPage {
         let row = |limit: &paddlegate::InspectedLimit| LimitRow {
             label: limit.label.to_string(),
             kind: limit.kind.name(),
-            limit: limit.limit,
+            limit: show::count(limit.limit),
             interval: show::span(limit.interval),
             source: limit.source.name(),
-            taken: limit.taken,
-            remaining: limit.remaining,
+            is_full: limit.remaining == 0,
+            taken: show::count(limit.taken),
+            remaining: show::count(limit.remaining),
             next: match limit.next_after {
                 Some(after) if after.0 == 0 => "now".to_owned(),
                 Some(after) => format!("in {}", show::span(after)),
@@ -198,14 +215,14 @@ impl DetailPage {
             },
         };
         self.limits = inspection.limits.iter().map(row).collect();
-        let paused = inspection.paused_for.map(|left| format!("Paused for {} more.", show::span(left)));
-        let blocked = inspection.blocked_for.map(|left| format!("Blocked for {} more.", show::span(left)));
-        let mode = format!("Mode {}.", inspection.mode.name());
+        let paused = inspection.paused_for.map(|left| ("paused", format!("Paused for {} more.", show::span(left))));
+        let blocked = inspection.blocked_for.map(|left| ("paused", format!("Blocked for {} more.", show::span(left))));
+        let mode = (inspection.mode.name(), format!("Mode {}.", inspection.mode.name()));
         let overridden = (!state.overrides.is_empty()).then(|| match state.expires_after {
-            Some(left) => format!("Overrides for {} more.", show::span(left)),
-            None => "Overrides without an end.".to_owned(),
+            Some(left) => ("overridden", format!("Overrides for {} more.", show::span(left))),
+            None => ("overridden", "Overrides without an end.".to_owned()),
         });
-        self.state = [paused, blocked, overridden, Some(mode)].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        self.state = [paused, blocked, overridden, Some(mode)].into_iter().flatten().collect();
         let unknown = || "not known".to_owned();
         self.leases = inspection
             .leases
@@ -215,7 +232,7 @@ impl DetailPage {
                 (lease.id.clone(), lease.held_for.map_or_else(unknown, show::span), show::span(lease.ends_in), token)
             })
             .collect();
-        self.lease_count = inspection.lease_count;
+        self.lease_count = show::count(inspection.lease_count);
         self.tickets = inspection
             .tickets
             .iter()
@@ -225,7 +242,7 @@ impl DetailPage {
                 (ticket.id.clone(), ticket.priority, share, show::span(ticket.waited), ready)
             })
             .collect();
-        self.ticket_count = inspection.ticket_count;
+        self.ticket_count = show::count(inspection.ticket_count);
     }
 }
 
@@ -236,7 +253,7 @@ fn newest_minute(history: &History) -> u64 {
 
 /// Returns when the last waiting call is granted, if that can be estimated.
 fn last(recorded: &Recorded, limits: &serde_json::Value, inspection: &Inspection) -> String {
-    let count = inspection.ticket_count;
+    let count = show::count(inspection.ticket_count);
     let Ok(Some(after)) = recorded.last_granted(limits, inspection) else { return String::new() };
     let at = show::clock(inspection.at.0.saturating_add(after.0) / 1_000_000);
     format!(
@@ -248,27 +265,30 @@ fn last(recorded: &Recorded, limits: &serde_json::Value, inspection: &Inspection
 
 fn about(limiter: &Limiter) -> String {
     let group = limiter.group().map(|group| format!("Of the group {group}."));
-    let keyed = limiter.is_keyed().then(|| "A state for each key; all keys are counted together.".to_owned());
+    let keyed = limiter.is_keyed().then(|| {
+        let limits = limiter.policy().limits().iter().map(show::limit).collect::<Vec<_>>().join(", ");
+        format!("Each key has {limits}; all keys are counted together.")
+    });
     [group, keyed].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn counted(all: &Statistics) -> Vec<(&'static str, String)> {
     vec![
-        ("Granted", all.granted.to_string()),
-        ("of them after a wait", all.waited.to_string()),
-        ("of them near a limit", all.near_limit.to_string()),
-        ("Refused", all.refused.to_string()),
-        ("Refused in shadow", all.shadow_refused.to_string()),
-        ("Decided without the store", all.degraded.to_string()),
-        ("Failed without the store", all.errors.to_string()),
-        ("Units", all.units.to_string()),
-        ("Units before corrections", all.estimated_units.to_string()),
-        ("Corrections", all.corrections.to_string()),
+        ("Granted", show::count(all.granted)),
+        ("of them after a wait", show::count(all.waited)),
+        ("of them near a limit", show::count(all.near_limit)),
+        ("Refused", show::count(all.refused)),
+        ("Refused in shadow", show::count(all.shadow_refused)),
+        ("Decided without the store", show::count(all.degraded)),
+        ("Failed without the store", show::count(all.errors)),
+        ("Units", show::count(all.units)),
+        ("Units before corrections", show::count(all.estimated_units)),
+        ("Corrections", show::count(all.corrections)),
         ("Waited in all", show::span(all.wait_time)),
         ("Held in all", show::span(all.held_time)),
-        ("Leases that ended without a release", all.reclaimed.to_string()),
-        ("Leases released too late", all.overages.to_string()),
-        ("Tickets that lapsed", all.lapsed.to_string()),
+        ("Leases that ended without a release", show::count(all.reclaimed)),
+        ("Leases released too late", show::count(all.overages)),
+        ("Tickets that lapsed", show::count(all.lapsed)),
     ]
 }
 

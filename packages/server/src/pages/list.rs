@@ -85,6 +85,8 @@ struct ListPage {
     asked: String,
     /// The state that was asked for; empty for all.
     state: &'static str,
+    /// This page again.
+    own_address: String,
     /// The list without that.
     all_address: String,
     /// What is wrong now; `None` while it is being read.
@@ -93,7 +95,7 @@ struct ListPage {
 
 /// How many limiters are in a state, or how many calls wait.
 struct Wrong {
-    number: u64,
+    number: String,
     state: &'static str,
     address: String,
 }
@@ -101,7 +103,7 @@ struct Wrong {
 fn now(states: &[(Condition, u64)], start: &str) -> Vec<Wrong> {
     let some = states.iter().filter(|(_, number)| *number > 0);
     some.map(|(state, number)| Wrong {
-        number: *number,
+        number: show::count(*number),
         state: state.name(),
         address: format!("{start}&state={}", state.name()),
     })
@@ -115,21 +117,27 @@ pub(super) fn router() -> Router<App> {
 
 async fn list(State(app): State<App>, access: Access, Query(list): Query<List>) -> Result<Response, Problem> {
     let listed = list.find(&app, &access).await?;
-    let rows = read(&app, &listed.infos).await?;
+    // What keeps all from being read need not keep a page from being shown.
+    let (rows, index) = tokio::join!(read(&app, &listed.infos), app.indexes().soon(&app));
+    let rows = rows?;
+    // Meanwhile it may have been read.
+    let index = match index {
+        Ok(None) => app.indexes().soon(&app).await,
+        read => read,
+    };
     let start = format!("/ui/limiters?prefix={}", show::encoded(&list.prefix));
     let own = list.parameters();
-    // What keeps all from being read need not keep a page from being shown.
-    let index = app.indexes().soon(&app).await.ok().flatten();
     let of_state = list.state.map(|state| format!("&state={}", state.name())).unwrap_or_default();
     let pending = if listed.is_pending { "&pending=true" } else { "" };
     let shown = ListPage {
         live_address: format!("/ui/live?prefix={}{own}{pending}", show::encoded(&list.prefix)),
         caption: listed.caption(),
-        now: index.map(|index| now(&index.states(&list.prefix, &access), &start)),
+        now: index.ok().flatten().map(|index| now(&index.states(&list.prefix, &access), &start)),
         columns: columns(listed.order.as_ref().map(|order| order.sort), &format!("{start}{of_state}")),
         rows,
         next_address: if listed.next.is_empty() { String::new() } else { format!("{start}{}", listed.next) },
         pending_address: if listed.is_pending { format!("{start}{own}") } else { String::new() },
+        own_address: format!("{start}{own}"),
         asked: called(list.sort),
         state: list.state.map_or("", Condition::name),
         all_address: start.clone(),
@@ -165,7 +173,7 @@ impl List {
     }
 
     async fn of_store(&self, app: &App, access: &Access, cursor: Option<&str>) -> Result<Listed, Problem> {
-        let read = app.paddlegate().limiter_page_async(&self.prefix, cursor).await?;
+        let read = app.limiter_page(&self.prefix, cursor).await?;
         let is_whole = cursor.is_none() && read.cursor.is_none();
         let is_shown = |info: &LimiterInfo| access.may(Scope::Read, &info.name);
         let mut infos = read.limiters.into_iter().filter(is_shown).collect::<Vec<_>>();
@@ -197,14 +205,15 @@ impl List {
 
 impl Listed {
     fn caption(&self) -> String {
+        let shown = |count: usize| show::count(count as u64);
         let count = self.infos.len();
         let limiters = |count: usize| if count == 1 { "limiter" } else { "limiters" };
         match &self.order {
-            None => format!("{count} {} on this page, by name", limiters(count)),
+            None => format!("{} {} on this page, by name", shown(count), limiters(count)),
             Some(Order { sort, count: all, read_at }) => {
-                let of = if count == *all { String::new() } else { format!("{count} of ") };
+                let of = if count == *all { String::new() } else { format!("{} of ", shown(count)) };
                 let at = read_at.map(|at| format!(", in the order of {} UTC", show::clock_of(at)));
-                format!("{of}{all} {}, by {}{}", limiters(*all), called(*sort), at.unwrap_or_default())
+                format!("{of}{} {}, by {}{}", shown(*all), limiters(*all), called(*sort), at.unwrap_or_default())
             }
         }
     }

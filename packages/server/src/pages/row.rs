@@ -17,7 +17,7 @@ pub(super) struct Row {
     pub(super) name: String,
     #[serde(skip)]
     pub(super) address: String,
-    pub(super) kinds: String,
+    pub(super) limits: String,
     pub(super) used: String,
     /// The numbers of the limit that has the least left; a limit of 0 when there is none.
     pub(super) taken: u64,
@@ -26,13 +26,15 @@ pub(super) struct Row {
     /// The longest wait among the first tickets.
     pub(super) oldest: String,
     pub(super) next: String,
-    pub(super) granted: u64,
-    pub(super) refused: u64,
+    pub(super) granted: String,
+    pub(super) refused: String,
     #[serde(skip)]
     pub(super) spark: String,
     #[serde(skip)]
     pub(super) spark_label: String,
     pub(super) state: String,
+    /// What is wrong, as a word for the colour: `paused`, `refusing`, `full`, or empty.
+    pub(super) mark: &'static str,
 }
 
 impl Row {
@@ -68,25 +70,27 @@ impl Row {
     }
 
     fn new(info: &LimiterInfo, history: &History, looked: Option<(&Inspection, &RuntimeState)>) -> Self {
-        let kinds: Vec<&str> = info.limits.iter().map(|limit| limit.kind().name()).collect();
+        let limits: Vec<String> = info.limits.iter().map(show::limit).collect();
         let last = last_minute(history);
         let mut row = Self {
             id: Self::id(info),
             name: info.name.clone(),
             address: show::address(&info.name) + &show::query(info.group.as_deref(), None),
-            kinds: kinds.join(", "),
+            limits: limits.join(", "),
             used: "-".to_owned(),
             taken: 0,
             limit: 0,
             waiting: "-".to_owned(),
             oldest: "-".to_owned(),
             next: "-".to_owned(),
-            granted: last.granted,
-            refused: last.refused,
+            granted: show::count(last.granted),
+            refused: show::count(last.refused),
             spark: chart::spark(&history.minutes),
             spark_label: chart::spoken(&history.minutes, "the last hour"),
             state: String::new(),
+            mark: "",
         };
+        let mut is_paused = false;
         let mut badges: Vec<String> = Vec::new();
         if info.keyed {
             badges.push("keyed".to_owned());
@@ -100,10 +104,11 @@ impl Row {
                     .cmp(&(u128::from(b.taken) * u128::from(a.limit.max(1))))
             });
             if let Some(limit) = fullest {
-                row.used = format!("{} of {}", limit.taken, limit.limit);
+                row.used = format!("{} of {}", show::count(limit.taken), show::count(limit.limit));
                 (row.taken, row.limit) = (limit.taken, limit.limit);
             }
-            row.waiting = inspection.ticket_count.to_string();
+            row.waiting = show::count(inspection.ticket_count);
+            is_paused = inspection.paused_for.is_some() || inspection.blocked_for.is_some();
             row.oldest = oldest_wait(inspection).map_or_else(|| "-".to_owned(), show::span);
             let all: Option<Vec<_>> = inspection.limits.iter().map(|limit| limit.next_after).collect();
             row.next = match all.map(|all| all.into_iter().max()) {
@@ -124,6 +129,15 @@ impl Row {
             }
         }
         row.state = badges.join(", ");
+        row.mark = if is_paused {
+            "paused"
+        } else if last.refused > 0 {
+            "refusing"
+        } else if row.limit > 0 && row.taken >= row.limit {
+            "full"
+        } else {
+            ""
+        };
         row
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Column {
 
 const COLUMNS: [(&str, Option<Sort>); 10] = [
     ("Name", Some(Sort::Name)),
-    ("Kind", None),
+    ("Limits", None),
     ("Used", Some(Sort::Used)),
     ("Waiting", Some(Sort::Waiting)),
     ("Oldest wait", Some(Sort::OldestWait)),

@@ -8,11 +8,11 @@ use paddlegate::{Answer, Decision, Limiter, Micros, Operation, Request, new_id};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Access, Scope};
+use crate::access::Access;
 use crate::app::App;
 use crate::body::{Body, Name, Query};
 use crate::guard::Held;
-use crate::json::{Acquire, Debit, DecisionBody, Peek, Span};
+use crate::json::{Acquire, Amounts, Debit, DecisionBody, Peek, Span};
 use crate::problem::Problem;
 use crate::refusal::{Refusal, RefusalProblem};
 use crate::waits::Waiting;
@@ -34,18 +34,10 @@ async fn acquire(
     Query(refusal): Query<Refusal>,
     Body(body): Body<Acquire>,
 ) -> Result<Response, Problem> {
-    access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
-    let cost = body.cost.as_ref().map(|cost| cost.of_one("cost")).transpose()?;
-    let estimate = body.estimate.as_ref().map(|estimate| estimate.of_one("estimate")).transpose()?;
+    let amounts = Amounts::of_one(body.cost.as_ref(), body.estimate.as_ref())?;
     let wants_limits = body.limits.unwrap_or(false);
-    let request = Request {
-        cost: cost.as_ref().map(|cost| cost.cost()),
-        estimate: estimate.as_ref().map(|estimate| estimate.cost()),
-        settle_within: body.settle_within.map(|Span(span)| span),
-        limits: wants_limits || refusal.needs_limits(),
-        ..Request::default()
-    };
+    let request = amounts.request(body.settle_within, wants_limits || refusal.needs_limits());
     let request = request.in_queue(body.priority, body.share.as_deref(), body.weight)?;
     let decision = take(&app, &limiter, request, body.id.as_deref(), body.wait_timeout).await?;
     Ok(held(body.wait_timeout, refusal.response(&limiter, &decision, wants_limits)))
@@ -100,16 +92,9 @@ async fn peek(
     Name(name): Name,
     Body(body): Body<Peek>,
 ) -> Result<Response, Problem> {
-    access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
-    let cost = body.cost.as_ref().map(|cost| cost.of_one("cost")).transpose()?;
-    let estimate = body.estimate.as_ref().map(|estimate| estimate.of_one("estimate")).transpose()?;
-    let request = Request {
-        cost: cost.as_ref().map(|cost| cost.cost()),
-        estimate: estimate.as_ref().map(|estimate| estimate.cost()),
-        limits: body.limits.unwrap_or(false),
-        ..Request::default()
-    };
+    let amounts = Amounts::of_one(body.cost.as_ref(), body.estimate.as_ref())?;
+    let request = amounts.request(None, body.limits.unwrap_or(false));
     Ok(answer(&decide(&app, &limiter, Operation::Peek(request)).await?))
 }
 
@@ -123,7 +108,6 @@ async fn debit(
     Name(name): Name,
     Body(body): Body<Debit>,
 ) -> Result<Response, Problem> {
-    access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
     let cost = body.cost.of_one("cost")?;
     Ok(answer(&decide(&app, &limiter, Operation::Debit(cost.cost())).await?))

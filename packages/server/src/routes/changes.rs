@@ -3,9 +3,10 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
-use paddlegate::{AdminRequest, Answer, Deadline, LimitNumbers, Limiter, Mode, RuntimeState};
-use serde::Deserialize;
-use utoipa::IntoParams;
+use futures_util::stream::{StreamExt, iter};
+use paddlegate::{AdminRequest, Answer, Limiter, LimiterInfo, MAX_NAME, Mode, RuntimeState};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -15,7 +16,7 @@ use crate::access::{Access, Scope};
 use crate::app::App;
 use crate::audit::{RESET, Text, check_reason, what};
 use crate::body::{Body, Name, Query};
-use crate::json::{ModeBody, ModeName, Override, Pause, Reset, RuntimeStateBody, Span, Time, deadline};
+use crate::json::{ModeBody, ModeName, Override, Pause, Reset, RuntimeStateBody, deadline};
 use crate::problem::Problem;
 use crate::request::{Changing, change};
 
@@ -60,6 +61,82 @@ pub(crate) fn router() -> OpenApiRouter<App> {
         .routes(routes!(set_override, restore))
         .routes(routes!(set_mode, restore_mode))
         .routes(routes!(reset))
+        .routes(routes!(operate_many))
+}
+
+/// How many limiters are changed at the same time.
+const AT_ONCE: usize = 32;
+
+/// The body of a change of many limiters: a prefix and one change.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Many {
+    /// What the names begin with, 1 to 512 bytes.
+    #[schema(min_length = 1, max_length = 512)]
+    prefix: String,
+    /// The cursor of the answer before. Default: the first limiters.
+    cursor: Option<String>,
+    /// Refuses every call until then.
+    #[schema(inline)]
+    pause: Option<Pause>,
+    /// Ends pauses and blocks.
+    resume: Option<bool>,
+    /// Overrides limits.
+    #[serde(rename = "override")]
+    #[schema(inline)]
+    set_override: Option<Override>,
+    /// Ends all overrides.
+    restore: Option<bool>,
+    /// Why, for the audit log.
+    #[schema(max_length = 500)]
+    reason: Option<String>,
+}
+
+/// What was changed.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ManyChanged {
+    /// The limiters that were changed.
+    changed: Vec<OneOfMany>,
+    /// The limiters that were not, each with the reason: one with keys, or without such a limit.
+    unchanged: Vec<OneOfMany>,
+    /// The cursor of the next limiters; null when all were there.
+    #[schema(required)]
+    cursor: Option<String>,
+}
+
+/// One of many limiters.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OneOfMany {
+    /// The name.
+    name: String,
+    /// The group; null without one.
+    #[schema(required)]
+    group: Option<String>,
+    /// Why it was not changed; null when it was.
+    #[schema(value_type = Option<Object>, required)]
+    problem: Option<Problem>,
+}
+
+impl Many {
+    /// Returns the one change.
+    fn request(&self) -> Result<AdminRequest, Problem> {
+        let pause = self.pause.as_ref().map(|pause| match (&pause.key, &pause.reason) {
+            (None, None) => pause.request(),
+            _ => Err(Problem::invalid("pause", "has expires_in or expires_at alone; give reason beside it")),
+        });
+        let set_override = self.set_override.as_ref().map(|set| match (&set.key, &set.reason) {
+            (None, None) => set.request(),
+            _ => Err(Problem::invalid("override", "has no key; give reason beside it")),
+        });
+        let is_true = |asked: Option<bool>| asked.unwrap_or(false);
+        let resume = is_true(self.resume).then_some(Ok(AdminRequest::Resume));
+        let restore = is_true(self.restore).then_some(Ok(AdminRequest::Restore(None)));
+        let mut wanted = [pause, resume, set_override, restore].into_iter().flatten();
+        match (wanted.next(), wanted.next()) {
+            (Some(request), None) => request,
+            _ => Err(Problem::invalid("body", "give one of pause, resume, override and restore")),
+        }
+    }
 }
 
 pub(crate) type Changed = Result<(HeaderMap, Json<RuntimeStateBody>), Problem>;
@@ -136,13 +213,11 @@ async fn pause(
     headers: HeaderMap,
     Body(body): Body<Pause>,
 ) -> Changed {
-    let span = ("expires_in", body.expires_in.map(|Span(span)| span));
-    let time = ("expires_at", body.expires_at.map(|Time(time)| time));
-    let until = Deadline::one_of(span, time)?;
+    let request = body.request()?;
     let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
     let change =
         Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
-    let changed = change.run(AdminRequest::Pause(until)).await;
+    let changed = change.run(request).await;
     changed.map_err(|problem| renamed(renamed(problem, "for", "expires_in"), "until", "expires_at"))
 }
 
@@ -182,15 +257,7 @@ async fn set_override(
     headers: HeaderMap,
     Body(body): Body<Override>,
 ) -> Changed {
-    let expires = deadline(body.expires_in, body.expires_at)?;
-    let numbers = LimitNumbers { amount: body.limit, interval: body.interval.map(|Span(span)| span), rate: None };
-    let request = match &body.limits {
-        Some(_) if numbers != LimitNumbers::default() || body.label.is_some() => {
-            return Err(Problem::invalid("limits", "give limits, or limit, interval and label, not both"));
-        }
-        Some(limits) => AdminRequest::OverrideLimits { limits: limits.limits()?, expires },
-        None => AdminRequest::Override { label: body.label.clone(), numbers, expires },
-    };
+    let request = body.request()?;
     let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
     let change =
         Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
@@ -284,6 +351,53 @@ async fn reset(
     let change =
         Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
     change.reset().await
+}
+
+/// Changes the limiters whose names begin with a prefix: those of a page of the list, each by itself, so that one that cannot be changed
+/// keeps no other from it. Ask again with the cursor until it is null. Limiters that programs use for the first time later are not
+/// covered, and limiters with keys are left as they are: their state is of each key.
+#[utoipa::path(post, operation_id = "operate_many", path = "/v1/operate", tag = "operate", request_body = Many,
+    responses((status = 200, body = ManyChanged)))]
+async fn operate_many(
+    State(app): State<App>,
+    access: Access,
+    Body(body): Body<Many>,
+) -> Result<Json<ManyChanged>, Problem> {
+    if body.prefix.is_empty() || body.prefix.len() > MAX_NAME {
+        return Err(Problem::invalid(
+            "prefix",
+            format!("must have 1 to {MAX_NAME} bytes: bytes={}", body.prefix.len()),
+        ));
+    }
+    check_reason(body.reason.as_deref())?;
+    let request = body.request()?;
+    let page = app.limiter_page(&body.prefix, body.cursor.as_deref()).await?;
+    let may = |info: &LimiterInfo| access.may(Scope::Operate, &info.name);
+    let infos: Vec<LimiterInfo> = page.limiters.into_iter().filter(may).collect();
+    let (app, access, request, reason) = (&app, &access, &request, body.reason.as_deref());
+    let done = iter(infos).map(async |info| {
+        let problem = one_of_many(app, access, &info, request, reason).await.err();
+        OneOfMany { name: info.name, group: info.group, problem }
+    });
+    let done: Vec<OneOfMany> = done.buffered(AT_ONCE).collect().await;
+    let (changed, unchanged) = done.into_iter().partition(|one| one.problem.is_none());
+    Ok(Json(ManyChanged { changed, unchanged, cursor: page.cursor }))
+}
+
+async fn one_of_many(
+    app: &App,
+    access: &Access,
+    info: &LimiterInfo,
+    request: &AdminRequest,
+    reason: Option<&str>,
+) -> Result<(), Problem> {
+    if info.keyed {
+        return Err(Problem::invalid("key", "the limiter has a state for each key; change each by its name and key"));
+    }
+    let limiter = app.of_info(info)?;
+    change(&limiter, &Changing::Admin(request), None).await?;
+    app.audit().record(Text::now(access.who(), &info.name, None, &what(request), reason)).await;
+    Ok(())
 }
 
 /// Returns a problem whose argument has the name that it has in the body.

@@ -1,17 +1,19 @@
 //! `check`: a decision for proxies that ask by GET whether a request may pass, with its headers: `auth_request` of nginx, forward
 //! auth of Caddy and Traefik.
 
+use std::borrow::Cow;
+
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use paddlegate::{Cost, Kind, Operation, Request};
+use paddlegate::{Cost, Kind, Operation, Request, caller_key};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::acquire::decide;
-use crate::access::{Access, Scope};
+use crate::access::Access;
 use crate::app::App;
 use crate::body::{Name, Query};
 use crate::json::DecisionBody;
@@ -27,7 +29,7 @@ pub(crate) struct Check {
     #[param(max_length = 512)]
     key: Option<String>,
     /// The header of the request whose value is the key, such as `x-forwarded-for`; of a list its last entry, which the proxy itself
-    /// has added.
+    /// has added. An IPv6 address counts as its network of 64 bits; what is empty, too long or not UTF-8 by its SHA-256.
     #[param(max_length = 64)]
     key_header: Option<String>,
     /// The units to take. Default 1.
@@ -66,9 +68,8 @@ async fn check(
     Query(query): Query<Check>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    access.check(Scope::Decide, &name)?;
     let key = key(&query, &headers)?;
-    let limiter = app.of_call(&access, &name, None, key)?;
+    let limiter = app.of_call(&access, &name, None, key.as_deref())?;
     if limiter.policy().limits().iter().any(|limit| limit.kind() == Kind::Concurrency) {
         let detail = "has a concurrency limit, whose leases a proxy does not release: use acquire and release";
         return Err(Problem::invalid("name", detail));
@@ -83,14 +84,13 @@ async fn check(
     Ok(refusal::with_status(status, &limiter, &decision, false))
 }
 
-fn key<'a>(query: &'a Check, headers: &'a HeaderMap) -> Result<Option<&'a str>, Problem> {
-    let Some(name) = &query.key_header else { return Ok(query.key.as_deref()) };
+fn key<'a>(query: &'a Check, headers: &HeaderMap) -> Result<Option<Cow<'a, str>>, Problem> {
+    let Some(name) = &query.key_header else { return Ok(query.key.as_deref().map(Cow::Borrowed)) };
     if query.key.is_some() {
         return Err(Problem::invalid("key_header", "give key or key_header, not both"));
     }
-    let last = headers.get_all(name).iter().next_back().and_then(|value| value.to_str().ok());
-    let key = last.and_then(|value| value.rsplit(',').next()).map(str::trim).filter(|key| !key.is_empty());
-    let missing =
-        || Problem::invalid("key_header", format!("the request has no text in this header: key_header={name:?}"));
-    key.map(Some).ok_or_else(missing)
+    let missing = || Problem::invalid("key_header", format!("the request has no such header: key_header={name:?}"));
+    let value = headers.get_all(name).iter().next_back().ok_or_else(missing)?.as_bytes();
+    let last = value.rsplit(|byte| *byte == b',').next().unwrap_or_default();
+    Ok(Some(Cow::Owned(caller_key(last.trim_ascii()))))
 }

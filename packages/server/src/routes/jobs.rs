@@ -3,16 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use paddlegate::{JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Request, Wait};
+use paddlegate::{JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation, QueuePosition, Wait};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::acquire::decide;
 use super::settle::{SettlementBody, settle};
-use crate::access::{Access, Scope};
+use crate::access::Access;
 use crate::app::App;
 use crate::body::{Body, Name, Query};
-use crate::json::{Cancel, DecisionBody, Job, Span};
+use crate::json::{Amounts, Cancel, DecisionBody, Job, Span};
 use crate::problem::Problem;
 use crate::refusal::{Refusal, RefusalProblem};
 
@@ -57,17 +57,9 @@ async fn enter(
     body: &Job,
     position: QueuePosition,
 ) -> Result<Response, Problem> {
-    access.check(Scope::Decide, name)?;
     let limiter = app.of_call(access, name, body.policy.as_ref(), body.key.as_deref())?;
-    let cost = body.cost.as_ref().map(|cost| cost.of_one("cost")).transpose()?;
-    let estimate = body.estimate.as_ref().map(|estimate| estimate.of_one("estimate")).transpose()?;
-    let request = Request {
-        cost: cost.as_ref().map(|cost| cost.cost()),
-        estimate: estimate.as_ref().map(|estimate| estimate.cost()),
-        settle_within: body.settle_within.map(|Span(span)| span),
-        limits: refusal.needs_limits(),
-        ..Request::default()
-    };
+    let amounts = Amounts::of_one(body.cost.as_ref(), body.estimate.as_ref())?;
+    let request = amounts.request(body.settle_within, refusal.needs_limits());
     let request = request.in_queue(body.priority, body.share.as_deref(), body.weight)?;
     let wait = Wait {
         claim_timeout: body.claim_timeout.map_or(JOB_CLAIM_TIMEOUT, |Span(span)| span),
@@ -88,7 +80,6 @@ async fn cancel(
     Name(name): Name,
     Body(body): Body<Cancel>,
 ) -> Result<Json<SettlementBody>, Problem> {
-    access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
     settle(&limiter, Operation::Cancel { id: &body.id, gave_up: false }).await
 }

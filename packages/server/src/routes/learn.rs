@@ -7,7 +7,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::acquire::unexpected;
-use crate::access::{Access, Scope};
+use crate::access::Access;
 use crate::app::App;
 use crate::body::{Body, Name};
 use crate::json::{Learn, LearnedBody, ReportBudget, Span, Time};
@@ -29,7 +29,6 @@ async fn learn(
     Name(name): Name,
     Body(body): Body<Learn>,
 ) -> Result<Json<LearnedBody>, Problem> {
-    access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
     let headers: Vec<(&str, &str)> = body.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let options = LearnOptions {
@@ -52,7 +51,6 @@ async fn report_budget(
     Name(name): Name,
     Body(body): Body<ReportBudget>,
 ) -> Result<Json<LearnedBody>, Problem> {
-    access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
     let span = ("reset_in", body.reset_in.map(|Span(span)| span));
     let time = ("reset_at", body.reset_at.map(|Time(time)| time));

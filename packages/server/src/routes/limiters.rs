@@ -112,7 +112,7 @@ async fn list(
         let page = index.page(asked, &access)?;
         return Ok(Json(LimiterPageBody::sorted(&page.rows, page.cursor, index.read_at)));
     }
-    let page = app.paddlegate().limiter_page_async(&prefix, cursor.as_deref()).await?;
+    let page = app.limiter_page(&prefix, cursor.as_deref()).await?;
     let mut body = LimiterPageBody::from(&page);
     body.limiters.retain(|limiter| access.may(Scope::Read, &limiter.name));
     Ok(Json(body))

@@ -3,17 +3,16 @@
 use axum::Json;
 use axum::extract::State;
 use futures_util::future::join_all;
-use paddlegate::Request;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::acquire::take;
-use crate::access::{Access, Scope};
+use crate::access::Access;
 use crate::app::App;
 use crate::body::Body;
-use crate::json::{CostBody, DecisionBody, PolicyBody, Span};
+use crate::json::{Amounts, CostBody, DecisionBody, PolicyBody, Span};
 use crate::problem::Problem;
 
 /// The maximum number of calls in a request.
@@ -95,17 +94,9 @@ async fn acquire(State(app): State<App>, access: Access, Body(body): Body<Many>)
 }
 
 async fn one(app: &App, access: &Access, call: &Call) -> Result<DecisionBody, Problem> {
-    access.check(Scope::Decide, &call.name)?;
     let limiter = app.of_call(access, &call.name, call.policy.as_ref(), call.key.as_deref())?;
-    let cost = call.cost.as_ref().map(|cost| cost.of_one("cost")).transpose()?;
-    let estimate = call.estimate.as_ref().map(|estimate| estimate.of_one("estimate")).transpose()?;
-    let request = Request {
-        cost: cost.as_ref().map(|cost| cost.cost()),
-        estimate: estimate.as_ref().map(|estimate| estimate.cost()),
-        settle_within: call.settle_within.map(|Span(span)| span),
-        limits: call.limits.unwrap_or(false),
-        ..Request::default()
-    };
+    let amounts = Amounts::of_one(call.cost.as_ref(), call.estimate.as_ref())?;
+    let request = amounts.request(call.settle_within, call.limits.unwrap_or(false));
     let decision = take(app, &limiter, request, call.id.as_deref(), None).await?;
     Ok(DecisionBody::from(&decision))
 }

@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::acquire::unexpected;
-use crate::access::{Access, Scope};
+use crate::access::Access;
 use crate::app::App;
 use crate::body::{Body, Name};
 use crate::json::{Correct, Settle, seconds};
@@ -47,7 +47,6 @@ async fn correct(
     Name(name): Name,
     Body(body): Body<Correct>,
 ) -> Result<Json<SettlementBody>, Problem> {
-    access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
     let actual = body.actual.of_one("actual")?;
     settle(&limiter, Operation::Correct { permit: &body.permit, actual: actual.cost() }).await
@@ -63,7 +62,6 @@ async fn release(
     Name(name): Name,
     Body(body): Body<Settle>,
 ) -> Result<Json<SettlementBody>, Problem> {
-    access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
     settle(&limiter, Operation::Release { permit: &body.permit }).await
 }
@@ -78,7 +76,6 @@ async fn renew(
     Name(name): Name,
     Body(body): Body<Settle>,
 ) -> Result<Json<RenewalBody>, Problem> {
-    access.check(Scope::Decide, &name)?;
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
     renewed(&limiter, &body.permit).await
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
-use paddlegate::{Limiter, Operation, Request};
+use paddlegate::{Limiter, Operation};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -11,10 +11,10 @@ use utoipa_axum::routes;
 
 use super::acquire::{held, take};
 use super::settle::{RenewalBody, SettlementBody, renewed, settle};
-use crate::access::{Access, Scope};
+use crate::access::Access;
 use crate::app::App;
 use crate::body::{Body, Query};
-use crate::json::{CostBody, DecisionBody, PolicyBody, Span};
+use crate::json::{Amounts, CostBody, DecisionBody, PolicyBody, Span};
 use crate::problem::Problem;
 use crate::refusal::{Refusal, RefusalProblem};
 
@@ -103,10 +103,7 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 }
 
 fn several(app: &App, access: &Access, members: &[Member]) -> Result<Limiter, Problem> {
-    let of_member = |member: &Member| {
-        access.check(Scope::Decide, &member.name)?;
-        app.of_call(access, &member.name, member.policy.as_ref(), member.key.as_deref())
-    };
+    let of_member = |member: &Member| app.of_call(access, &member.name, member.policy.as_ref(), member.key.as_deref());
     let limiters = members.iter().map(of_member).collect::<Result<Vec<Limiter>, Problem>>()?;
     let limiters: Vec<&Limiter> = limiters.iter().collect();
     Ok(app.paddlegate().together(&limiters)?.with_on_unavailable(app.options().on_unavailable))
@@ -122,16 +119,9 @@ async fn acquire(
     Body(body): Body<Together>,
 ) -> Result<Response, Problem> {
     let limiter = several(&app, &access, &body.limiters)?;
-    let cost = body.cost.as_ref().map(CostBody::of_several);
-    let estimate = body.estimate.as_ref().map(CostBody::of_several);
+    let amounts = Amounts::of_several(body.cost.as_ref(), body.estimate.as_ref());
     let wants_limits = body.limits.unwrap_or(false);
-    let request = Request {
-        cost: cost.as_ref().map(|cost| cost.cost()),
-        estimate: estimate.as_ref().map(|estimate| estimate.cost()),
-        settle_within: body.settle_within.map(|Span(span)| span),
-        limits: wants_limits || refusal.needs_limits(),
-        ..Request::default()
-    };
+    let request = amounts.request(body.settle_within, wants_limits || refusal.needs_limits());
     let request = request.in_queue(body.priority, body.share.as_deref(), body.weight)?;
     let decision = take(&app, &limiter, request, body.id.as_deref(), body.wait_timeout).await?;
     Ok(held(body.wait_timeout, refusal.response(&limiter, &decision, wants_limits)))

@@ -7237,7 +7237,7 @@ public object FfiConverterMapStringLong: FfiConverterRustBuffer<Map<kotlin.Strin
     }
 }
         /**
-         * Returns a new id for a call: 32 random hexadecimal digits.
+         * Returns a new id for a call: 32 bytes that begin with host and process.
          */
     @Throws(NativeException::class) fun `newId`(): kotlin.String {
             return FfiConverterString.lift(
