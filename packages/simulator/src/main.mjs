@@ -22,6 +22,7 @@ const isEmbedded = query.has("embed");
 const narrow = matchMedia("(max-width: 999px)");
 const engine = new Engine();
 let shownEdits = 0; // the number of edits at the start of the run that is shown
+let runEdits = -1; // the number of edits at the start of the last run
 let runs = 0;
 let ended = 0;
 let story = null; // the preset that the page opened last, with its two sentences and its moment
@@ -51,6 +52,7 @@ const say = (text) => {
 
 let checks = 0;
 const check = debounced(async () => {
+  if (session.edits === runEdits) return; // the run checks it
   const mine = ++checks;
   const errors = await session.validated().then(
     (validated) => validated.errors,
@@ -76,6 +78,7 @@ async function run() {
 async function simulate() {
   const mine = ++runs;
   checks += 1;
+  runEdits = session.edits;
   say("");
   engine.stop(); // ends the previous run, whose result is obsolete
   try {
