@@ -11,7 +11,7 @@ const long = {
   policies: [
     { name: "long", limits: [{ kind: "window", limit: 10, interval: "1m" }], retry: "none" },
   ],
-  arrivals: { kind: "steady", count: 1000, per: "1m", for: "500m" },
+  arrivals: { kind: "steady", count: 1000, per: "1m", for: "100m" },
 };
 
 /**
