@@ -53,5 +53,5 @@ pub use scenario::{MAX_POLICIES, Scenario};
 #[cfg(feature = "documents")]
 pub use scenario_limits::scenario_limits;
 pub use simulation::{MAX_DECISIONS, Simulation};
-pub use timeline::{JobOutcome, MAX_ROWS, Timeline};
+pub use timeline::{JobOutcome, LevelsOverTime, MAX_ROWS, Timeline};
 pub use totals::{Totals, Waits};

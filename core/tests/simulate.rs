@@ -67,6 +67,50 @@ fn ten_thousand_jobs_at_ten_a_minute_all_pass_with_tickets_and_half_give_up_with
 }
 
 #[test]
+fn a_long_queue_of_waiting_callers_takes_two_calls_of_each() {
+    let value = json!({
+        "policies": [{ "limits": [{ "kind": "window", "limit": 10, "interval": "1m" }], "retry": "wait" }],
+        "arrivals": { "kind": "jobs", "count": 10_000 },
+    });
+    let totals = totals(&value, 0);
+    assert_eq!((totals.granted, totals.decisions), (10_000, 2 * 10_000 - 10));
+    assert_eq!(totals.wait.max, 999 * 60 * S);
+}
+
+#[test]
+fn levels_change_between_decisions() {
+    let value = json!({
+        "policies": [
+            { "limits": [{ "kind": "bucket", "limit": 100, "interval": "1m" }] },
+            { "limits": [{ "kind": "window", "limit": 100, "interval": "1m" }] },
+            { "limits": [{ "kind": "points", "limit": 1_000, "interval": "10s" }] },
+            { "limits": [{ "kind": "concurrency", "limit": 300 }] },
+        ],
+        "arrivals": { "kind": "burst", "count": 100, "every": "2s", "for": "4s", "from": "59s" },
+        "until": "2m", "work": "1s",
+    });
+    let over_time = |policy: usize| run(&value, policy).timeline().over_time.clone();
+    let changes = |policy: usize| {
+        let over_time = over_time(policy);
+        let times = over_time.at.iter().map(|at| at / 1_000);
+        times.zip(over_time.levels[0].iter().copied()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        changes(0),
+        [(0, 100), (59_000, 0), (60_000, 100), (60_000, 100), (61_000, 0), (62_000, 0), (120_000, 100)]
+    );
+    assert_eq!(changes(1), [(0, 100), (59_000, 0), (60_000, 0), (119_000, 100)]);
+    // A hundred units in the ten seconds after each burst, a hundredth at a time.
+    let points = over_time(2);
+    let at = |ms: u64| points.levels[0][points.at.partition_point(|at| *at <= ms * 1_000) - 1];
+    assert_eq!((at(58_999), at(59_000), at(61_000)), (1_000, 900, 900));
+    assert!(at(59_500).abs_diff(950) <= 10 && at(60_500) == 1_000, "{points:?}");
+    let leases = over_time(3);
+    assert_eq!(leases.held, [0, 100, 0, 100, 0]);
+    assert_eq!(leases.levels[0], [300, 200, 300, 200, 300]);
+}
+
+#[test]
 fn linear_retries_are_those_of_core() {
     let value = json!({
         "policies": [{ "name": "linear", "retry": "linear", "attempts": 3,
@@ -607,6 +651,7 @@ proptest! {
         prop_assert_eq!(stepped.totals(), totals.clone());
         prop_assert_eq!(&stepped.timeline().at, &timeline.at);
         prop_assert_eq!(&stepped.timeline().levels, &timeline.levels);
+        prop_assert_eq!(&stepped.timeline().over_time, &timeline.over_time);
         let mut bare = Simulation::new(&scenario(&value).unwrap(), 0).unwrap().without_timeline();
         while bare.run(7).unwrap() {}
         prop_assert_eq!(bare.totals(), totals);

@@ -31,7 +31,7 @@ function withImports(entry) {
     if (file.endsWith(".wasm") || !existsSync(file)) continue;
     const text = readFileSync(file, "utf8");
     for (const [, name] of text.matchAll(IMPORT)) files.add(join(dirname(file), name));
-    for (const [, name] of text.matchAll(/new URL\(['"]([\w.-]+\.wasm)['"]/g)) {
+    for (const [, name] of text.matchAll(/new URL\(['"]([\w./-]+\.wasm)['"]/g)) {
       files.add(join(dirname(file), name));
     }
   }

@@ -25,7 +25,7 @@ export function serverOf(directory) {
     response.writeHead(200, {
       "Content-Type": TYPES[extname(file)] ?? "application/octet-stream",
       "Content-Length": statSync(file).size,
-      "Content-Security-Policy": "frame-ancestors 'none'",
+      "Content-Security-Policy": "frame-ancestors 'self'",
       "Cache-Control": "no-cache",
       "X-Content-Type-Options": "nosniff",
     });

@@ -94,6 +94,19 @@ impl Simulation {
         level.map_or_else(Vec::new, |level| level.iter().skip(from).map(|left| number(*left)).collect())
     }
 
+    /// Returns a column of the changes over time: times in milliseconds, the queue, the running calls, then the remaining units of
+    /// each limit.
+    #[wasm_bindgen(js_name = overTime)]
+    pub fn over_time(&self, index: usize) -> Vec<f64> {
+        let changes = &self.simulation.timeline().over_time;
+        match index {
+            0 => changes.at.iter().map(|at| number(*at) / 1e3).collect(),
+            1 => changes.queue.iter().map(|queue| f64::from(*queue)).collect(),
+            2 => changes.held.iter().map(|held| f64::from(*held)).collect(),
+            _ => changes.levels.get(index - 3).map_or_else(Vec::new, |level| level.iter().map(|left| number(*left)).collect()),
+        }
+    }
+
     /// Returns the totals as JSON, the same text that the command line prints.
     pub fn totals(&self) -> String {
         self.simulation.totals().to_string()

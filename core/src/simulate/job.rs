@@ -27,6 +27,8 @@ pub(super) struct JobState {
     pub(super) client: usize,
     /// The time at which it first asked for a position in the queue.
     pub(super) asked_at: Option<u64>,
+    /// The time at which it last asked.
+    pub(super) looked_at: u64,
     /// The number of its ticket.
     pub(super) ticket: Option<u64>,
     pub(super) permit: Option<String>,

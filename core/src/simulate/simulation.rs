@@ -20,10 +20,12 @@ use super::scenario::{Scenario, Upstream};
 use super::timeline::{MAX_ROWS, Timeline};
 use super::totals::Totals;
 use crate::base::error::{Error, Result};
-use crate::base::micros::{MAX_TIME, Micros};
+use crate::base::micros::Micros;
 use crate::base::test_clock::TestClock;
 use crate::client::limiter::Limiter;
 use crate::client::paddlegate::Paddlegate;
+use crate::model::operation::Operation;
+use crate::store::signal_handling::SignalHandling;
 
 /// The maximum number of decisions in a simulation; jobs that are incomplete then stay pending.
 pub const MAX_DECISIONS: u64 = 20_000_000;
@@ -91,6 +93,8 @@ pub struct Simulation {
     totals: Totals,
     /// The number of waiters.
     queued: u64,
+    /// The waiters that do not look every few seconds, with the turn in which they began to sleep.
+    asleep: Vec<(usize, u32)>,
     /// The limits in force over time.
     limit_history: LimitHistory,
     /// The number of calls that started, including those that the upstream refused.
@@ -108,6 +112,10 @@ enum Step {
     Event(usize),
     /// A client recovers.
     Back(usize),
+    /// An override has ended.
+    Rouse,
+    /// The ticket of a job whose client has crashed is no longer waited for.
+    Lapse { job: usize },
     /// A call reaches the upstream.
     Reach { job: usize, turn: u32 },
     /// A job asks the limiter again.
@@ -154,9 +162,10 @@ impl Simulation {
             rows: 0,
             left: Vec::new(),
             levels: Vec::new(),
-            timeline: Timeline { levels: vec![Vec::new(); candidate.policy.limits().len()], ..Timeline::default() },
+            timeline: Timeline::new(candidate.policy.limits().len()),
             totals: Totals { name: candidate.name.clone(), ..Totals::default() },
             queued: 0,
+            asleep: Vec::new(),
             limit_history: LimitHistory::new(&candidate.policy, START),
             starts: 0,
             held: 0,
@@ -200,11 +209,10 @@ impl Simulation {
                 self.begin(job, client)?;
                 continue;
             }
-            let Some((at, is_planned)) = self.next() else { return Ok(false) };
-            self.now = at;
-            self.clock.set(Micros(START.saturating_add(at).min(MAX_TIME.0)))?;
+            let Some((at, is_planned)) = self.next() else { break };
+            self.advance(at)?;
             if is_planned {
-                let Some(Reverse((_, step, _))) = self.plan.pop() else { return Ok(false) };
+                let Some(Reverse((_, step, _))) = self.plan.pop() else { break };
                 self.step(step)?;
             } else {
                 let job = self.come;
@@ -214,6 +222,10 @@ impl Simulation {
         }
         let is_more = self.clients.may_call() || self.next().is_some();
         self.totals.cut_off = is_more && self.totals.decisions >= self.most_decisions;
+        if !is_more {
+            self.advance(self.until.unwrap_or(self.now))?;
+            self.note_levels();
+        }
         Ok(is_more && !self.totals.cut_off)
     }
 
@@ -240,6 +252,8 @@ impl Simulation {
             }
             Step::Back(client) => self.clients.is_dead_beyond(client, at),
             Step::Event(_) => false,
+            // Nobody asks any more.
+            Step::Lapse { .. } | Step::Rouse => self.done == self.jobs.len() as u64 && self.under_way == 0,
         }
     }
 
@@ -259,6 +273,17 @@ impl Simulation {
             Step::Event(event) => self.happen(event),
             Step::Back(client) => {
                 self.clients.revive(client);
+                Ok(())
+            }
+            Step::Rouse => {
+                self.rouse();
+                Ok(())
+            }
+            Step::Lapse { job } => {
+                let id = self.id(job);
+                self.limiter.run(Operation::Cancel { id: &id, gave_up: false }, SignalHandling::Ignore)?;
+                self.rouse();
+                self.receive_wakeups();
                 Ok(())
             }
         }

@@ -97,9 +97,50 @@ pub struct Timeline {
     pub held: Vec<u32>,
     /// Remaining units of each limit after the decision.
     pub levels: Vec<Vec<u64>>,
+    /// What is left and who waits, also between decisions.
+    pub over_time: LevelsOverTime,
+}
+
+/// The remaining units, the queue and the running calls over time: an entry per change, up to [`MAX_ROWS`]. Each value holds
+/// until the next entry.
+///
+/// Between decisions a limit fills up by itself. A change of up to a hundredth of its capacity may be recorded late, at the end
+/// of the change; a larger one is recorded at most a millisecond late.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LevelsOverTime {
+    /// Time of the change, in microseconds from the start.
+    pub at: Vec<u64>,
+    /// Length of the limiter's queue.
+    pub queue: Vec<u32>,
+    /// Number of running calls.
+    pub held: Vec<u32>,
+    /// Remaining units of each limit.
+    pub levels: Vec<Vec<u64>>,
+}
+
+impl LevelsOverTime {
+    /// Adds an entry, unless it is equal to the last.
+    pub(super) fn push(&mut self, at: u64, queue: u32, held: u32, levels: &[u64]) {
+        let are_equal = self.levels.iter().zip(levels).all(|(column, level)| column.last() == Some(level));
+        if are_equal && self.queue.last() == Some(&queue) && self.held.last() == Some(&held) {
+            return;
+        }
+        self.at.push(at);
+        self.queue.push(queue);
+        self.held.push(held);
+        for (column, level) in self.levels.iter_mut().zip(levels) {
+            column.push(*level);
+        }
+    }
 }
 
 impl Timeline {
+    pub(super) fn new(limits: usize) -> Self {
+        let levels = vec![Vec::new(); limits];
+        let over_time = LevelsOverTime { levels: levels.clone(), ..LevelsOverTime::default() };
+        Self { levels, over_time, ..Self::default() }
+    }
+
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.at.len()

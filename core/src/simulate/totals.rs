@@ -20,7 +20,7 @@ pub struct Totals {
     pub lost: u64,
     /// Jobs that still wait or will retry.
     pub pending: u64,
-    /// The number of requests to the limiter.
+    /// The number of requests to the limiter, without those by which a waiting caller looks for a lost message.
     pub decisions: u64,
     /// The granted jobs that waited or retried.
     pub waited: u64,

@@ -59,27 +59,10 @@ export function rowsOfLines(at, lines, from, to, bins) {
   return Uint32Array.from(kept);
 }
 
-/**
- * Returns the marks of the decisions between two times: at most one per outcome and slice, with the row
- * of its first decision and the number of its decisions, in the order of rows.
- */
-export function marksOf(at, outcomes, from, to, bins) {
-  const first = rowAt(at, from);
-  const last = rowAfter(at, to);
-  const width = (to - from) / bins || 1;
-  const open = new Map();
-  const rows = [];
-  const counts = [];
-  for (let row = first; row < last; row++) {
-    const slot = Math.floor((at[row] - from) / width);
-    const outcome = outcomes[row];
-    const mine = open.get(outcome);
-    if (mine !== undefined && mine.slot === slot) counts[mine.index] += 1;
-    else {
-      open.set(outcome, { slot, index: rows.length });
-      rows.push(row);
-      counts.push(1);
-    }
-  }
-  return { rows: Uint32Array.from(rows), counts: Uint32Array.from(counts) };
+/** Returns the row nearest to a time; -1 if there are none. */
+export function nearest(at, ms) {
+  const after = rowAt(at, ms);
+  if (after === 0) return at.length === 0 ? -1 : 0;
+  if (after === at.length) return after - 1;
+  return ms - at[after - 1] <= at[after] - ms ? after - 1 : after;
 }

@@ -37,8 +37,8 @@ export class Engine {
   /** Returns the errors of a scenario. */
   check = (scenario) => this.#send("check", { scenario });
   /**
-   * Returns `{ run, results: [{ columns, totals, totalsText }] }` with one result per policy, or null if the run
-   * was stopped or another run was started. `headers` and `csv` can read a `run` until `free`.
+   * Returns `{ run, results: [{ columns, overTime, calls, burst, totals, totalsText }] }` with one result per policy, or null if
+   * the run was stopped or another run was started. `headers` and `csv` can read a `run` until `free`.
    */
   run = (scenario, onProgress) => this.#send("run", { scenario }, onProgress);
   stop = () => this.#send("stop", {}).catch(() => {}); // the run reports the error

@@ -1,242 +1,198 @@
-// The plots of one policy with summaries in words, and its selected decision.
+// The plots of all policies, one panel below the other on one time axis.
+import uPlot from "../vendor/uPlot.mjs";
 import { h, newId } from "./dom.mjs";
-import { Explanation, swatch } from "./explain.mjs";
 import { number } from "./format.mjs";
-import { LevelPlot, linesOf } from "./level-plot.mjs";
-import { OutcomePlot } from "./outcome-plot.mjs";
-import { LANES, OUTCOMES } from "./outcomes.mjs";
-import { colour } from "./plot.mjs";
-import { LETTERS } from "./policy-editor.mjs";
-import { nameOfLimit } from "./scenario.mjs";
-import { countsOf, cutInWords, linesInWords, outcomesInWords, waitsInWords } from "./summary.mjs";
-import { histogramOf, WaitPlot } from "./wait-plot.mjs";
-import { shadingOf } from "./windows.mjs";
+import { panelInWords } from "./panels.mjs";
+import { colour, timePlot } from "./plot.mjs";
+import { partOf, valueAt } from "./series.mjs";
+import { drawEvents, shade } from "./windows.mjs";
 
-const NAMES = {
-  outcomes: "Arrivals by outcome",
-  levels: "Levels, slots and queue",
-  waits: "Waits of granted calls",
-};
-const SHADES = {
-  intervals: "Shaded: every second interval of the bucket.",
-  window: "Shaded: the window before the selected decision.",
-};
+const HEIGHT = 108;
+const AXIS = 28;
 
 export class Figure {
-  #result;
-  #lines;
-  #shown = new Set();
-  #explanation;
-  #plots = {};
-  #places = {};
   #model;
+  #panels;
+  #at = null; // the time under the pointer, or null
 
-  /**
-   * `context`: `{ index, result, policy, lanes, events, view, headers(row), zoom(from, to), reset(),
-   * chosen(index, row) }`, where `view` is `{ from, to, now }`.
-   */
-  constructor(context) {
-    const { index, result, policy, lanes } = context;
-    this.#result = result;
-    this.#model = context;
-    const { columns, totals } = result;
-    this.#lines = linesOf(policy, columns);
-    for (const line of this.#lines) if (line.isDrawn) this.#shown.add(line.key);
-    this.#explanation = new Explanation({
-      columns,
-      policy,
-      letter: LETTERS[index],
-      headers: context.headers,
-      chosen: (row) => context.chosen(index, row),
-    });
-    this.counts = countsOf(columns);
-    this.histogram = histogramOf(columns);
-    this.shading = shadingOf(policy);
-    const name = `${LETTERS[index]} ${totals.name}`;
-    const title = newId("figure");
-    const rules = policy.limits.map(nameOfLimit).join(" and ");
-    const waits = waitsInWords(this.histogram, totals);
+  /** `model`: `{ panels, shading, events, view, end, hover(ms), zoom(from, to), reset() }`; a view is `{ from, to }` in ms. */
+  constructor(model) {
+    this.#model = model;
+    this.#panels = model.panels.map((panel) => this.#panel(panel));
     this.element = h(
+      "div",
+      { class: "figure" },
+      this.#panels.map(({ element }) => element),
+    );
+  }
+
+  #panel(panel) {
+    const id = newId("summary");
+    const label = { role: "img", "aria-label": panel.title, "aria-describedby": id };
+    const place = h("div", { class: "plot", ...label });
+    const values = panel.lines.map((line) => {
+      const value = h("b", {});
+      return { line, value, item: h("li", {}, stroke(line), ` ${line.label} `, value) };
+    });
+    const element = h(
       "section",
-      { class: "figure", "aria-labelledby": title },
+      { class: "panel", "aria-label": panel.title },
       h(
         "header",
         {},
-        h("h2", { id: title }, h("span", { class: "badge" }, LETTERS[index]), ` ${totals.name}`),
-        h("p", { class: "hint" }, rules),
-      ),
-      h(
-        "div",
-        { class: "beside" },
+        h("h2", {}, panel.title),
         h(
-          "div",
-          { class: "plots" },
-          h("h3", {}, NAMES.outcomes),
-          this.#legend(lanes),
-          this.#picture(
-            "outcomes",
-            `Arrivals by outcome, policy ${name}`,
-            `${outcomesInWords(columns, this.counts)} ${cutInWords(totals)}`,
-          ),
-          h("h3", {}, NAMES.levels),
-          this.#choices(),
-          this.#picture(
-            "levels",
-            `Levels over time, policy ${name}`,
-            `${linesInWords(this.#lines)} ${SHADES[this.shading.kind] ?? ""}`,
-          ),
-          h("h3", {}, NAMES.waits),
-          this.histogram.longest > 0
-            ? this.#picture("waits", `Histogram of waits, policy ${name}`, waits)
-            : h("p", { class: "summary" }, waits),
+          "ul",
+          { class: "legend" },
+          values.map(({ item }) => item),
         ),
-        this.#explanation.element,
       ),
+      place,
+      h("p", { class: "hidden", id }, panelInWords(panel)),
     );
-  }
-
-  #picture(key, label, words) {
-    const id = newId("summary");
-    const place = h("div", {
-      class: "plot",
-      role: "img",
-      "aria-label": label,
-      "aria-describedby": id,
-    });
-    this.#places[key] = place;
-    return h("div", {}, place, h("p", { class: "summary", id }, words));
-  }
-
-  #legend(lanes) {
-    const items = LANES.filter((code) => lanes.has(code)).map((code) =>
-      h(
-        "li",
-        {},
-        swatch(OUTCOMES[code]),
-        ` ${OUTCOMES[code].name} `,
-        h("b", {}, number(this.counts[code])),
-      ),
-    );
-    return h("ul", { class: "legend" }, items);
-  }
-
-  #choices() {
-    const boxes = this.#lines.map((line, i) => {
-      const input = h("input", { type: "checkbox", checked: this.#shown.has(line.key) });
-      input.addEventListener("change", () => {
-        if (input.checked) this.#shown.add(line.key);
-        else this.#shown.delete(line.key);
-        this.#plots.levels?.plot.setSeries(i + 1, { show: input.checked });
-      });
-      return h("label", { class: "check" }, input, stroke(line), h("span", {}, line.label));
-    });
-    return h("div", { class: "choices", role: "group", "aria-label": "Lines" }, boxes);
+    return { panel, place, values, element, plot: null };
   }
 
   /** Creates the plots again with the available width. */
   build() {
-    for (const { plot } of Object.values(this.#plots)) plot.destroy();
-    const width = Math.floor(this.#places.outcomes.clientWidth);
+    const width = Math.floor(this.element.clientWidth);
     if (width < 50) return;
-    const { lanes, events, zoom, reset } = this.#model;
-    const hooks = { zoom, reset, hover: (row) => this.#explanation.choose(row, true) };
-    const { columns, totals } = this.#result;
-    const chosenAt = () => columns.at[this.#explanation.row];
-    const shared = { columns, shading: this.shading, events, chosenAt, hooks };
-    this.#plots = {
-      outcomes: new OutcomePlot(this.#places.outcomes, width, { ...shared, lanes }),
-      levels: new LevelPlot(this.#places.levels, width, {
-        ...shared,
-        lines: this.#lines,
-        end: totals.ended_at_us / 1000,
-      }),
-    };
-    if (this.#places.waits) {
-      this.#plots.waits = new WaitPlot(this.#places.waits, width, this.histogram);
-    }
-    this.#lines.forEach((line, i) => {
-      if (!this.#shown.has(line.key)) this.#plots.levels.plot.setSeries(i + 1, { show: false });
+    const { shading, events, zoom, reset, hover } = this.#model;
+    const last = this.#panels.length - 1;
+    this.#panels.forEach((one, i) => {
+      const { panel, place } = one;
+      one.plot?.destroy();
+      one.plot = timePlot(place, {
+        width,
+        height: HEIGHT + (i === last ? AXIS : 0),
+        hasTimes: i === last,
+        lines: panel.lines,
+        top: panel.limit,
+        under: (u) => shade(u, shading),
+        over: (u) => {
+          drawEvents(u, events, i === 0);
+          if (panel.limit !== undefined) drawLimit(u, panel);
+        },
+        hover: (ms) => {
+          this.#say(ms);
+          if (ms !== null) hover(ms);
+        },
+        zoom,
+        reset,
+      });
     });
     this.draw();
   }
 
   draw() {
-    const { from, to, now } = this.#model.view;
-    this.#plots.outcomes?.draw(from, to, now);
-    this.#plots.levels?.draw(from, to, now);
+    const { from, to } = this.#model.view;
+    for (const { plot, panel } of this.#panels) {
+      if (plot === null) continue;
+      const bins = Math.max(50, Math.floor(plot.width / 2));
+      const until = Math.min(to, this.#model.end);
+      const parts = panel.lines.map((line) => partOf(line, from, until, bins));
+      plot.batch(() => {
+        plot.setData(uPlot.join(parts), false);
+        plot.setScale("x", { min: from, max: to });
+      });
+    }
+    this.#say(this.#at);
+  }
+
+  /** Shows the values at a time; null: at the end of what is seen. */
+  #say(ms) {
+    this.#at = ms;
+    const at = Math.min(ms ?? this.#model.view.to, this.#model.end);
+    for (const { panel, values } of this.#panels) {
+      for (const { line, value } of values) {
+        value.textContent = `${number(valueAt(line, at, line.first))}${panel.unit}`;
+      }
+    }
+  }
+
+  /** Moves the cursor of all panels to a time. */
+  point(ms) {
+    const { from, to } = this.#model.view;
+    const [{ plot }] = this.#panels;
+    if (plot !== null && ms >= from && ms <= to) {
+      plot.setCursor({ left: plot.valToPos(ms, "x"), top: 1 });
+      this.#say(ms);
+    }
   }
 
   /** Redraws after a change of colours. */
   repaint() {
     for (const canvas of this.element.querySelectorAll("canvas.swatch")) canvas.redraw();
-    for (const { plot } of Object.values(this.#plots)) plot.redraw(false, true);
+    for (const { plot } of this.#panels) plot?.redraw(false, true);
   }
 
-  /** Moves the cursor of all plots to the selected decision. */
-  point() {
-    const { outcomes, levels } = this.#plots;
-    const at = this.#result.columns.at[this.#explanation.row];
-    if (outcomes === undefined || at === undefined) return;
-    const { from, to } = this.#model.view;
-    if (at >= from && at <= to) {
-      outcomes.plot.setCursor({ left: outcomes.plot.valToPos(at, "x"), top: 1 });
-    }
-    if (this.shading.kind === "window") {
-      outcomes.plot.redraw(false);
-      levels.plot.redraw(false);
-    }
-  }
-
-  choose = (row, isWanted) => this.#explanation.choose(row, isWanted);
-
-  get row() {
-    return this.#explanation.row;
-  }
-
-  /** The plots as `[{ name, canvas, lines }]` for the picture. */
+  /** The panels as `[{ title, lines, canvas }]` for the picture. */
   get pictures() {
-    const lines = this.#lines.filter(({ key }) => this.#shown.has(key));
-    return Object.entries(this.#plots).map(([key, { plot }]) => ({
-      name: NAMES[key],
-      canvas: plot.ctx.canvas,
-      lines: key === "levels" ? lines : [],
-    }));
+    return this.#panels.map(({ panel, plot }) => ({ ...panel, canvas: plot.ctx.canvas }));
   }
 
-  /** For tests: the data of the plots, and the drawn part of it. */
+  /** For tests: the lines, and what is drawn of them. */
   get plotted() {
-    const { columns, totals } = this.#result;
-    return {
-      name: totals.name,
-      columns,
-      lines: this.#lines.map(({ key, label, values }) => ({ key, label, values })),
-      histogram: this.histogram,
-      outcomes: this.#plots.outcomes?.drawn,
-      levels: this.#plots.levels?.drawn,
-    };
+    return this.#panels.map(({ panel, plot }) => ({
+      ...panel,
+      drawn: plot?.data,
+      range: [plot?.scales.x.min, plot?.scales.x.max],
+    }));
   }
 }
 
-// Returns a sample of the line as a small picture.
+/** Draws the limit, and the highest value above it of each line. */
+function drawLimit(u, { limit, lines }) {
+  const { ctx, bbox } = u;
+  const ratio = devicePixelRatio;
+  const y = u.valToPos(limit, "y", true);
+  ctx.save();
+  ctx.strokeStyle = ctx.fillStyle = colour("refused")();
+  ctx.lineWidth = 1.2 * ratio;
+  ctx.setLineDash([5 * ratio, 4 * ratio]);
+  ctx.beginPath();
+  ctx.moveTo(bbox.left, y);
+  ctx.lineTo(bbox.left + bbox.width, y);
+  ctx.stroke();
+  ctx.font = `600 ${12 * ratio}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "bottom";
+  ctx.fillText(`limit ${number(limit)}`, bbox.left + 4 * ratio, y - 2 * ratio);
+  ctx.textAlign = "right";
+  ctx.textBaseline = "top";
+  lines.forEach(({ label }, i) => {
+    const values = u.data[i + 1];
+    const highest = values.reduce((most, value) => Math.max(most, value ?? 0), 0);
+    if (highest <= limit) return;
+    const x = u.valToPos(u.data[0][values.indexOf(highest)], "x", true);
+    ctx.fillText(`${label}: ${number(highest)}`, x - 5 * ratio, u.valToPos(highest, "y", true));
+  });
+  ctx.restore();
+}
+
+/** Returns a sample of a line as a small picture. */
 function stroke(line) {
   const ratio = 2;
-  const canvas = h("canvas", {
-    class: "swatch wide",
-    width: 28 * ratio,
-    height: 14 * ratio,
-    "aria-hidden": "true",
-  });
+  const size = { width: 24 * ratio, height: 14 * ratio };
+  const canvas = h("canvas", { class: "swatch", ...size, "aria-hidden": "true" });
   canvas.redraw = () => {
     const context = canvas.getContext("2d");
     context.clearRect(0, 0, canvas.width, canvas.height);
-    context.strokeStyle = colour(line.colour)();
-    context.lineWidth = 2 * ratio;
-    context.setLineDash(line.dash.map((length) => length * ratio));
-    context.beginPath();
-    context.moveTo(0, 7 * ratio);
-    context.lineTo(28 * ratio, 7 * ratio);
-    context.stroke();
+    context.scale(ratio, ratio);
+    drawStroke(context, line, 0, 7);
+    context.setTransform(1, 0, 0, 1, 0, 0);
   };
   canvas.redraw();
   return canvas;
+}
+
+export function drawStroke(context, { colour: name, dash, width }, x, y) {
+  context.strokeStyle = colour(name)();
+  context.lineWidth = width;
+  context.setLineDash(dash);
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(x + 24, y);
+  context.stroke();
+  context.setLineDash([]);
 }

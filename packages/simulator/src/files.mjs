@@ -1,4 +1,4 @@
-// The buttons at the top of the page: open, share, save.
+// The buttons of the editor: open, share, save.
 import { codeDialog, shareDialog } from "./dialogs.mjs";
 import { button, byId, h } from "./dom.mjs";
 import { download, jsonOf } from "./export.mjs";
@@ -32,10 +32,10 @@ export function filesBar(place, page) {
       ? page.say("There is no result yet: run the simulation first.")
       : work();
   const savePicture = async () => {
-    const { scenario, results, figures, lanes } = result;
+    const { scenario, results, figure } = result;
     const { policies } = scenario;
-    const title = page.title();
-    download(await pictureOf({ title, policies, results, figures, lanes }), "paddlegate.png");
+    const panels = figure.pictures;
+    download(await pictureOf({ title: page.title(), policies, results, panels }), "paddlegate.png");
   };
   const saveTimeline = async () => {
     const names = result.results.map(({ totals }) => totals.name);

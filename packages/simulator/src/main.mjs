@@ -1,11 +1,11 @@
 // The page: connects the session, the worker and the result.
+import { Controls } from "./controls.mjs";
 import { byId, debounced, h } from "./dom.mjs";
 import { openParts } from "./editors.mjs";
 import { Engine } from "./engine.mjs";
 import { filesBar } from "./files.mjs";
 import { count } from "./format.mjs";
 import { jsonFrom } from "./json.mjs";
-import { Playback, prefersStill } from "./playback.mjs";
 import { loadPreset, PRESETS } from "./presets.mjs";
 import { Result } from "./result.mjs";
 import { draftOf } from "./scenario.mjs";
@@ -13,26 +13,33 @@ import { Session, TITLE } from "./session.mjs";
 import { loadState } from "./session-storage.mjs";
 import { scenarioFrom } from "./share.mjs";
 import { runInWords } from "./summary.mjs";
-import { Transport } from "./transport.mjs";
 import { listErrors, showErrors } from "./validation-errors.mjs";
 
 const editor = byId("editor");
 const FIRST = "boundary-burst";
+const query = new URLSearchParams(location.search);
+const isEmbedded = query.has("embed");
 const narrow = matchMedia("(max-width: 999px)");
 const engine = new Engine();
 let shownEdits = 0; // the number of edits at the start of the run that is shown
+let runEdits = -1; // the number of edits at the start of the last run
 let runs = 0;
 let ended = 0;
+let story = null; // the preset that the page opened last, with its two sentences and its moment
+let isNew = true; // whether the next result is the first of a scenario
 
 const session = new Session(engine, {
   begun() {
-    preset.value = Object.keys(PRESETS).find((key) => PRESETS[key] === session.title) ?? "";
+    const key = Object.keys(PRESETS).find((name) => PRESETS[name].name === session.title);
+    story = PRESETS[key] ?? null;
+    isNew = true;
+    preset.value = key ?? "";
+    byId("story").textContent = session.isEdited ? "" : (story?.text ?? "");
     openParts(session.draft, narrow.matches);
-    transport.seed(session.draft, () => session.changed());
   },
-  edited: () => transport.stale(isStale()),
+  edited: () => controls.stale(isStale()),
   changed: () => check(),
-  leave: () => transport.focus(),
+  leave: () => controls.focus(),
 });
 
 const isStale = () => result.results.length > 0 && session.edits !== shownEdits;
@@ -45,6 +52,7 @@ const say = (text) => {
 
 let checks = 0;
 const check = debounced(async () => {
+  if (session.edits === runEdits) return; // the run checks it
   const mine = ++checks;
   const errors = await session.validated().then(
     (validated) => validated.errors,
@@ -52,23 +60,25 @@ const check = debounced(async () => {
   );
   if (mine !== checks) return;
   mark(errors);
-  if (errors.length === 0) listErrors(byId("errors"), editor, []);
+  if (errors.length > 0) return;
+  listErrors(byId("errors"), editor, []);
+  await run();
 }, 250);
 
 // --- Running -------------------------------------------------------------------------------------
 
-/** `plays`: plays the result back, unless the user prefers reduced motion. */
-async function run(plays = true) {
+async function run() {
   try {
-    await simulate(plays);
+    await simulate();
   } finally {
     ended += 1;
   }
 }
 
-async function simulate(plays) {
+async function simulate() {
   const mine = ++runs;
   checks += 1;
+  runEdits = session.edits;
   say("");
   engine.stop(); // ends the previous run, whose result is obsolete
   try {
@@ -79,9 +89,9 @@ async function simulate(plays) {
       say(`Not run: ${count(errors.length, "error")}.`);
       return;
     }
-    transport.computing(true);
+    controls.computing(true);
     const ran = await engine.run(scenario, ({ done }) => {
-      if (mine === runs) transport.progress(done);
+      if (mine === runs) controls.progress(done);
     });
     if (mine !== runs) {
       if (ran !== null) engine.free(ran.run);
@@ -91,30 +101,27 @@ async function simulate(plays) {
       say("Stopped.");
       return;
     }
-    playback.pause();
     if (result.run !== null) engine.free(result.run);
     shownEdits = edits;
     const wasThere = byId("results").contains(document.activeElement);
-    await result.show(scenario, ran);
-    if (result.run !== ran.run) return;
+    result.show(scenario, ran, isNew ? (story?.moment ?? null) : null, !isNew);
+    isNew = false;
     // The focused element may have been replaced.
-    if (wasThere && document.activeElement === document.body) transport.focus();
-    transport.enable(true);
-    transport.stale(isStale());
-    playback.begin(result.end, plays && !prefersStill() && playback.speed !== "max");
+    if (wasThere && document.activeElement === document.body) controls.focus();
+    controls.enable(story?.at ?? "");
+    controls.stale(isStale());
     if (mine === runs) say(runInWords(ran.results));
   } catch (error) {
     if (mine !== runs) return;
     show([{ argument: error.argument ?? "", message: error.message }]);
     say("Not run: the simulator reported an error.");
   } finally {
-    if (mine === runs) transport.computing(false);
+    if (mine === runs) controls.computing(false);
   }
 }
 
 function mark(errors) {
   showErrors(editor, errors);
-  showErrors(byId("transport"), errors);
 }
 
 function show(errors) {
@@ -124,44 +131,30 @@ function show(errors) {
 
 const result = new Result(
   {
+    figure: byId("figure"),
+    numbers: byId("numbers"),
     totals: byId("totals"),
-    figures: byId("figures"),
+    explain: byId("explain"),
     decisions: byId("decisions"),
-    decisionsPart: byId("decisions-part"),
+    rest: byId("rest"),
   },
   engine,
 );
 
-const playback = new Playback((now, isPlaying) => {
-  result.at(now, isPlaying);
-  transport.moved(now, result.end, isPlaying);
-});
-
-const transport = new Transport(byId("transport"), {
+const controls = new Controls(byId("controls"), byId("range"), {
   run: () => run(),
   stop: () => engine.stop(),
-  play: () => (playback.isPlaying ? playback.pause() : playback.play()),
-  step() {
-    if (playback.isAtEnd) playback.to(0);
-    const next = result.next(playback.now);
-    if (next === null) return;
-    playback.to(next.at);
-    result.figures[next.index].choose(next.row, true);
-  },
-  end: () => playback.to(result.end),
-  speed(value) {
-    playback.speed = value;
-  },
   zoom: (factor) => result.zoom(factor),
   shift: (part) => result.shift(part),
-  all: () => result.zoomTo(0, result.end * 1.01),
+  all: () => result.all(),
+  moment: () => result.zoomTo(...story.moment),
 });
 
 // --- Scenarios -----------------------------------------------------------------------------------
 
 async function choose(name) {
   try {
-    await session.load(await loadPreset(name), PRESETS[name]);
+    await session.load(await loadPreset(name), PRESETS[name].name);
     await run();
   } catch (error) {
     say(error.message);
@@ -185,7 +178,7 @@ async function openLink() {
 const preset = byId("preset");
 preset.append(
   h("option", { value: "" }, "Presets …"),
-  ...Object.entries(PRESETS).map(([value, name]) => h("option", { value }, name)),
+  ...Object.entries(PRESETS).map(([value, { name }]) => h("option", { value }, name)),
 );
 preset.addEventListener("change", () => preset.value !== "" && choose(preset.value));
 
@@ -220,27 +213,35 @@ document.addEventListener("keydown", (event) => {
 // --- Begin ---------------------------------------------------------------------------------------
 
 addEventListener("hashchange", async () => {
-  if (await openLink()) run(false);
+  if (await openLink()) run();
 });
 
 async function start() {
-  const before = loadState();
+  // A frame shows what its address says.
+  const first = Object.hasOwn(PRESETS, query.get("scenario") ?? "") ? query.get("scenario") : FIRST;
+  const before = isEmbedded || query.has("scenario") ? null : loadState();
+  if (isEmbedded) {
+    document.body.classList.add("embed");
+    byId("whole").href = `./?scenario=${first}${location.hash}`;
+  }
   // Edits of a linked scenario take precedence over the link.
   const isSame = before !== null && before.link === location.hash;
   if (isSame || !(await openLink())) {
     if (before !== null) session.begin(before);
-    else session.begin({ draft: draftOf(await loadPreset(FIRST)), title: PRESETS[FIRST] });
+    else session.begin({ draft: draftOf(await loadPreset(first)), title: PRESETS[first].name });
   } else if (before?.isEdited) session.offerRestore(before);
   // The error of an unreadable link stays visible until the next run.
-  if (byId("errors").hidden) await run(false);
+  if (byId("errors").hidden) await run();
 }
 
-/** For tests: the plotted data, and the totals as written by the core. */
+/** For tests: the plotted data, the totals as written by the core, and another preset. */
 window.paddlegate = {
-  plotted: () => result.figures.map(({ plotted }) => plotted),
+  plotted: () => result.figure.plotted,
+  results: () => result.results,
   totals: () => result.results.map(({ totalsText }) => totalsText),
   scenario: () => result.scenario,
   runs: () => ended,
+  open: choose,
 };
 
 start();

@@ -1,11 +1,10 @@
-// The outcomes of a call: code in the timeline, lane, colour and shape.
+// The outcomes of a call: code in the timeline, colour and shape.
 
 export const OUTCOMES = [
   {
     code: 0,
     key: "refused",
     name: "Refused",
-    lane: "Refused",
     description: "refused, without a retry",
     shape: "cross",
   },
@@ -13,7 +12,6 @@ export const OUTCOMES = [
     code: 1,
     key: "granted",
     name: "Granted",
-    lane: "Granted",
     description: "granted",
     shape: "circle",
   },
@@ -21,7 +19,6 @@ export const OUTCOMES = [
     code: 2,
     key: "queued",
     name: "Queued",
-    lane: "Queued",
     description: "took a ticket and waits in the queue",
     shape: "diamond",
   },
@@ -29,7 +26,6 @@ export const OUTCOMES = [
     code: 3,
     key: "retries",
     name: "Retries",
-    lane: "Retries",
     description: "refused, retries later",
     shape: "triangle",
   },
@@ -37,7 +33,6 @@ export const OUTCOMES = [
     code: 4,
     key: "gave-up",
     name: "Gave up",
-    lane: "Gave up",
     description: "gave up: no attempts or no time left",
     shape: "square",
   },
@@ -45,7 +40,6 @@ export const OUTCOMES = [
     code: 5,
     key: "lost",
     name: "Lost",
-    lane: "Lost",
     description: "lost: its client crashed",
     shape: "star",
   },
@@ -53,14 +47,10 @@ export const OUTCOMES = [
     code: 6,
     key: "throttled",
     name: "Throttled upstream",
-    lane: "Throttled",
     description: "granted, but throttled by the upstream",
     shape: "wedge",
   },
 ];
-
-/** The lanes of a plot, from the top. */
-export const LANES = [1, 2, 3, 6, 0, 4, 5];
 
 export const colourOf = (style, { key }) => style.getPropertyValue(`--${key}`).trim();
 

@@ -1,139 +1,98 @@
-// The result of a run: totals, figures and decisions; and the visible time range.
+// The result of a run: the plots, the numbers, the decisions; and the visible time range.
 
+import { nearest } from "./decimate.mjs";
 import { DecisionsTable } from "./decisions.mjs";
-import { debounced, h } from "./dom.mjs";
+import { debounced } from "./dom.mjs";
+import { Explanation } from "./explain.mjs";
 import { Figure } from "./figure.mjs";
+import { panelsOf } from "./panels.mjs";
+import { LETTERS } from "./policy-editor.mjs";
 import { asDecided } from "./scenario.mjs";
-import { totalsTable } from "./totals.mjs";
-
-const nextTask = () => new Promise((resolve) => setTimeout(resolve));
+import { fourNumbers, totalsTable } from "./totals.mjs";
+import { shadingOf } from "./windows.mjs";
 
 export class Result {
   #places;
-  #figures = [];
-  #view = { from: 0, to: 1, now: 0 };
-  #shown = 0;
+  #explanations = [];
+  #view = { from: 0, to: 1 };
   #width = 0;
+  figure = null;
   end = 1;
-  lanes = new Set([1]);
   results = [];
   scenario = null;
   run = null; // the id of the run in the engine
 
-  /** `places`: the elements `{ totals, figures, decisions, decisionsPart }`; `engine` returns the headers. */
+  /** `places`: the elements `{ figure, numbers, totals, explain, decisions, rest }`; `engine` returns the headers. */
   constructor(places, engine) {
     this.#places = places;
     this.engine = engine;
-    const rebuild = debounced(() => this.build(), 80);
+    const rebuild = debounced(() => this.figure?.build(), 80);
     new ResizeObserver(() => {
-      const width = places.figures.clientWidth;
+      const width = places.figure.clientWidth;
       if (width === this.#width) return;
       this.#width = width;
       rebuild();
-    }).observe(places.figures);
-    const repaint = () => {
-      for (const figure of this.#figures) figure.repaint();
-    };
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+    }).observe(places.figure);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#repaint());
   }
 
-  get figures() {
-    return this.#figures;
+  #repaint() {
+    this.figure?.repaint();
+    for (const canvas of this.#places.explain.querySelectorAll("canvas.swatch")) canvas.redraw();
   }
 
-  /** Shows a run in several tasks, so that the page stays responsive. */
-  async show(scenario, { run, results }) {
-    const shown = ++this.#shown;
+  /** Shows a run, zoomed to `moment`, `[from, to]` in ms; null keeps what is seen if `keeps`, otherwise it shows all. */
+  show(scenario, { run, results }, moment, keeps) {
     this.run = run;
     this.scenario = scenario;
     this.results = results;
-    this.end = Math.max(
-      1,
-      ...results.map(({ totals, columns }) =>
-        Math.max(totals.ended_at_us / 1000, columns.at.at(-1) ?? 0),
-      ),
+    const ends = results.map(({ totals, columns }) =>
+      Math.max(totals.ended_at_us / 1000, columns.at.at(-1) ?? 0),
     );
-    this.lanes = new Set([1]);
-    for (const { columns } of results) for (const code of columns.outcome) this.lanes.add(code);
-    this.#view.from = 0;
-    this.#view.to = this.end * 1.01;
-    this.#view.now = this.end;
-    const { totals, figures, decisions, decisionsPart } = this.#places;
-    const table = totalsTable(results);
-    totals.replaceChildren(
-      h("h2", {}, "Totals"),
-      h(
-        "div",
-        { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of totals" },
-        table,
-      ),
-    );
-    totals.hidden = decisionsPart.hidden = false;
-    this.#figures = [];
+    const isFirst = this.figure === null;
+    this.end = Math.max(1, ...ends);
+    if (moment !== null) [this.#view.from, this.#view.to] = moment;
+    else if (!keeps || isFirst || this.#view.from >= this.end) this.#view.from = this.#view.to = 0;
+    if (this.#view.to === 0) this.#view.to = this.end * 1.01;
+    const { figure, numbers, totals, explain, decisions, rest } = this.#places;
     const policies = scenario.policies.map(asDecided);
-    const made = [];
-    for (const [index, result] of results.entries()) {
-      await nextTask();
-      if (shown !== this.#shown) return;
-      made.push(
-        new Figure({
-          index,
-          result,
+    numbers.replaceChildren(fourNumbers(results));
+    totals.replaceChildren(totalsTable(results));
+    this.#explanations = results.map(
+      ({ columns }, index) =>
+        new Explanation({
+          columns,
           policy: policies[index],
-          lanes: this.lanes,
-          events: scenario.events ?? [],
-          view: this.#view,
+          letter: LETTERS[index],
           headers: (row) => this.engine.headers(run, index, row),
-          zoom: (from, to) => this.zoomTo(from, to),
-          reset: () => this.zoomTo(0, this.end * 1.01),
-          chosen: (i) => this.#figures[i]?.point(),
+          chosen: (row) => this.figure.point(columns.at[row]),
         }),
-      );
-    }
-    this.#figures = made;
-    figures.replaceChildren(...made.map(({ element }) => element));
-    this.#width = figures.clientWidth;
+    );
+    explain.replaceChildren(...this.#explanations.map(({ element }) => element));
     decisions.replaceChildren(new DecisionsTable(results, policies).element);
-    await this.build();
-    for (const figure of made) figure.choose(0, true);
-  }
-
-  async build() {
-    const shown = this.#shown;
-    for (const figure of this.#figures) {
-      await nextTask();
-      if (shown !== this.#shown) return;
-      figure.build();
-    }
-  }
-
-  /** Sets the virtual clock. */
-  at(now, isPlaying) {
-    this.#view.now = now;
-    for (const figure of this.#figures) figure.draw();
-    if (!isPlaying) return;
-    this.#figures.forEach((figure, i) => {
-      const { at } = this.results[i].columns;
-      let row = Math.max(0, figure.row);
-      if (at[row] > now) row = 0;
-      while (row + 1 < at.length && at[row + 1] <= now) row += 1;
-      figure.choose(row, false);
+    numbers.hidden = rest.hidden = false;
+    this.figure = new Figure({
+      panels: panelsOf(scenario, results),
+      shading: shadingOf(policies),
+      events: scenario.events ?? [],
+      view: this.#view,
+      end: this.end,
+      hover: (ms) => {
+        results.forEach(({ columns }, i) => {
+          this.#explanations[i].choose(nearest(columns.at, ms), false);
+        });
+      },
+      zoom: (from, to) => this.zoomTo(from, to),
+      reset: () => this.all(),
     });
+    figure.replaceChildren(this.figure.element);
+    this.#width = figure.clientWidth;
+    this.figure.build();
+    for (const explanation of this.#explanations) explanation.choose(0, false);
   }
 
-  /** Returns the next decision of any policy after a time: `{ index, row, at }`, or null at the end. */
-  next(now) {
-    let found = null;
-    this.results.forEach(({ columns: { at } }, index) => {
-      const row = this.#figures[index]?.row ?? -1;
-      let next = Math.max(0, row);
-      if (at[next] > now) next = 0;
-      while (next < at.length && (at[next] < now || (next <= row && at[next] <= now))) next += 1;
-      if (next < at.length && (found === null || at[next] < found.at)) {
-        found = { index, row: next, at: at[next] };
-      }
-    });
-    return found;
+  all() {
+    this.zoomTo(0, this.end * 1.01);
   }
 
   zoom(factor) {
@@ -159,6 +118,6 @@ export class Result {
     if (low === this.#view.from && high === this.#view.to) return;
     this.#view.from = low;
     this.#view.to = high;
-    for (const figure of this.#figures) figure.draw();
+    this.figure?.draw();
   }
 }

@@ -26,7 +26,8 @@ export class Session {
   constructor(engine, hooks) {
     this.engine = engine;
     this.#hooks = hooks;
-    addEventListener("pagehide", this.#save);
+    if (!new URLSearchParams(location.search).has("embed"))
+      addEventListener("pagehide", this.#save);
   }
 
   /** Records an edit by the user. */

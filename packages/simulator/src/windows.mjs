@@ -5,32 +5,24 @@ import { micros } from "./span.mjs";
 const START_MS = 1_767_225_600_000; // the start of the simulation, a midnight in UTC
 const NARROWEST = 5; // pixels
 
-/** Returns the shading: every second interval of the first bucket, or the window before the selected time. */
-export function shadingOf(policy) {
-  const bucket = policy.limits.find(({ kind }) => kind === "bucket");
-  if (bucket !== undefined) {
-    const interval = micros(bucket.interval) / 1000;
-    const offset = bucket.offset === undefined ? 0 : micros(bucket.offset) / 1000;
-    return { kind: "intervals", interval, offset };
-  }
-  const window = policy.limits.find(({ kind }) => kind === "window");
-  if (window !== undefined) return { kind: "window", interval: micros(window.interval) / 1000 };
-  return { kind: "none", interval: Number.NaN };
+/** Returns every second interval of the first bucket of the policies as `{ interval, offset }` in ms; null without a bucket. */
+export function shadingOf(policies) {
+  const bucket = policies.flatMap(({ limits }) => limits).find(({ kind }) => kind === "bucket");
+  if (bucket === undefined) return null;
+  const offset = bucket.offset === undefined ? 0 : micros(bucket.offset) / 1000;
+  return { interval: micros(bucket.interval) / 1000, offset };
 }
 
-export function shade(u, { kind, interval, offset }, chosenAt) {
-  if (!(interval > 0)) return;
+export function shade(u, shading) {
+  if (!(shading?.interval > 0)) return;
+  const { interval, offset } = shading;
   const { ctx, bbox } = u;
   const { min, max } = u.scales.x;
   const x = (ms) =>
     Math.min(Math.max(u.valToPos(ms, "x", true), bbox.left), bbox.left + bbox.width);
   ctx.save();
   ctx.fillStyle = colour("band")();
-  if (kind === "window" && chosenAt !== undefined) {
-    const from = x(chosenAt - interval);
-    ctx.fillRect(from, bbox.top, x(chosenAt) - from, bbox.height);
-  }
-  if (kind === "intervals" && (interval / (max - min)) * bbox.width >= NARROWEST) {
+  if ((interval / (max - min)) * bbox.width >= NARROWEST) {
     const phase = START_MS + offset;
     for (let i = Math.floor((phase + min) / interval); i * interval - phase < max; i++) {
       if (i % 2 === 0) continue;
@@ -59,7 +51,7 @@ export function drawEvents(u, events, isNamed) {
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    if (isNamed) ctx.fillText(what, x - 2 * ratio, bbox.top - 5 * ratio);
+    if (isNamed) ctx.fillText(what, x + 4 * ratio, bbox.top + 12 * ratio);
   }
   ctx.restore();
 }

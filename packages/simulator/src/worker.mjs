@@ -2,6 +2,7 @@
 // `{ id, error }`; `{ id, progress }` messages may precede it.
 import init, { limitersFromDocument, Simulation } from "../wasm/full/web.mjs";
 import { csvOf } from "./csv.mjs";
+import { burstOf, callsOf } from "./series.mjs";
 
 const CHUNK = 5000;
 const initialized = init();
@@ -38,14 +39,21 @@ const operations = {
           await pause();
           if (wanted !== id) return [null];
         }
+        const [columns, totals] = [simulation.columns(), simulation.totals()];
         results.push({
-          columns: simulation.columns(),
-          totals: simulation.totals(),
+          columns,
+          overTime: simulation.overTime(),
+          calls: callsOf(columns),
+          burst: burstOf(columns, totals.largest_burst.interval_us / 1000),
+          totals,
           totalsText: simulation.totalsText(),
         });
       }
       simulations.set(id, made);
-      return [{ run: id, results }, results.flatMap(({ columns }) => buffersOf(columns))];
+      return [
+        { run: id, results },
+        results.flatMap(({ columns, overTime }) => [...buffersOf(columns), ...buffersOf(overTime)]),
+      ];
     } finally {
       if (!simulations.has(id)) freeAll(made);
     }

@@ -121,6 +121,7 @@ export function callsEditor(session) {
     one("clients", "Clients", "1"),
     one("at_once", "Concurrent calls per client", "unlimited"),
     one("until", "Observe until", "all calls have ended"),
+    one("seed", "Seed of the random numbers", "1"),
   );
 }
 

@@ -130,7 +130,7 @@ test("at 200 % zoom nothing scrolls sideways, and targets are 44 pixels", async 
   assert.deepEqual(small, []);
 });
 
-test("everything is done by the keyboard", async (t) => {
+test("everything is done by the keyboard, and hovering explains", async (t) => {
   const page = await opened(t);
   const reach = async (matches, most = 200) => {
     for (let i = 0; i < most; i++) {
@@ -143,7 +143,26 @@ test("everything is done by the keyboard", async (t) => {
     }
     assert.fail(`Tab never comes to ${matches}`);
   };
-  // From the top: to the limit, another number, and run it by Ctrl+Enter.
+  // The slider explains one decision after the other, here of the second policy.
+  await reach("#explain-part > summary");
+  await page.keyboard.press("Enter");
+  await reach('.explain:nth-child(2) input[type="range"]');
+  const said = () => page.evaluate(() => document.activeElement.getAttribute("aria-valuetext"));
+  assert.match(await said(), /^1 of 200, at 59 s: granted/);
+  await page.keyboard.press("ArrowRight");
+  assert.match(await said(), /^2 of 200/);
+  await page.keyboard.press("End");
+  assert.match(await said(), /^200 of 200.*refused/);
+  const facts = page.locator(".explain").last();
+  await facts.getByText("Limit that refused").waitFor();
+  await facts.getByText("Retry-After").waitFor();
+
+  // The decisions, page by page; then the limit, another number, and Ctrl+Enter.
+  await reach("#decisions-part > summary");
+  await page.keyboard.press("Enter");
+  await reach('button[aria-label="Next page"]');
+  await page.keyboard.press("Enter");
+  await page.getByText("26–50 of 200").waitFor();
   await reach('[data-path="policies[0].limits[0].limit"]');
   await page.keyboard.press("Control+a");
   await page.keyboard.type("30");
@@ -151,75 +170,26 @@ test("everything is done by the keyboard", async (t) => {
   await page.keyboard.press("Control+Enter");
   await simulated(page, before);
   assert.equal(JSON.parse((await totalsOf(page))[0]).granted, 60);
-
   const focused = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
   assert.equal(focused, "solid", "the focus is to be seen");
 
-  // The slider explains one decision after the other.
-  await reach('input[type="range"]');
-  const said = () => page.evaluate(() => document.activeElement.getAttribute("aria-valuetext"));
-  assert.match(await said(), /^1 of 200, at 59 s: granted/);
-  await page.keyboard.press("ArrowRight");
-  assert.match(await said(), /^2 of 200/);
-  await page.keyboard.press("End");
-  assert.match(await said(), /^200 of 200.*refused/);
-  const facts = page.locator(".explain").first();
-  await facts.getByText("Limit that refused").waitFor();
-  await facts.getByText("Retry-After").waitFor();
-
-  // The decisions, page by page, and a dialog that gives the focus back.
-  await reach("#decisions-part > summary");
-  await page.keyboard.press("Enter");
-  await reach('button[aria-label="Next page"]');
-  await page.keyboard.press("Enter");
-  await page.getByText("26–50 of 200").waitFor();
+  // A dialog gives the focus back.
   await page.evaluate(() => document.querySelector("#files button:last-of-type").focus());
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").waitFor();
   await page.keyboard.press("Escape");
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "Code");
-});
 
-test("hovering explains the decision under the pointer", async (t) => {
-  const page = await opened(t);
-  // The window's plots are the second figure: the burst at the left is granted, the one at the right refused.
-  const figure = page.locator(".figure").nth(1);
-  const over = figure.locator(".u-over").first();
+  // The page shows 56 to 64 s: the bursts are at three and at five eighths of the plot.
+  const over = page.locator(".u-over").first();
   await over.scrollIntoViewIfNeeded();
   const box = await over.boundingBox();
-  const point = async (part, height) => {
-    await page.mouse.move(box.x + box.width * part, box.y + box.height * height);
-    return figure.locator(".explain dd").first().textContent();
+  const point = async (part) => {
+    await page.mouse.move(box.x + box.width * part, box.y + box.height / 2);
+    return facts.locator("dd").first().textContent();
   };
-  assert.match(await point(0.485, 0.3), /^(1|100) of 200$/);
-  await figure.getByText("Tightest limit").waitFor();
-  assert.match(await point(0.505, 0.7), /^(101|200) of 200$/);
-  await figure.getByText("Limit that refused").waitFor();
-  await figure.getByText("Retry after").waitFor();
-});
-
-test("nothing plays by itself when motion is not wanted; else it may be paused", async (t) => {
-  const still = await opened(t);
-  assert.equal(await still.getByRole("button", { name: "Play" }).count(), 1);
-  const clock = await still.locator(".clock").textContent();
-  const before = await runsOf(still);
-  await still.getByRole("button", { name: "Run", exact: true }).click();
-  await simulated(still, before);
-  assert.equal(await still.locator(".clock").textContent(), clock, "the end is shown at once");
-
-  const page = await opened(t, { reducedMotion: "no-preference" });
-  await page.getByLabel("Speed").selectOption("1");
-  const earlier = await runsOf(page);
-  await page.getByRole("button", { name: "Run", exact: true }).click();
-  await simulated(page, earlier);
-  await page.getByRole("button", { name: "Pause" }).click();
-  const paused = await page.locator(".clock").textContent();
-  await page.waitForTimeout(300);
-  assert.equal(await page.locator(".clock").textContent(), paused);
-  await page.getByRole("button", { name: "Step" }).click();
-  assert.match(await page.locator(".clock").textContent(), /^59 s of/, "to the first decision");
-  await page.getByRole("button", { name: "To the end" }).click();
-  assert.match(await page.locator(".clock").textContent(), /^0:02:00 of 0:02:00$/);
+  assert.match(await point(0.37), /^(1|100) of 200$/);
+  assert.match(await point(0.63), /^(101|200) of 200$/);
 });
 
 test("the focus stays where one goes on", async (t) => {
@@ -272,7 +242,7 @@ test("the focus stays where one goes on", async (t) => {
   const last = await runsOf(page);
   await page.evaluate(() => {
     const find = (text) =>
-      [...document.querySelectorAll("#transport button")].find((b) => b.textContent === text);
+      [...document.querySelectorAll("#controls button")].find((b) => b.textContent === text);
     new MutationObserver((_, observer) => {
       if (find("Stop").hidden) return;
       observer.disconnect();

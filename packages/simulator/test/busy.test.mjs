@@ -22,7 +22,7 @@ const scenario = {
   arrivals: { kind: "steady", count: 1000, per: "1m", for: "100m" },
 };
 
-/** Runs, looks around and plays; gives the longest task of the main thread in ms. */
+/** Runs and looks around; gives the longest task of the main thread in ms. */
 async function longestTask(page) {
   await page.evaluate(() => {
     window.longest = 0;
@@ -41,8 +41,6 @@ async function longestTask(page) {
   for (let i = 1; i < 20; i++) {
     await page.mouse.move(box.x + (box.width * i) / 20, box.y + box.height / 2);
   }
-  await page.getByRole("button", { name: "Next not granted" }).first().click();
-  await page.getByRole("button", { name: "Play" }).waitFor(); // it has played to the end
   await page.waitForTimeout(500);
   return page.evaluate(() => window.longest);
 }
@@ -69,18 +67,6 @@ soak("100,000 arrivals: no task of the main thread is over 200 ms", async (t) =>
   await page.waitForFunction((most) => window.longest > most, LONGEST);
 });
 
-soak("playing 100,000 arrivals keeps tasks short", async (t) => {
-  const page = await opened(t, { reducedMotion: "no-preference" });
-  await give(page, scenario);
-  const longest = [];
-  for (let i = 0; i < 5; i++) {
-    longest.push(await longestTask(page));
-    if (longest.at(-1) <= LONGEST) break;
-  }
-  console.log(`longest tasks while playing: ${longest.map(Math.round)} ms`);
-  assert.ok(Math.min(...longest) <= LONGEST, `${longest} ms`);
-});
-
 const [count, time] = isSoak ? [1_000_000, "1000m"] : [100_000, "100m"];
 
 test(`${count} arrivals are run and drawn, and a run can be stopped`, async (t) => {
@@ -88,7 +74,7 @@ test(`${count} arrivals are run and drawn, and a run can be stopped`, async (t) 
   const { arrivals, ...others } = scenario;
   await give(page, { ...others, arrivals: { ...arrivals, for: time } });
   assert.equal(JSON.parse((await totalsOf(page))[0]).arrived, count);
-  const drawn = await page.evaluate(() => window.paddlegate.plotted()[0].outcomes.rows.length);
+  const drawn = await page.evaluate(() => window.paddlegate.plotted()[0].drawn[0].length);
   assert.ok(drawn > 0 && drawn < 5000, `${drawn} marks stand for ${count}`);
   await page.getByRole("button", { name: "Run", exact: true }).click();
   const stop = page.getByRole("button", { name: "Stop" });

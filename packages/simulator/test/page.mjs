@@ -38,10 +38,34 @@ after(async () => {
   await rm(directory, { recursive: true, maxRetries: 20, retryDelay: 50 });
 });
 
-/** A page that has run its first scenario; any error on it and any request to elsewhere fails the test. */
-export async function opened(
+let shared = null; // a fresh page costs two seconds, so that tests that need none share one
+
+/** A page that shows the first scenario; any error on it and any request to elsewhere fails the test. */
+export async function opened(t, options) {
+  if (options !== undefined) return fresh(t, options);
+  if (shared === null) {
+    const troubles = [];
+    shared = { page: await fresh({ after() {} }, {}, troubles), troubles };
+  }
+  const { page, troubles } = shared;
+  t.after(() => assert.deepEqual(troubles.splice(0), []));
+  await page.setViewportSize(WIDE);
+  await page.mouse.move(0, 0);
+  await page.evaluate(async () => {
+    document.getElementById("dialog").close();
+    for (const part of document.querySelectorAll("#rest details")) part.open = false;
+    await window.paddlegate.open("boundary-burst");
+    document.getElementById("bring-back").hidden = true;
+    sessionStorage.clear();
+    document.activeElement.blur();
+  });
+  return page;
+}
+
+async function fresh(
   t,
   { fragment = "", isReady = true, isWhole = true, ...options } = {},
+  troubles = [],
 ) {
   const context = await browser.newContext({
     viewport: WIDE,
@@ -51,7 +75,6 @@ export async function opened(
   });
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
-  const troubles = [];
   page.on("pageerror", (error) => troubles.push(`error: ${error.message}`));
   page.on("console", (message) => {
     if (message.type() === "error") troubles.push(`console: ${message.text()}`);
@@ -108,8 +131,8 @@ export const at = (page, path) => page.locator(`[data-path="${path}"]`);
 /** The texts of the totals that are shown. */
 export const totalsOf = (page) => page.evaluate(() => window.paddlegate.totals());
 
-/** What is plotted, to the bit: typed arrays come over as their bytes. */
-export async function plottedOf(page) {
+/** The results and what is plotted of them, to the bit: typed arrays come over as their bytes. */
+export async function resultsOf(page) {
   const text = await page.evaluate(() => {
     const packed = (view) => {
       const bytes = new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
@@ -119,9 +142,8 @@ export async function plottedOf(page) {
       }
       return { type: view.constructor.name, bytes: btoa(binary) };
     };
-    return JSON.stringify(window.paddlegate.plotted(), (_, value) =>
-      ArrayBuffer.isView(value) ? packed(value) : value,
-    );
+    const all = [window.paddlegate.results(), window.paddlegate.plotted()];
+    return JSON.stringify(all, (_, value) => (ArrayBuffer.isView(value) ? packed(value) : value));
   });
   return JSON.parse(text, (_, value) => {
     if (typeof value?.bytes !== "string") return value;
@@ -146,12 +168,16 @@ export async function core() {
   return module;
 }
 
-/** Every policy of a scenario in Node: `[{ columns, totalsText }]`. */
+/** Every policy of a scenario in Node: `[{ columns, overTime, totalsText }]`. */
 export async function inNode(scenario) {
   const { Simulation } = await core();
   return scenario.policies.map((_, index) => {
     const simulation = new Simulation(scenario, index);
     while (simulation.run(100_000));
-    return { columns: simulation.columns(), totalsText: simulation.totalsText() };
+    return {
+      columns: simulation.columns(),
+      overTime: simulation.overTime(),
+      totalsText: simulation.totalsText(),
+    };
   });
 }

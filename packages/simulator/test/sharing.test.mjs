@@ -36,7 +36,7 @@ test("a link gives the same totals in a fresh page", async (t) => {
   const other = await opened(t, { fragment: link.slice(origin.length + 1) });
   assert.deepEqual(await totalsOf(other), totals);
   assert.equal(await at(other, "policies[0].name").inputValue(), '<b>"é" & ☃</b>');
-  assert.equal(await other.locator("#figures b b, h2 b").count(), 0, "names are texts, not HTML");
+  assert.equal(await other.locator("#figure b b, th b").count(), 0, "names are texts, not HTML");
 
   // A link in the same page, and one of a browser that cannot compress.
   const plain = Buffer.from(JSON.stringify(presetScenario("three-workers"))).toString("base64url");
@@ -76,7 +76,7 @@ test("CSV, JSON and PNG are saved whole", async (t) => {
   const [head, ...lines] = csv.bytes.toString().trimEnd().split("\n");
   assert.match(head, /^policy,at_us,job,client,attempt,outcome,/);
   const outcomes = await page.evaluate(() =>
-    window.paddlegate.plotted().flatMap(({ columns }) => Array.from(columns.outcome)),
+    window.paddlegate.results().flatMap(({ columns }) => Array.from(columns.outcome)),
   );
   assert.equal(lines.length, outcomes.length);
   assert.ok(lines.every((line) => line.split(",").length === head.split(",").length));

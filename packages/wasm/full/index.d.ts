@@ -222,6 +222,17 @@ export interface Totals {
   readonly unrecorded: number;
 }
 
+/** See {@link Simulation.overTime}. */
+export interface OverTime {
+  readonly at: Float64Array;
+  /** The length of the queue. */
+  readonly queue: Float64Array;
+  /** The number of running calls. */
+  readonly held: Float64Array;
+  /** The remaining units of each limit. */
+  readonly levels: readonly Float64Array[];
+}
+
 /**
  * The simulation of one policy of a scenario on a virtual clock, with the limiter that is used in production. The same
  * seed results in the same decisions on every machine.
@@ -239,6 +250,11 @@ export class Simulation {
   readonly rows: number;
   /** Returns the timeline from the row `from` on. */
   columns(from?: number): Columns;
+  /**
+   * Returns what is left and who waits over time, also between decisions: an entry per change, each until the next. Times are
+   * milliseconds, at most one late; a change of up to a hundredth of a limit may be later.
+   */
+  overTime(): OverTime;
   totals(): Totals;
   /** Returns the totals as one line of JSON, the same text that the command line prints. */
   totalsText(): string;

@@ -33,6 +33,14 @@ export default function simulation({ Simulation: Native, columnNames }, host) {
       return columns;
     }
 
+    overTime() {
+      const [at, queue, held, ...levels] = Array.from(
+        { length: 3 + this.#native.limits() },
+        (_, i) => this.#native.overTime(i),
+      );
+      return { at, queue, held, levels };
+    }
+
     totals() {
       return JSON.parse(this.#native.totals());
     }

@@ -30,7 +30,7 @@ test("import and require share one instance", () => {
 });
 
 test("the module for the web answers as the vectors say, started from bytes", async () => {
-  await web.default(readFileSync(new URL("dist/web/paddlegate_bg.wasm", root)));
+  await web.default(readFileSync(new URL("dist/bundler/paddlegate_bg.wasm", root)));
   for (const file of share(vectors)) {
     file.cases.forEach((_, index) => {
       replay(web, file, index);

@@ -47,7 +47,7 @@ test("import and require share one instance, the small module has another", () =
 });
 
 test("the larger module for the web answers as the vectors say", async () => {
-  await web.default(readFileSync(new URL("dist/full/web/paddlegate_bg.wasm", root)));
+  await web.default(readFileSync(new URL("dist/full/bundler/paddlegate_bg.wasm", root)));
   for (const file of share(allVectors)) {
     file.cases.forEach((_, index) => {
       replay(web, file, index);

@@ -44,6 +44,15 @@ test("the boundary burst: a bucket grants twice its limit, a window does not", (
   assert.deepEqual(window.largest_burst, { interval_us: 60_000_000, units: 100 });
 });
 
+test("levels change between decisions: a bucket is full again at the minute", () => {
+  const simulation = new Simulation(boundary);
+  simulation.run();
+  const { at, levels, held, queue } = simulation.overTime();
+  assert.deepEqual([...levels[0]], [100, 0, 100, 0]);
+  assert.deepEqual(Array.from(at, Math.round), [0, 59_000, 60_000, 61_000]);
+  assert.deepEqual([...held, ...queue], Array(8).fill(0));
+});
+
 test("the totals are one line of JSON, the same each time for the same seed", () => {
   const text = (scenario) => {
     const simulation = new Simulation(scenario);

@@ -1,5 +1,7 @@
 //! Requests of jobs to the limiter, and the effects of its decisions.
 
+use std::mem;
+
 use super::record::undecided;
 use super::{Simulation, Step};
 use crate::base::bounds::CLAIM_TIMEOUT;
@@ -7,13 +9,17 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::micros::Micros;
 use crate::client::admission::Admission;
 use crate::client::reschedule::{Reschedule, backoff};
-use crate::model::decision::{Decision, Status};
+use crate::engine::queue::RECHECK;
+use crate::model::decision::{Decision, Status, Ticket};
 use crate::model::on_limit::OnLimit;
 use crate::model::request::{QueuePosition, Request, Wait};
 use crate::simulate::candidate::Retry;
 use crate::simulate::draw::Rng;
 use crate::simulate::job::{Job, Phase};
 use crate::simulate::timeline::JobOutcome;
+
+/// The number of positions in the queue behind which callers look less often where their time is not known.
+const NEAR: u64 = 256;
 
 impl Simulation {
     /// Gives a job to a client, or lets it wait for one.
@@ -34,6 +40,7 @@ impl Simulation {
     /// Asks the limiter, as the packages do.
     pub(super) fn ask(&mut self, job: usize) -> Result<()> {
         self.job_states[job].turn += 1;
+        self.job_states[job].looked_at = self.now;
         self.totals.decisions += 1;
         if self.keeps() {
             self.limiter.standing(&mut self.left);
@@ -88,7 +95,8 @@ impl Simulation {
         }
         let wait = Wait {
             max_wait: patience,
-            claim_timeout: CLAIM_TIMEOUT,
+            // It is alive, though it does not look as often as in production; see `rouse`.
+            claim_timeout: patience.max(CLAIM_TIMEOUT),
             keep: Micros(0),
             channel: self.clients.hints(client).map_or("", |hints| hints.channel()),
             position: state.ticket.map_or(QueuePosition::End, QueuePosition::Number),
@@ -126,7 +134,18 @@ impl Simulation {
         let (client, turn) = (state.client, state.turn);
         let after = if self.stands() {
             (self.job_states[job].phase, self.queued) = (Phase::Queued, self.queued + 1);
-            decision.retry_after
+            let look = decision.retry_after.unwrap_or_default();
+            // Of several limits the time is an estimate, which may be much too long.
+            let is_exact = self.candidate.policy.limits().len() == 1;
+            let sleep = match decision.ticket {
+                Some(Ticket { ready_after: Some(ready), .. }) if is_exact => ready.max(look),
+                Some(Ticket { position, .. }) => Micros(look.0 * (1 + position / NEAR)),
+                None => look,
+            };
+            if sleep > look {
+                self.asleep.push((job, turn));
+            }
+            Some(sleep)
         } else {
             self.job_states[job].phase = Phase::Away;
             self.clients.give(client);
@@ -134,6 +153,22 @@ impl Simulation {
         };
         self.plan_at((self.now + after.unwrap_or_default().0).min(ends), Step::Retry { job, turn });
         Ok(())
+    }
+
+    /// Lets the waiting callers look, because their turns may come earlier than they know. In production each looks every few
+    /// seconds; here only those look to whom something new may have happened, or long queues would take the square of their time.
+    pub(super) fn rouse(&mut self) {
+        for (job, turn) in mem::take(&mut self.asleep) {
+            if self.job_states[job].turn == turn {
+                self.plan_at(self.next_look(job), Step::Retry { job, turn });
+            }
+        }
+    }
+
+    /// Returns when a waiting caller would look next.
+    pub(super) fn next_look(&self, job: usize) -> u64 {
+        let from = self.job_states[job].looked_at;
+        from + ((self.now - from) / RECHECK.0 + 1) * RECHECK.0
     }
 
     /// Returns whether jobs with a ticket wait in the queue, keeping their client.
@@ -190,7 +225,10 @@ impl Simulation {
     /// Ends a job that was not granted.
     pub(super) fn leave(&mut self, job: usize, outcome: JobOutcome, decision: &Decision) {
         match outcome {
-            JobOutcome::GaveUp => self.totals.gave_up += 1,
+            JobOutcome::GaveUp => {
+                self.totals.gave_up += 1;
+                self.rouse();
+            }
             _ => self.totals.refused += 1,
         }
         self.record(job, outcome, decision);

@@ -31,6 +31,7 @@ impl Simulation {
             let actual = actual.of(&self.candidate.policy);
             let actual = if cost_nothing { Cost::Units(0) } else { actual.cost() };
             self.limiter.run(Operation::Correct { permit: &permit, actual }, SignalHandling::Ignore)?;
+            self.rouse();
         }
         if self.candidate.policy.concurrency().is_some() {
             self.limiter.run(Operation::Release { permit: &permit }, SignalHandling::Ignore)?;

@@ -2,6 +2,7 @@
 
 use super::record::undecided;
 use super::{Simulation, Step};
+use crate::base::bounds::CLAIM_TIMEOUT;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::label::Label;
@@ -33,7 +34,11 @@ impl Simulation {
         let done = self.limiter.run(Operation::Admin { command }, SignalHandling::Ignore);
         if let Answer::RuntimeState(runtime_state) = done.map_err(|error| caused(event, &error))? {
             self.limit_history.change(self.now, &self.candidate.policy, &runtime_state);
+            if let Some(lasts) = runtime_state.expires_after {
+                self.plan_at(self.now + lasts.0, Step::Rouse);
+            }
         }
+        self.rouse();
         self.receive_wakeups();
         Ok(())
     }
@@ -53,12 +58,12 @@ impl Simulation {
             |state: &JobState| state.client == client && matches!(state.phase, Phase::Queued | Phase::UnderWay);
         let jobs: Vec<usize> = (0..self.come).filter(|job| is_here(&self.job_states[*job])).collect();
         for job in jobs {
-            match self.job_states[job].phase {
-                Phase::UnderWay => self.under_way -= 1,
-                phase => {
-                    self.queued -= u64::from(phase == Phase::Queued);
-                    self.done += 1;
-                }
+            if self.job_states[job].phase == Phase::UnderWay {
+                self.under_way -= 1;
+            } else {
+                self.queued -= 1;
+                self.done += 1;
+                self.plan_at(self.next_look(job) + CLAIM_TIMEOUT.0, Step::Lapse { job });
             }
             self.totals.lost += 1;
             self.record(job, JobOutcome::Lost, &undecided());

@@ -1,6 +1,10 @@
 //! Recording and reading the timeline.
 
-use super::Simulation;
+use std::mem;
+
+use super::{START, Simulation};
+use crate::base::error::Result;
+use crate::base::micros::{MAX_TIME, Micros};
 use crate::model::decision::Decision;
 use crate::model::reason::Reason;
 use crate::simulate::headers::{LimitLevel, headers};
@@ -41,9 +45,9 @@ impl Simulation {
         if !keeps {
             return;
         }
-        let queue = self.limiter.standing(&mut self.levels);
-        // A limiter whose policy pauses it has no state.
-        self.levels.resize(self.timeline.levels.len(), 0);
+        let mut levels = mem::take(&mut self.levels);
+        let queue = self.standing(&mut levels);
+        self.levels = levels;
         self.left.resize(self.levels.len(), 0);
         let state = &self.job_states[job];
         let policy = &self.candidate.policy;
@@ -64,12 +68,74 @@ impl Simulation {
             reset_after: decision.reset_after.map(|reset| reset.0),
             before: limit.and_then(|limit| self.left.get(limit)).copied(),
             after: limit.and_then(|limit| self.levels.get(limit)).copied(),
-            queue: u32::try_from(queue).unwrap_or(u32::MAX),
+            queue,
             held: self.under_way,
         };
         self.timeline.push(row, &self.levels);
     }
+
+    /// Writes the remaining units of each limit to `levels` and returns the length of the queue.
+    fn standing(&self, levels: &mut Vec<u64>) -> u32 {
+        let queue = self.limiter.standing(levels);
+        // A limiter whose policy pauses it has no state.
+        levels.resize(self.timeline.levels.len(), 0);
+        u32::try_from(queue).unwrap_or(u32::MAX)
+    }
+
+    /// Moves the clock, and records how the levels change until then by themselves.
+    pub(super) fn advance(&mut self, to: u64) -> Result<()> {
+        if to > self.now && self.keeps() && self.has_room() {
+            let (queue, first) = self.note_levels();
+            let mut last = Vec::new();
+            self.set_clock(to)?;
+            self.standing(&mut last);
+            let mut parts = vec![(self.now, first, to, last)];
+            while let Some((from, before, until, after)) = parts.pop() {
+                if before == after {
+                    continue;
+                }
+                if until - from <= PRECISION || self.are_close(&before, &after) {
+                    self.timeline.over_time.push(until, queue, self.under_way, &after);
+                    continue;
+                }
+                let (middle, mut between) = (u64::midpoint(from, until), Vec::new());
+                self.set_clock(middle)?;
+                self.standing(&mut between);
+                parts.push((middle, between.clone(), until, after));
+                parts.push((from, before, middle, between));
+            }
+        }
+        self.now = to;
+        self.set_clock(to)
+    }
+
+    fn has_room(&self) -> bool {
+        (self.timeline.over_time.at.len() as u64) < self.most_rows
+    }
+
+    /// Records the levels of now and returns them, with the length of the queue.
+    pub(super) fn note_levels(&mut self) -> (u32, Vec<u64>) {
+        let mut levels = Vec::new();
+        let queue = self.standing(&mut levels);
+        if self.keeps() && self.has_room() {
+            self.timeline.over_time.push(self.now, queue, self.under_way, &levels);
+        }
+        (queue, levels)
+    }
+
+    fn set_clock(&self, now: u64) -> Result<()> {
+        self.clock.set(Micros(START.saturating_add(now).min(MAX_TIME.0)))
+    }
+
+    /// Returns whether each level changes by at most a hundredth of its limit.
+    fn are_close(&self, before: &[u64], after: &[u64]) -> bool {
+        let changes = before.iter().zip(after).map(|(before, after)| before.abs_diff(*after));
+        changes.zip(self.candidate.policy.limits()).all(|(change, limit)| change.saturating_mul(100) <= limit.amount())
+    }
 }
+
+/// How late a change of a level may be recorded: a millisecond.
+const PRECISION: u64 = 1_000;
 
 /// Returns the decision of a row that neither a limit of the policy nor a pause decided.
 pub(super) fn undecided() -> Decision {
