@@ -103,7 +103,10 @@ impl Simulation {
             0 => changes.at.iter().map(|at| number(*at) / 1e3).collect(),
             1 => changes.queue.iter().map(|queue| f64::from(*queue)).collect(),
             2 => changes.held.iter().map(|held| f64::from(*held)).collect(),
-            _ => changes.levels.get(index - 3).map_or_else(Vec::new, |level| level.iter().map(|left| number(*left)).collect()),
+            _ => changes
+                .levels
+                .get(index - 3)
+                .map_or_else(Vec::new, |level| level.iter().map(|left| number(*left)).collect()),
         }
     }
 

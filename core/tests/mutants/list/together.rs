@@ -90,7 +90,10 @@ pub const DRY_RUN: &[(&str, &[Mutant])] = &[
         ],
     ),
     ("engine/describe.lua", &[("a dry run is described as if it took", " and not dry_run", "")]),
-    ("engine/transaction/join.lua", &[("a ticket that rises is not written", "nil\n    write_ticket(ticket)\n", "nil\n")]),
+    (
+        "engine/transaction/join.lua",
+        &[("a ticket that rises is not written", "nil\n    write_ticket(ticket)\n", "nil\n")],
+    ),
     (
         "engine/transaction/enter.lua",
         &[

@@ -34,8 +34,8 @@ module Paddlegate
   # - `block_after`: `[refusals, within, for]`: after so many refusals (1 to 1,000,000) within a
   #   time every call is refused for a time, with the reason `:blocked`; both are intervals from one
   #   second to seven days. Of a keyed limiter it blocks a key. The refusals of all processes whose
-  #   limiters have the rule count, but not those by a pause or during a block, nor waits that time out.
-  #   {Live#resume} ends a block. Default: never.
+  #   limiters have the rule count, but not those by a pause or during a block, nor waits that time
+  #   out. {Live#resume} ends a block. Default: never.
   # - `aging`: an interval from one second to seven days, after each of which a call that waits gets
   #   the next higher priority, so that those of a higher one cannot hold it up for ever. It rises
   #   when it asks again. Default: never.
