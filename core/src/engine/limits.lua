@@ -156,7 +156,8 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
       end
       local level, limit_wait, limit_remaining, limit_reset
       if kind == 'w' then
-        level, limit_wait, limit_remaining, limit_reset = window(limit.length, limit.at, a, limit.b, now, limit_cost, delta)
+        level, limit_wait, limit_remaining, limit_reset =
+          window(limit.length, limit.at, a, limit.b, now, limit_cost, delta, ctx.most_of(limit))
       elseif kind == 'c' then
         level, limit_wait, limit_remaining, limit_reset =
           concurrency(limit.live, limit.lease_end, a, limit.b, now, limit_cost, delta)

@@ -1,10 +1,10 @@
 -- window: the times of the last grants, newest first; half-open, so an entry one interval old has expired.
--- `at(i)` is the i-th newest of `length` times. Twin of window.rs.
+-- `at(i)` is the i-th newest of `length` times, `most` what can be taken, twice the limit if absent. Twin of window.rs.
 --
 -- REQUIRES: nothing
 -- PROVIDES: window push
 
-local function window(length, at, limit, interval, now, cost, change)
+local function window(length, at, limit, interval, now, cost, change, most)
   -- How many entries are live: gallops from the old end, so usually two looks.
   local live, step, cutoff = length, 1, now - interval
   while live > 0 do
@@ -33,7 +33,7 @@ local function window(length, at, limit, interval, now, cost, change)
       expired = (expired - 1) % limit + 1
     end
     wait = wait + (expired <= live and at(live - expired) + interval - now or interval)
-  elseif change > 0 and live < 2 * limit then
+  elseif change > 0 and live < (most or 2 * limit) then
     reset = interval
   end
   if reset == 0 and live > 0 then

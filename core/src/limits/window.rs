@@ -45,7 +45,7 @@ impl Window {
             }
             let first = if expired <= live { log.at(live - expired) + self.interval - now } else { self.interval };
             wait = first.saturating_add(wait);
-        } else if change > 0 && live < 2 * self.limit {
+        } else if change > 0 && live < 2 * self.own.max(self.limit) {
             reset = self.interval;
         }
         if reset == 0 && live > 0 {

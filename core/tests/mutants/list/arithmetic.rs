@@ -264,8 +264,8 @@ pub const WINDOW: &[Mutant] = &[
     ),
     (
         "window: a peek changes the reset time",
-        "elseif change > 0 and live < 2 * limit then",
-        "elseif live < 2 * limit then",
+        "elseif change > 0 and live < (most or 2 * limit) then",
+        "elseif live < (most or 2 * limit) then",
     ),
     (
         "window: the reset time is the expiry of the oldest entry",
