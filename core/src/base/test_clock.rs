@@ -78,7 +78,9 @@ impl TestClock {
 
     /// Adds a store that decides by this clock.
     pub(crate) fn add(&self, store: Weak<dyn FollowsClock>) {
-        locked(&self.0.stores).push(store);
+        let mut stores = locked(&self.0.stores);
+        stores.retain(|store| store.strong_count() > 0);
+        stores.push(store);
     }
 
     fn tell(&self) {
