@@ -2014,7 +2014,8 @@ pg_code pg_acquire_timeout(const struct pg_limiter *limiter,
 /**
  * Writes a new id for a call, which no other call has: 32 bytes that begin with host and process, and a zero byte.
  */
-pg_code pg_new_id(char *id, struct pg_error *error);
+pg_code pg_new_id(char *id,
+                  struct pg_error *error);
 
 /**
  * Writes the node that sends the wake-ups of a limiter. Limiters of one store with equal nodes can
