@@ -485,7 +485,8 @@ fn a_closed_store_has_no_connections_and_returns_an_error() {
     }
     let memory = Paddlegate::memory();
     memory.close();
-    assert!(memory.bucket("open", 5, HOUR).unwrap().acquire(Request::cost(1)).unwrap().allowed());
+    let error = memory.bucket("closed", 5, HOUR).unwrap().acquire(Request::cost(1)).unwrap_err();
+    assert_eq!((error.kind(), error.argument()), (ErrorKind::Invalid, Some("store")));
 }
 
 #[test]

@@ -45,8 +45,8 @@ fn fail_closed_refuses_and_marks_the_decision_as_degraded() {
     }
     assert!(limiter.peek(Request::cost(1)).unwrap().degraded);
     assert_eq!(
-        limiter.acquire(Request::estimate(0)).unwrap_err().argument(),
-        Some("estimate"),
+        limiter.acquire(Request::cost(u64::MAX)).unwrap_err().argument(),
+        Some("cost"),
         "the argument is checked first"
     );
     assert_eq!(limiter.statistics().unwrap_err().kind(), ErrorKind::Unavailable, "not a decision");

@@ -87,7 +87,9 @@ impl TestClock {
         let mut stores = locked(&self.0.stores);
         stores.retain(|store| store.strong_count() > 0);
         let stores: Vec<_> = stores.iter().filter_map(Weak::upgrade).collect();
-        stores.iter().for_each(|store| store.clock_has_moved());
+        for store in stores {
+            store.clock_has_moved();
+        }
     }
 }
 

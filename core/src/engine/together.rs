@@ -29,6 +29,7 @@ pub(crate) struct Part {
 
 /// The limiters of a call in their order, and what it gets from them.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own.
 pub(crate) struct Parts {
     pub(crate) each: Vec<Part>,
     /// The id of the call, if it has one.

@@ -1,7 +1,8 @@
 //! `Permit`: the handle of a grant with an estimate or a lease. Any process can settle it once by its id.
 
 use std::fmt;
-use std::sync::OnceLock;
+
+use once_cell::race::OnceBox;
 
 use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
@@ -200,7 +201,7 @@ fn random() -> Result<u128> {
 
 /// Returns the end of the name of the host, which tells the copies of a service apart; `None` where the system does not say it.
 fn host() -> Option<&'static str> {
-    static HOST: OnceLock<Option<String>> = OnceLock::new();
+    static HOST: OnceBox<Option<String>> = OnceBox::new();
     let read = || {
         let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
         let plain = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '-' };
@@ -208,7 +209,7 @@ fn host() -> Option<&'static str> {
         let end = name.get(name.len().saturating_sub(MAX_HOST)..)?.trim_start_matches('-');
         (!end.is_empty()).then(|| end.to_owned())
     };
-    HOST.get_or_init(read).as_deref()
+    HOST.get_or_init(|| Box::new(read())).as_deref()
 }
 
 /// How much of the name of the host is in an id, in bytes.

@@ -715,6 +715,7 @@ class Waiter:
         now: float,
         settle_within: _Span | None = None,
         order: Order | None = None,
+        limits: bool | None = None,
     ) -> Self: ...
     @staticmethod
     def of_job(

@@ -5,7 +5,7 @@ import os
 import threading
 
 import pytest
-from paddlegate import InvalidError, Paddlegate, TestClock
+from paddlegate import InvalidError, Paddlegate, Permit, TestClock
 
 PATIENT = 20
 
@@ -84,7 +84,7 @@ def test_who_waits_in_memory_is_woken_when_it_moves(clock, run, until, form):
     keyed = pg.throttle("hourly", 3600, wait_timeout=7200, keyed=True).with_key("ada")
     for limiter in pg.throttle("hourly", 3600, wait_timeout=7200), keyed:
         assert limiter.try_acquire()
-        granted = []
+        granted: list[Permit] = []
 
         async def main(limiter=limiter):
             return await limiter.aacquire()

@@ -587,32 +587,22 @@ impl Call {
     /// Decodes the reply of `node`. Only calls that were certainly not executed are sent again.
     pub(crate) fn answer(mut self, reply: Value, node: &Address) -> Step {
         if let Expects::Report(report) = &mut self.expects {
-            match &reply {
-                Value::Error(error) => {
-                    report.was_refused();
-                    if error.starts_with("MOVED ") {
-                        report.was_moved();
-                    }
-                }
-                _ => report.is_sent(),
-            }
+            report.answered(&reply);
         }
         if let (Expects::ResetOfKey(forget), Value::Integer(_)) = (&mut self.expects, &reply)
             && let Some(forget) = forget.take()
         {
             return Step::Done(CallOutcome::Further(*forget));
         }
-        if let Value::Array(items) = &reply
-            && self.lower_estimate(items)
-        {
-            return Step::Again(self);
-        }
-        if let Value::Array(items) = &reply
-            && self.came_too_early(items)
-        {
-            // What gave up has been counted.
-            self.command.end_with_nothing();
-            return Step::Again(self);
+        if let Value::Array(items) = &reply {
+            if self.lower_estimate(items) {
+                return Step::Again(self);
+            }
+            if self.came_too_early(items) {
+                // What gave up has been counted.
+                self.command.end_with_nothing();
+                return Step::Again(self);
+            }
         }
         let error = match reply {
             Value::Error(error) => error,

@@ -12,7 +12,7 @@ use std::{fmt, mem};
 
 use super::names::refused_keys;
 use super::send_later;
-use super::wire::command;
+use super::wire::{Value, command};
 use crate::base::clock::monotonic;
 use crate::base::micros::Micros;
 use crate::base::process_id::process_id;
@@ -504,9 +504,13 @@ impl Report {
         self.is_sent = false;
     }
 
-    /// Notes that another node has the slot of the statistics.
-    pub(super) fn was_moved(&self) {
-        self.tally.all.is_cluster.store(true, Ordering::Relaxed);
+    /// Notes what the server said: an error adds nothing, and may name another node for the slot of the statistics.
+    pub(super) fn answered(&mut self, reply: &Value) {
+        let Value::Error(error) = reply else { return self.is_sent() };
+        self.was_refused();
+        if error.starts_with("MOVED ") {
+            self.tally.all.is_cluster.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -621,13 +625,17 @@ mod tests {
         assert_eq!(one.counts.lock(Counts::default).degraded, 2, "one that waits already");
     }
 
+    fn moved() -> Value {
+        Value::Error("MOVED 3 127.0.0.1:7001".to_owned())
+    }
+
     #[test]
     fn in_a_cluster_a_call_takes_along_what_belongs_to_its_slot() {
         let all = Arc::default();
         let (one, other) = (tally(1, &all), tally(2, &all));
         one.count(NOW, None, 1, false, None);
         other.count(NOW, None, 2, false, None);
-        Report::new(tally(3, &all)).was_moved();
+        Report::new(tally(3, &all)).answered(&moved());
         assert_eq!(counted(&all.all(Some(2))), [(1, 0, 2)]);
         assert_eq!(all.all(None).len(), 2, "also those that were dropped");
     }
@@ -637,7 +645,7 @@ mod tests {
         let all = Arc::default();
         let tallies = [1, 2].map(|slot| tally(slot, &all));
         tallies[0].count(NOW, None, 1, false, None);
-        Report::new(tally(3, &all)).was_moved();
+        Report::new(tally(3, &all)).answered(&moved());
         tallies[1].count(NOW, None, 1, false, None);
         all.locked().sent_at = Some(monotonic());
         pass_a_second(&all);

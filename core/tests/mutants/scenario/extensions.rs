@@ -23,8 +23,8 @@ pub(super) fn extend(script: &mut Script, permit: &str, at: u64) -> Result<(), S
 fn charges(script: &mut Script) -> Result<i64, String> {
     let key = key(script, ":e:");
     match script.raw.execute(&[&b"HLEN"[..], &key]) {
-        // One is the cursor.
-        Reply::Integer(fields) => Ok(fields - 1),
+        // One is the cursor, and each has its times beside its units.
+        Reply::Integer(fields) => Ok((fields - 1) / 2),
         other => Err(format!("{other:?}")),
     }
 }

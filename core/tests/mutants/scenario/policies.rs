@@ -314,7 +314,10 @@ pub(super) fn nothing_written(port: u16, text: &str) -> Result<(), String> {
     let before = state(&mut script);
     for units in [0, 2] {
         script.acquire(NOW + 1, &Units::All(units), false);
-        script.acquire(NOW + 1, &Units::All(units), true);
+        // An estimate of 0 is a grant.
+        if units > 0 {
+            script.acquire(NOW + 1, &Units::All(units), true);
+        }
         script.peek(NOW + 1, &Units::All(units));
         if state(&mut script) != before {
             return Err(format!("a call of cost {units} changed {before}"));

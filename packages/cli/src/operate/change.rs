@@ -244,7 +244,7 @@ fn change_all(
     author: &Author,
     is_json: bool,
     entries: &[Made],
-    make: impl Fn(&Limiter) -> Result<RuntimeState, Failure>,
+    change: impl Fn(&Limiter) -> Result<RuntimeState, Failure>,
 ) -> Result<(), Failure> {
     let infos = paddlegate.limiters_with_prefix(&target.name).map_err(|error| failure(&error))?;
     if infos.is_empty() {
@@ -256,7 +256,7 @@ fn change_all(
         let made = if info.keyed {
             Err(Failure::Input("it has a state for each key; change each with --key".to_owned()))
         } else {
-            make(&limiter)
+            change(&limiter)
         };
         match made {
             Ok(state) => {
