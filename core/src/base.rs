@@ -21,11 +21,9 @@ pub(crate) mod ranked;
 pub(crate) mod short_list;
 pub(crate) mod test_clock;
 
-#[cfg(feature = "redis")]
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks a value that a panic cannot leave half changed.
-#[cfg(feature = "redis")]
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -61,6 +61,7 @@ impl Inbox {
         self.is_closed.load(Ordering::Acquire)
     }
 
+    #[cfg_attr(not(unix), allow(clippy::unused_self))]
     fn wake(&self) {
         // The write fails only when the pipe is full, and a full pipe wakes the reader too.
         #[cfg(unix)]
