@@ -286,15 +286,10 @@ export default function bind(module, more) {
 
     set nowUs(nowUs) {
       this.#native.set(nowUs);
-      this.#deliver();
     }
 
     advance(span) {
       this.#native.advance(span);
-      this.#deliver();
-    }
-
-    #deliver() {
       for (const hub of this.#hubs) hub.deref()?.deliver();
     }
   }

@@ -39,7 +39,7 @@ def test_a_day_of_a_client(served: Served, prefix: str) -> None:
     assert client.peek(api)["reason"] == "paused"
     assert client.resume(api)["paused_for"] is None
     names = [limiter["name"] for limiter in client.limiters(query={"prefix": prefix})["limiters"]]
-    assert names == [api, workers]
+    assert names == [api, f"{prefix}much", workers]
     assert client.statistics(api)["refused"] == 2
     assert client.history(api)["hours"][-1]["refused"] == 2
     with pytest.raises(ProblemError, match="no such limiter"):

@@ -79,7 +79,7 @@ impl StoreClock {
     pub(crate) fn update(&self) -> Result<()> {
         match self {
             Self::Test(_) => Ok(()),
-            Self::Host(clock) => clock.show(now()),
+            Self::Host(clock) => clock.set(now()),
         }
     }
 }

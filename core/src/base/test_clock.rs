@@ -12,7 +12,7 @@ use crate::base::micros::{MAX_TIME, Micros};
 /// A clock that moves only when a test moves it. Clones are the same clock.
 ///
 /// [`Paddlegate::memory_with_clock`](crate::Paddlegate::memory_with_clock) decides by it. Calls that wait sleep in real time. In
-/// memory they look again whenever the clock is moved; in Redis at their next attempt, after at most five seconds.
+/// memory they look again when the clock is [advanced](Self::advance); in Redis at their next attempt, after at most five seconds.
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ struct Inner {
     stores: Mutex<Vec<Weak<dyn FollowsClock>>>,
 }
 
-/// A store whose waiting calls look again when its test clock is moved.
+/// A store whose waiting calls look again when its test clock is advanced.
 pub(crate) trait FollowsClock: Send + Sync {
     fn clock_has_moved(&self);
 }
@@ -53,21 +53,14 @@ impl TestClock {
     }
 
     /// Moves the clock to a time since 1970, at most [`MAX_TIME`]. An earlier time is that of a server whose clock ran
-    /// backwards: the limiters keep their own time, which does not.
+    /// backwards: the limiters keep their own time, which does not. It wakes nobody, so that it can show the clock of a program
+    /// whose timers are virtual too.
     pub fn set(&self, now: Micros) -> Result<()> {
-        self.show(now)?;
-        self.tell();
-        Ok(())
-    }
-
-    /// Moves the clock as [`set`](Self::set) does, for hosts whose own clock it shows: waiting calls sleep by that clock already.
-    #[doc(hidden)]
-    pub fn show(&self, now: Micros) -> Result<()> {
         self.0.now.store(checked(now)?, Ordering::SeqCst);
         Ok(())
     }
 
-    /// Moves the clock forward. Parts of a microsecond are rounded up.
+    /// Moves the clock forward, and wakes who waits in memory. Parts of a microsecond are rounded up.
     pub fn advance(&self, by: Duration) -> Result<()> {
         let by = u64::try_from(by.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX);
         let moved = |now: u64| checked(Micros(now.saturating_add(by)));

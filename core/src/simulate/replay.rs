@@ -115,7 +115,7 @@ pub fn replay(
     run.begin(decisions);
     while let Some(Reverse((at, _, step))) = run.plan.pop() {
         run.now = run.now.max(at);
-        run.clock.show(Micros(run.now))?;
+        run.clock.set(Micros(run.now))?;
         run.step(step, decisions)?;
     }
     Ok(run.replay)

@@ -55,7 +55,7 @@ pub fn clock() -> TestClock {
 
 /// Sets the clock of the test.
 pub fn set_clock(now: u64) {
-    clock().show(Micros(now)).expect("a time");
+    clock().set(Micros(now)).expect("a time");
 }
 
 pub fn open(url: &str, clock: Option<&TestClock>) -> Paddlegate {

@@ -37,15 +37,10 @@ class TestClock {
 
   set nowUs(nowUs) {
     callNative(() => this.#native.set(numeric(nowUs)));
-    this.#deliver();
   }
 
   advance(given) {
     callNative(() => this.#native.advance(span(given)));
-    this.#deliver();
-  }
-
-  #deliver() {
     this.#hubs = this.#hubs.filter((hub) => hub.deref() !== undefined);
     for (const hub of this.#hubs) hub.deref()?.deliver();
   }

@@ -223,7 +223,6 @@ for (const [store, pg] of Object.entries(stores)) {
       ["cost", () => limiter.debit(null)],
       ["cost", () => limiter.debit(1, { cost: 2 })],
       ["options", () => limiter.debit(1, null)],
-      ["estimate", () => limiter.tryAcquire({ estimate: { tpm: 0, rpm: 0 } })],
       ["estimate", () => limiter.tryAcquire({ estimate: { tpm: 1 }, cost: 1 })],
       ["estimate", () => limiter.tryAcquire({ estimate: 1, cost: { tpm: 1 } })],
       ["cost", () => pg.unlimited(unique()).tryAcquire({ cost: { unlimited: 1 } })],

@@ -58,7 +58,9 @@ for (const [store, pg] of Object.entries(stores)) {
     const until = new Date(start + 60_000);
     at(31_000);
     assert.equal((await limiter.pause({ until })).pausedForMs, 29_000);
-    assert.equal((await limiter.pause({ until: start + 1 })).pausedForMs, 29_000);
+    assert.equal((await limiter.pause({ until: start + 32_000 })).pausedForMs, 29_000);
+    const past = limiter.pause({ until: start + 1 });
+    await assert.rejects(past, { name: "InvalidError", argument: "until" });
     at(31_001);
     assert.deepEqual(await limiter.resume(), nothing);
     at(31_002);

@@ -62,7 +62,7 @@ for (const [store, pg] of Object.entries(stores)) {
     assert.equal(await place("a2", { share: "a" }), 1);
     assert.equal(await place("b1", { share: "b" }), 1, "behind the first of the other share");
     assert.equal(await place("first", { priority: 9 }), 0);
-    const job = await limiter.admit("job", { priority: 9, share: "a", weight: 3 });
+    const job = await limiter.admit("job", { priority: 9, share: "a", weight: 1 });
     assert.deepEqual([job.action, job.decision.position], ["wait", 1]);
     const claimed = await limiter.claim("b1", { share: "b" });
     assert.equal(claimed.position, 3);

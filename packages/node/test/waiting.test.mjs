@@ -27,7 +27,8 @@ for (const [store, pg] of Object.entries(stores)) {
     clock.advance(0.2);
     const { decision } = await waiting;
     assert.equal(decision.atUs, clock.nowUs);
-    assert.ok(performance.now() - began >= 199);
+    // In memory the clock wakes it.
+    assert.ok(store === "memory" || performance.now() - began >= 199);
   });
 
   test(`${store}: a wait that does not fit is refused at once`, async () => {

@@ -129,7 +129,6 @@ class CostsTest < Minitest::Test
       end
       refused("cost") { llm.debit(nil) }
       refused("cost") { llm.try_acquire(cost: { tpm: 1001 }) }
-      refused("estimate") { llm.try_acquire(estimate: { tpm: 0, rpm: 0 }) }
       refused("estimate") { llm.try_acquire(cost: { tpm: 1 }, estimate: { tpm: 1 }) }
       assert_equal [5, 1000], left(llm)
     end

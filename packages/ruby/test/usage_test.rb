@@ -55,7 +55,8 @@ class UsageTest < Minitest::Test
     assert_equal({ status: :granted, allowed: true, limit: 5, remaining: 3, retry_after: 0.0,
                    reset_after: 6400.0, reason: nil, label: :bucket, at_us: NOW, permit: nil,
                    lease: nil, fencing_token: nil, ticket: nil, position: nil, ready_after: nil,
-                   degraded: false, limiter: nil, would_refuse: nil, limits: [] }, granted.to_h)
+                   degraded: false, limiter: nil, would_refuse: nil, lowered: false,
+                   limits: [] }, granted.to_h)
     again = store.bucket("b", 5, :day).peek(cost: 0)
     assert_equal again, store.bucket("b", 5, :day).peek(cost: 0)
     assert_equal again.hash, store.bucket("b", 5, :day).peek(cost: 0).hash

@@ -52,7 +52,8 @@ export function panelsOf(scenario, results) {
           lines: each(({ burst }) => burst),
           limit: limitOf(scenario, policies, interval),
         },
-    levelPanel(policies, results, ofPolicy),
+    // A policy without limits has no levels.
+    ...[levelPanel(policies, results, ofPolicy)].filter(({ lines }) => lines.length > 0),
     ...(isUsed(queue)
       ? [{ key: "queue", title: "Waiting in the queue", unit: "", lines: queue }]
       : []),

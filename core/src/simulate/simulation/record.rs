@@ -124,7 +124,7 @@ impl Simulation {
     }
 
     fn set_clock(&self, now: u64) -> Result<()> {
-        self.clock.show(Micros(START.saturating_add(now).min(MAX_TIME.0)))
+        self.clock.set(Micros(START.saturating_add(now).min(MAX_TIME.0)))
     }
 
     /// Returns whether each level changes by at most a hundredth of its limit.

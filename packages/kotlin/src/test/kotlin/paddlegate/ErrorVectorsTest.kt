@@ -16,7 +16,7 @@ internal class ErrorVectorsTest {
     fun cases(): Stream<DynamicTest> {
         val text = vectors("errors.json").toString().replace("\"$2^53\"", "9007199254740992")
         val cases = JSON.readTree(text)["cases"].filter(::isExpressible)
-        check(cases.size >= 150) { "only ${cases.size} cases" }
+        check(cases.size >= 145) { "only ${cases.size} cases" }
         return cases.stream().map { dynamicTest(it["title"].asText()) { misused(it) } }
     }
 
