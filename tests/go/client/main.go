@@ -2,8 +2,8 @@
 package main
 
 import (
-	"context"
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
