@@ -44,11 +44,6 @@ fn after_a_second() {
     thread::sleep(Duration::from_millis(1_010));
 }
 
-#[allow(clippy::disallowed_methods)]
-fn after_a_moment() {
-    thread::sleep(Duration::from_millis(20));
-}
-
 fn cluster() -> Paddlegate {
     open(&std::env::var("PADDLEGATE_TEST_CLUSTER_URL").expect("PADDLEGATE_TEST_CLUSTER_URL names a cluster"), None)
 }
@@ -124,24 +119,16 @@ fn other_processes_read_all_after_a_close_a_drop_and_the_end_of_the_process() {
 }
 
 #[test]
-fn a_burst_is_sent_also_when_no_call_follows() {
-    for store in [redis, cluster] {
-        let (pg, names) = (store(), [unique("silent"), unique("silent"), unique("silent")]);
-        let limiters = names.each_ref().map(|name| bucket(&pg, name));
-        limiters.iter().for_each(burst);
-        // Again, once the first are sent: their thread may have ended, or not.
-        for expected in [BURST, (2, 6, 3)] {
-            let elsewhere = store();
-            for name in &names {
-                while counts(&bucket(&elsewhere, name)) != expected {
-                    after_a_moment();
-                }
-            }
-            for _ in 0..3 {
-                assert!(limiters.iter().all(|limiter| !take(limiter, 1)));
-            }
-        }
+fn a_call_a_second_later_takes_along_what_all_limiters_of_the_store_have_counted() {
+    let (pg, names) = (redis(), [unique("along"), unique("along"), unique("along")]);
+    let limiters = names.each_ref().map(|name| bucket(&pg, name));
+    for limiter in &limiters {
+        burst(limiter);
     }
+    after_a_second();
+    // A peek is not counted.
+    limiters[2].peek(Request::cost(1)).expect("a decision");
+    assert!(names.iter().all(|name| read_elsewhere(name) == BURST));
 }
 
 #[test]

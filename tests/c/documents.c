@@ -308,7 +308,7 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(552, sizeof(pg_gate_decision));
     CHECK_INT(16, offsetof(pg_gate_decision, delay_us));
     CHECK_INT(32, offsetof(pg_gate_decision, slot));
-    CHECK_INT(752, sizeof(pg_admission));
+    CHECK_INT(760, sizeof(pg_admission));
 }
 
 int main(void)

@@ -356,7 +356,6 @@ static void costs_by_label(void)
                    calls[] = {{"tpm", 1, NULL}, {"concurrency", 1, NULL}},
                    twice[] = {{"tpm", 1, NULL}, {"tpm", 1, NULL}}, large[] = {{"tpm", 1000000000001, NULL}},
                    above[] = {{"tpm", 1001, NULL}}, largest[] = {{"tpm", UINT64_MAX, NULL}},
-                   nothing[] = {{"rpm", 0, NULL}, {"tpm", 0, NULL}},
                    of_limiter[] = {{"tpm", 1, "costs"}, {NULL, 1, "costs"}};
     const struct {
         const pg_units *units;
@@ -398,8 +397,6 @@ static void costs_by_label(void)
     bad = (pg_request){.estimate = 5, .estimate_by_label = good, .estimate_count = 1};
     REFUSED("estimate", pg_acquire(llm, &bad, &decision, &error_));
     bad = (pg_request){.cost_by_label = good, .cost_count = 1, .estimate = 5};
-    REFUSED("estimate", pg_acquire(llm, &bad, &decision, &error_));
-    bad = (pg_request){.estimate_by_label = nothing, .estimate_count = 2};
     REFUSED("estimate", pg_acquire(llm, &bad, &decision, &error_));
     REFUSED("actual", pg_correct(llm, "id:1:1", 5, good, 1, NULL, &error_));
     REFUSED("cost", pg_debit(llm, 5, good, 1, &decision, &error_));

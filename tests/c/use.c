@@ -176,14 +176,15 @@ static void a_limiter_of_a_closed_store_refuses(void)
     pg_store *store;
     pg_limiter *limiter;
     pg_decision d;
+    pg_error refused;
 
     OK(pg_store_memory(&store, &error));
     OK(pg_limiter_bucket(store, "b", 5, 1000000, &limiter, &error));
     CHECK_INT(1, pg_store_is_memory(store));
     OK(pg_store_close(store, &error));
     CHECK_INT(0, pg_store_is_memory(store));
-    CHECK_INT(PG_INVALID, pg_acquire(limiter, NULL, &d, &error));
-    CHECK_TEXT("store", error.argument);
+    CHECK_INT(PG_INVALID, pg_acquire(limiter, NULL, &d, &refused));
+    CHECK_TEXT("store", refused.argument);
     OK(pg_limiter_close(limiter, &error));
 }
 

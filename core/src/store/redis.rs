@@ -73,21 +73,18 @@ pub(crate) use tally::{Tallies, Tally};
 pub(crate) use together::{Listed, Settled};
 
 use crate::base::per_process::PerProcess;
-use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use std::{mem, thread};
 
 use once_cell::race::OnceBox;
 
 use crate::base::clock::monotonic;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
-use crate::base::process_id::process_id;
 use crate::model::operation::Answer;
 use crate::store::fork_safe::ForkSafe;
-use crate::store::memory::store_is_closed;
 use crate::store::signal_handling::SignalHandling;
 use blocking::Pool;
 use route::Routes;
@@ -100,7 +97,7 @@ static OPEN: OnceBox<ForkSafe<Vec<Weak<Redis>>>> = OnceBox::new();
 
 /// Sends what this process has counted and not yet sent, of all open stores. For hosts, when the process ends.
 ///
-/// A process sends its counts by itself within two seconds, and when a store is closed or dropped, which the end of a process may
+/// A process sends its counts by itself with its calls, and when a store is closed or dropped, which the end of a process may
 /// not do. It waits for at most half a second for each server, and what a server does not take is lost.
 ///
 /// # Examples
@@ -112,57 +109,10 @@ static OPEN: OnceBox<ForkSafe<Vec<Weak<Redis>>>> = OnceBox::new();
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 pub fn send_counts() {
-    for store in open_stores() {
+    let Some(open) = OPEN.get() else { return };
+    let stores: Vec<Arc<Redis>> = open.lock(Vec::new).iter().filter_map(Weak::upgrade).collect();
+    for store in stores {
         store.send_counts();
-    }
-}
-
-fn open_stores() -> Vec<Arc<Redis>> {
-    OPEN.get().map_or_else(Vec::new, |open| open.lock(Vec::new).iter().filter_map(Weak::upgrade).collect())
-}
-
-/// The process whose thread sends counts that no call takes along; zero without one.
-static SENDER: AtomicU32 = AtomicU32::new(0);
-
-/// The longest pause of that thread while a server takes nothing.
-const MAX_PAUSE: Duration = Duration::from_secs(32);
-
-thread_local! {
-    /// Whether this is that thread, which no host knows.
-    static IS_SENDER: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Lets a thread send what was counted now, unless calls take it along before: one for all stores, which ends when nothing is left.
-fn send_later() {
-    // The thread looks for counts after it has said that it ends.
-    fence(Ordering::SeqCst);
-    let (pid, before) = (process_id(), SENDER.load(Ordering::Relaxed));
-    if before == pid || SENDER.compare_exchange(before, pid, Ordering::SeqCst, Ordering::Relaxed).is_err() {
-        return;
-    }
-    let thread = thread::Builder::new().name("paddlegate-counts".to_owned());
-    // Without a thread the next call takes them along.
-    if thread.spawn(move || send_until_nothing_is_left(pid)).is_err() {
-        SENDER.store(0, Ordering::Relaxed);
-    }
-}
-
-fn send_until_nothing_is_left(pid: u32) {
-    IS_SENDER.set(true);
-    let mut pause = tally::PERIOD;
-    loop {
-        thread::park_timeout(pause);
-        let is_sent = open_stores().into_iter().filter(|store| !store.send_due()).count() == 0;
-        pause = if is_sent { tally::PERIOD } else { (2 * pause).min(MAX_PAUSE) };
-        let has_some = || open_stores().iter().any(|store| store.tallies.has_some() && !store.is_closed());
-        if has_some() {
-            continue;
-        }
-        SENDER.store(0, Ordering::Relaxed);
-        fence(Ordering::SeqCst);
-        if !has_some() || SENDER.compare_exchange(0, pid, Ordering::SeqCst, Ordering::Relaxed).is_err() {
-            return;
-        }
     }
 }
 
@@ -193,8 +143,6 @@ pub struct Redis {
     closing: AtomicBool,
     closed: AtomicBool,
     tallies: Arc<Tallies>,
-    /// Held while counts are on their way.
-    sending: ForkSafe<()>,
     /// Whether the whole script decides every call.
     is_whole: AtomicBool,
 }
@@ -217,7 +165,6 @@ impl Redis {
             closing: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             tallies: Arc::default(),
-            sending: ForkSafe::new(()),
             is_whole: AtomicBool::new(false),
         });
         let mut open = OPEN.get_or_init(|| ForkSafe::new(Vec::new()).into()).lock(Vec::new);
@@ -241,30 +188,8 @@ impl Redis {
         &self.tallies
     }
 
-    /// Sends what is due and no call has taken along. Returns whether nothing is left that the server did not take.
-    fn send_due(&self) -> bool {
-        if self.is_closed() || !self.tallies.is_due() {
-            return true;
-        }
-        let process = self.process.get();
-        let had_connections = !process.pool.is_empty();
-        let is_sent = self.send_counts();
-        if !had_connections {
-            // The host has its own.
-            process.pool.clear_all();
-        }
-        is_sent
-    }
-
-    /// Returns what this process has counted and not yet sent, for a call that must be behind all of it: nothing is on its way.
-    pub(crate) fn settled_tallies(&self) -> &Arc<Tallies> {
-        drop(self.sending.lock(|| ()));
-        &self.tallies
-    }
-
     /// Sends what this process has counted and not yet sent. Returns whether the server has answered.
     fn send_counts(&self) -> bool {
-        let _sending = self.sending.lock(|| ());
         let (process, deadline) = (self.process.get(), monotonic() + self.timeout.duration().min(PATIENCE));
         // The first time shows whether the slots are on several nodes; what another node has is sent the second time.
         for _ in 0..2 {
@@ -337,12 +262,12 @@ impl Redis {
 
     /// Returns an error after [`Paddlegate::close`](crate::Paddlegate::close) has begun.
     pub fn check_open(&self) -> Result<()> {
-        if self.closing.load(Ordering::Acquire) { Err(store_is_closed()) } else { self.check_not_closed() }
+        if self.closing.load(Ordering::Acquire) { Err(closed()) } else { self.check_not_closed() }
     }
 
     /// Returns an error after [`Paddlegate::close`](crate::Paddlegate::close) has closed the connections.
     pub(crate) fn check_not_closed(&self) -> Result<()> {
-        if self.is_closed() { Err(store_is_closed()) } else { Ok(()) }
+        if self.is_closed() { Err(closed()) } else { Ok(()) }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -404,11 +329,15 @@ impl Redis {
     }
 }
 
+fn closed() -> Error {
+    Error::invalid("store", "is closed; open another one")
+}
+
 impl Drop for Redis {
     fn drop(&mut self) {
         if self.tallies.has_some() {
             let mut send = || _ = self.send_counts();
-            match AROUND_SEND.get().filter(|_| !IS_SENDER.get()) {
+            match AROUND_SEND.get() {
                 Some(around) => around(&mut send),
                 None => send(),
             }

@@ -32,7 +32,7 @@ def decision(step):
             None,
             (None, None),
             None if ticket is None else (ticket, 0, None),
-            (step["degraded"], []),
+            (step["degraded"], False, []),
         )
     )
 

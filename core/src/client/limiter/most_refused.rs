@@ -71,7 +71,7 @@ impl Limiter {
             let found = self.known_keys_in_memory().map(|all| all.most_refused(now, count));
             return Ok(Prepared::Answered(Answer::MostRefused(found.unwrap_or_default())));
         }
-        let read = MostRefused::new((self.name(), self.group()), count, now, self.server()?.settled_tallies());
+        let read = MostRefused::new((self.name(), self.group()), count, now, self.server()?.tallies());
         Ok(Prepared::Call(Call::most_refused(read)))
     }
 }

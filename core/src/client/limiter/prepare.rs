@@ -555,7 +555,7 @@ impl Limiter {
         if self.is_keyed() && !self.policy().limits().is_empty() && self.policy().paused().is_none() {
             #[cfg(feature = "redis")]
             if self.inner.store.in_memory().is_none() {
-                let statistics = StatisticsOfKeys::new(self.name(), self.group(), self.server()?.settled_tallies());
+                let statistics = StatisticsOfKeys::new(self.name(), self.group(), self.server()?.tallies());
                 let read = if is_history { statistics.history_at(Micros(now)) } else { statistics };
                 return Ok(Prepared::Call(Call::statistics_of_keys(read)));
             }
@@ -578,7 +578,7 @@ impl Limiter {
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, store } => {
-                let reports = store.settled_tallies().all(Some(keys.slot()));
+                let reports = store.tallies().all(Some(keys.slot()));
                 let read = if is_history { Call::history } else { Call::statistics };
                 Ok(Prepared::Call(read(keys, self.test_time()).with_reports(reports)))
             }
@@ -602,8 +602,9 @@ impl Limiter {
             StateLocation::Redis { keys, store } => {
                 self.listed_at().store(0, Ordering::Relaxed);
                 // What was counted before the reset must not be added after it.
-                let reports = store.settled_tallies().all(Some(keys.slot()));
-                Prepared::Call(Call::reset(keys, Micros(self.now())).with_reports(reports))
+                Prepared::Call(
+                    Call::reset(keys, Micros(self.now())).with_reports(store.tallies().all(Some(keys.slot()))),
+                )
             }
         }
     }

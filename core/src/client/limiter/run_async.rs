@@ -89,7 +89,7 @@ impl Limiter {
     fn own_statistics(&self) -> Option<StatisticsOfKeys> {
         match &self.inner.location {
             StateLocation::Redis { keys, store } if !self.is_keyed() && self.inner.together.is_empty() => {
-                Some(StatisticsOfKeys::of_one(keys.slot(), keys.statistics(), store.settled_tallies()))
+                Some(StatisticsOfKeys::of_one(keys.slot(), keys.statistics(), store.tallies()))
             }
             _ => None,
         }

@@ -212,10 +212,6 @@ impl Pool {
         unused.insert(node.clone(), vec![connection]);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        locked(&self.unused).values().all(Vec::is_empty)
-    }
-
     pub(crate) fn clear_all(&self) {
         locked(&self.unused).clear();
     }

@@ -1,8 +1,7 @@
 //! `Tally`: what a process has counted of a limiter's plain calls and not yet sent to the statistics.
 //!
 //! A call of a limiter that was not used for a second is counted by the script that decides it. Those that follow are counted
-//! here, and sent with the first call of the store a second later, or by a thread when there is none; also before statistics are read, and when the
-//! store is closed.
+//! here, and sent with the first call of the store a second later, before statistics are read, and when the store is closed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,7 +10,6 @@ use std::time::{Duration, Instant};
 use std::{fmt, mem};
 
 use super::names::refused_keys;
-use super::send_later;
 use super::wire::{Value, command};
 use crate::base::clock::monotonic;
 use crate::base::micros::Micros;
@@ -25,7 +23,7 @@ use crate::store::refused_keys::{OfHour, RefusedKeys};
 const MAX_MINUTES: usize = 60;
 
 /// How long counts stay in the process while it makes calls.
-pub(super) const PERIOD: Duration = Duration::from_secs(1);
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// The maximum number of limiters whose counts are sent at once.
 pub(super) const MAX_AT_ONCE: usize = 64;
@@ -342,11 +340,6 @@ impl Tallies {
         self.has_some.load(Ordering::Relaxed)
     }
 
-    /// Returns whether anything is due that no call has taken along.
-    pub(super) fn is_due(&self) -> bool {
-        self.has_some() && self.micros(monotonic()) >= self.due_at.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn is_cluster(&self) -> bool {
         self.is_cluster.load(Ordering::Relaxed)
     }
@@ -385,8 +378,6 @@ impl Tallies {
         waiting.push(tally, self.micros(now + PERIOD));
         self.note_first(&waiting);
         self.has_some.store(true, Ordering::Relaxed);
-        drop(waiting);
-        send_later();
     }
 
     fn note_sent(&self, waiting: &mut Waiting, now: Instant) {
