@@ -586,7 +586,7 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(128, offsetof(pg_decision, permit));
     CHECK_INT(728, offsetof(pg_decision, degraded));
     CHECK_INT(732, offsetof(pg_decision, would_refuse));
-    CHECK_INT(752, sizeof(pg_admission));
+    CHECK_INT(760, sizeof(pg_admission));
     CHECK_INT(8, offsetof(pg_admission, after_us));
     CHECK_INT(16, offsetof(pg_admission, decision));
     CHECK_INT(48, sizeof(pg_wait));

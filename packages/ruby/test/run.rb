@@ -7,7 +7,8 @@
 #
 # In a soak the tests of Sidekiq run once more with Sidekiq 7.
 #
-# PADDLEGATE_JOBS: how many at once, 4 by default. SEED: as minitest has it.
+# PADDLEGATE_JOBS: how many at once, 4 by default. SEED: as minitest has it, by default that in
+# PADDLEGATE_SEED.
 
 require "open3"
 require "rbconfig"
@@ -32,7 +33,8 @@ def run(file, before)
   began = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   command = [*before, RbConfig.ruby, "-w", "-I#{FOLDER}/../lib", "-I#{FOLDER}", file]
   # A server of its own: what is published is heard in all databases of a server.
-  output, status = Open3.capture2e({ "PADDLEGATE_TEST_URL" => nil },
+  seed = ENV.fetch("SEED", ENV.fetch("PADDLEGATE_SEED", nil))
+  output, status = Open3.capture2e({ "PADDLEGATE_TEST_URL" => nil, "SEED" => seed },
                                    File.join(REPOSITORY, "scripts/with-redis.sh"), *command)
   counts = output[COUNTS] && output.match(COUNTS).captures.map(&:to_i)
   # One that broke after its last test has failed, too.

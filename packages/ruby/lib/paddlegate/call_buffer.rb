@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "ffi"
+
 module Paddlegate
   # The native memory for the input and output of one call of the C library.
   #
