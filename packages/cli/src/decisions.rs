@@ -1,11 +1,16 @@
 //! `DecisionRecord`: the decisions of a limiter one by one, in lines of JSON.
 
+use std::path::Path;
+
 use paddlegate::simulate::{Scenario, recorded_arrivals};
 use paddlegate::{Micros, Policy, RecordedDecision, RecordedOutcome, RecordedVerb, Settlement};
 use serde_json::{Map, Value, json};
 
+use crate::failure::Failure;
+use crate::source;
+
 /// The version of the lines.
-pub(crate) const VERSION: u64 = 2;
+const VERSION: u64 = 2;
 
 const VERBS: [RecordedVerb; 7] = [
     RecordedVerb::Acquire,
@@ -45,11 +50,35 @@ pub(crate) struct DecisionRecord {
 }
 
 impl DecisionRecord {
-    /// Reads the lines behind the first, with their numbers.
-    pub(crate) fn read(
-        head: &Value,
-        lines: impl Iterator<Item = (usize, Result<Value, String>)>,
-    ) -> Result<Self, String> {
+    /// Reads a file.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let text = source::read(path)?;
+        Self::read(&text).map_err(|message| Failure::Input(format!("{}: {message}", source::name(path))))
+    }
+
+    /// Returns whether a text is a record.
+    pub(crate) fn is_one(text: &str) -> bool {
+        text.lines()
+            .next()
+            .is_some_and(|line| serde_json::from_str::<Value>(line).is_ok_and(|line| line.get("record").is_some()))
+    }
+
+    /// Formats the first line of a record.
+    pub(crate) fn head(limiter: &str, group: Option<&str>, limits: &Value) -> String {
+        json!({ "record": VERSION, "limiter": limiter, "group": group, "limits": limits }).to_string() + "\n"
+    }
+
+    /// Reads a text; a fault names the line.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(|(i, line)| {
+            let value = serde_json::from_str::<Value>(line);
+            (i + 1, value.map_err(|_| format!("line {}: not readable as JSON", i + 1)))
+        });
+        let (_, head) = lines.next().ok_or("is empty; write one by `paddlegate record`")?;
+        let head = head?;
+        if head["record"] != VERSION {
+            return Err("line 1: is not the beginning of a record; write one by `paddlegate record`".to_owned());
+        }
         let limiter = head["limiter"].as_str().ok_or("line 1: limiter: must be a text")?.to_owned();
         let mut record = Self { limiter, limits: head["limits"].clone(), decisions: Vec::new(), may_lack: false };
         let mut has_end = false;
@@ -160,6 +189,22 @@ fn decision(line: &Value) -> Result<RecordedDecision, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bad_line_is_named() {
+        let head = DecisionRecord::head("api", None, &json!([]));
+        assert!(DecisionRecord::is_one(&head) && !DecisionRecord::is_one("at\n1\n") && !DecisionRecord::is_one(""));
+        for (text, fault) in [
+            (String::new(), "is empty"),
+            ("{}".to_owned(), "line 1: is not the beginning"),
+            (r#"{"record": 1}"#.to_owned(), "line 1: is not the beginning"),
+            (r#"{"record": 2}"#.to_owned(), "line 1: limiter"),
+            (format!("{head}{{}}"), "line 2: verb: must be a text"),
+            (format!("{head}{{\"end\":\"time\"}}\nx"), "line 3: not readable as JSON"),
+        ] {
+            assert!(DecisionRecord::read(&text).unwrap_err().starts_with(fault), "{text}");
+        }
+    }
 
     #[test]
     fn a_decision_is_read_as_it_was_written() {

@@ -13,7 +13,6 @@ mod operate;
 mod origins;
 mod pages;
 mod policies;
-mod recording;
 mod report;
 mod run;
 mod scenario;

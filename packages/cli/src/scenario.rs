@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::arrivals::{self, Arrivals};
 use crate::command::Simulate;
+use crate::decisions::DecisionRecord;
 use crate::failure::Failure;
 use crate::origins::Origins;
 use crate::policies::{self, Site};
-use crate::recording::{Record, Recording};
 use crate::source;
 
 /// The requested simulation.
@@ -119,8 +119,8 @@ fn from_options(order: &Simulate) -> Result<(Value, Origins), Failure> {
         Arrivals::Times(file) => {
             origins.add("arrivals.text", source::name(&file));
             let text = source::read(&file)?;
-            let text = if Recording::is_one(&text) {
-                let arrivals = Record::read(&text).and_then(|record| record.arrivals());
+            let text = if DecisionRecord::is_one(&text) {
+                let arrivals = DecisionRecord::read(&text).and_then(|record| record.arrivals());
                 arrivals.map_err(|message| Failure::Input(format!("{}: {message}", source::name(&file))))?
             } else {
                 text

@@ -244,7 +244,6 @@ fn keys_groups_and_files_name_a_limiter() {
         &["override", "--limit", "1"],
         &["reset", "--yes"],
         &["record"],
-        &["record", "--sums"],
     ] {
         let said = operate(&[verb, &[&hidden, "--limits", file.path(), "--group", "g"]].concat());
         let message =

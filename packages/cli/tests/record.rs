@@ -163,11 +163,34 @@ fn each_decision_is_recorded_and_replayed_until_ctrl_c() {
         "{}",
         said.out
     );
-    assert!(plan(599, &["--units", "tpm"]).error(2).starts_with("--units: is for a record of sums"));
 
     let policy = candidate(1_000);
     let totals = simulate(&[policy.path(), "--arrivals", &format!("times {}", record.path()), "--json"]).totals();
     assert_eq!((&totals[0]["arrived"], &totals[0]["granted"]), (&json!(3), &json!(2)), "{totals:?}");
+}
+
+#[test]
+fn the_limits_in_force_are_recorded() {
+    let (store, name) = (store(), name("in-force"));
+    let calendar = paddlegate::Calendar::month().in_timezone("Europe/Berlin").unwrap().starting("15").unwrap();
+    let limits = [Limit::quota(500, calendar).unwrap(), Limit::window(5, HOUR).unwrap()];
+    let money = store.limiter(&name, Policy::new(limits).unwrap()).unwrap();
+    take(&money, 1);
+    operate(&["override", &name, "--label", "window", "--limit", "7"]).text();
+    let mut recorder = Recorder::start(&url(), &name, &["--for", "1h"]);
+    money.acquire(Request::cost(6)).unwrap();
+    recorder.decisions(1);
+    recorder.signal(Signal::INT);
+    let (code, text) = recorder.end();
+    assert_eq!(code, Some(0));
+    let head: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert!(text.contains("Europe/Berlin"), "{text}");
+    assert_eq!(head["limits"][1]["limit"], json!(7), "{text}");
+    let candidate = of(&name, &json!({ "quota": { "limit": 5, "per": "month" } }));
+    let record = Temporary::new(&text);
+    let said = operate(&["plan", "--record", record.path(), "--candidate", candidate.path(), "--json"]);
+    // A cost above the whole limit is refused.
+    assert_eq!(said.json()["newly_refused"], json!(1));
 }
 
 #[test]

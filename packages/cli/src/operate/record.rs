@@ -1,4 +1,4 @@
-//! `record`: the decisions of a limiter one by one, or its sums interval by interval.
+//! `record`: the decisions of a limiter one by one.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,21 +9,16 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use paddlegate::simulate::scenario_limits;
-use paddlegate::{Error, ErrorKind, Limit, Limiter, Micros, Page, Policy, Statistics};
+use paddlegate::{Error, ErrorKind, Limit, Limiter, Micros, Page, Policy};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::span;
 use super::store::{Store, failure};
 use super::target::Target;
-use crate::decisions;
+use crate::decisions::{self, DecisionRecord};
 use crate::failure::Failure;
-use crate::recording::{self, Interval, Recording};
 
-/// The maximum number of intervals in a record of sums.
-const MAX_LINES: u64 = 100_000;
-/// Programs send their counts up to a second late.
-const LEAST: Micros = Micros(1_000_000);
 /// How many decisions are read at a time, and the pause when there are no more yet.
 const PAGE: u64 = 500;
 const PAUSE: Duration = Duration::from_millis(50);
@@ -36,7 +31,7 @@ to a stream in Redis, and takes the long way through the script. It ends with
 this command, or after --for if this is killed.
 
 A line has a decision; the last one says how the record ended, and whether it
-may lack decisions. With --sums a line has what was counted in an interval.";
+may lack decisions.";
 
 /// The arguments of `record`.
 #[derive(Args, Debug)]
@@ -50,12 +45,6 @@ pub(crate) struct Record {
     /// How many decisions Redis keeps that this command has not yet read, at most 1,000,000
     #[arg(long, value_name = "N", default_value = "100000")]
     max: u64,
-    /// Record sums for each interval instead of decisions; costs the programs nothing
-    #[arg(long, conflicts_with = "max")]
-    sums: bool,
-    /// The length of an interval, from 1s; at most 100,000 of them are recorded
-    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = span, requires = "sums")]
-    every: Micros,
     /// The file to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -65,7 +54,24 @@ pub(crate) struct Record {
 
 /// Writes a record, in lines of JSON.
 pub(crate) fn run(order: &Record) -> Result<(), Failure> {
-    if order.sums { record_sums(order) } else { record_decisions(order) }
+    let failed = |error: Error| failure(&error);
+    let limiter = order.target.find(&order.store.open()?)?;
+    if limiter.is_keyed() && limiter.key().is_none() {
+        let message = "--key is required for a keyed limiter";
+        return Err(Failure::Input(message.to_owned()));
+    }
+    let head = DecisionRecord::head(limiter.name(), limiter.group(), &in_force(&limiter).map_err(failed)?);
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        let registered = signal_hook::flag::register(signal, is_stopped.clone());
+        registered.map_err(|error| Failure::Other(format!("cannot watch for signals: {error}")))?;
+    }
+    let mut out = Out::open(order)?;
+    let mut recording = limiter.record(order.lasts, order.max).map_err(failed)?;
+    let written = out.put(&head).and_then(|()| follow(&mut recording, &mut out, &is_stopped));
+    // Also when the record could not be written: the programs must not go on paying for it.
+    let ended = recording.end().map_err(failed);
+    written.and(ended)
 }
 
 /// Where the lines go.
@@ -89,28 +95,6 @@ impl Out {
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
         written.map_err(|error| Failure::write(&self.name, &error))
     }
-}
-
-fn record_decisions(order: &Record) -> Result<(), Failure> {
-    let failed = |error: Error| failure(&error);
-    let limiter = order.target.find(&order.store.open()?)?;
-    if limiter.is_keyed() && limiter.key().is_none() {
-        let message = "--key: is missing; of a keyed limiter one key is recorded, or with --sums none";
-        return Err(Failure::Input(message.to_owned()));
-    }
-    let head =
-        Recording::head(decisions::VERSION, limiter.name(), limiter.group(), &in_force(&limiter).map_err(failed)?);
-    let is_stopped = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        let registered = signal_hook::flag::register(signal, is_stopped.clone());
-        registered.map_err(|error| Failure::Other(format!("cannot watch for signals: {error}")))?;
-    }
-    let mut out = Out::open(order)?;
-    let mut recording = limiter.record(order.lasts, order.max).map_err(failed)?;
-    let written = out.put(&head).and_then(|()| follow(&mut recording, &mut out, &is_stopped));
-    // Also when the record could not be written: the programs must not go on paying for it.
-    let ended = recording.end().map_err(failed);
-    written.and(ended)
 }
 
 /// Writes what is decided until the recording is over.
@@ -153,41 +137,6 @@ fn follow(recording: &mut paddlegate::Recording, out: &mut Out, is_stopped: &Ato
     }
 }
 
-fn record_sums(order: &Record) -> Result<(), Failure> {
-    if order.every < LEAST {
-        return Err(Failure::Input(
-            "--every: must be from 1s, since programs send their counts once a second".to_owned(),
-        ));
-    }
-    let count = order.lasts.0.div_ceil(order.every.0);
-    if count > MAX_LINES {
-        let message =
-            format!("--for: would be {count} intervals, make it shorter or --every longer: intervals_max={MAX_LINES}");
-        return Err(Failure::Input(message));
-    }
-    let limiter = order.target.find(&order.store.open()?)?;
-    if limiter.is_keyed() || limiter.key().is_some() {
-        let message = "NAME: the limiter has keys, which are counted together; a replay would take them for one state";
-        return Err(Failure::Input(message.to_owned()));
-    }
-    if !limiter.has_statistics() {
-        return Err(Failure::Input("NAME: the statistics of the limiter are off, so nothing is counted".to_owned()));
-    }
-    let failed = |error: Error| failure(&error);
-    let limits = in_force(&limiter).map_err(failed)?;
-    let head = Recording::head(recording::VERSION, limiter.name(), limiter.group(), &limits);
-    let mut before = read(&limiter).map_err(failed)?;
-    let mut out = Out::open(order)?;
-    out.put(&head)?;
-    for _ in 0..count {
-        sleep(order.every.duration());
-        let now = read(&limiter).map_err(failed)?;
-        out.put(&since(&before, &now).line())?;
-        before = now;
-    }
-    Ok(())
-}
-
 /// Returns the limits that rule, as a scenario has them.
 fn in_force(limiter: &Limiter) -> paddlegate::Result<serde_json::Value> {
     let found = limiter.inspect(Page { offset: 0, count: 0 })?;
@@ -204,32 +153,6 @@ fn in_force(limiter: &Limiter) -> paddlegate::Result<serde_json::Value> {
     Ok(scenario_limits(&Policy::new(limits)?))
 }
 
-/// Returns the counters, and the time of the store.
-fn read(limiter: &Limiter) -> paddlegate::Result<(Micros, Statistics)> {
-    let statistics = limiter.statistics()?;
-    Ok((limiter.inspect(Page { offset: 0, count: 0 })?.at, statistics))
-}
-
-/// Returns what was counted between two times. After a reset the counters begin anew.
-fn since((from, old): &(Micros, Statistics), (to, new): &(Micros, Statistics)) -> Interval {
-    let since = |of: fn(&Statistics) -> u64| of(new).checked_sub(of(old)).unwrap_or(of(new));
-    let granted = since(|all| all.granted);
-    // Leases that there are more of were granted and not released.
-    let released = (granted + old.leases).saturating_sub(new.leases);
-    Interval {
-        at: *from,
-        lasts: Micros(to.0.saturating_sub(from.0)),
-        granted,
-        refused: since(|all| all.refused) + since(|all| all.shadow_refused),
-        waited: since(|all| all.waited),
-        // Corrections may give back more than was charged.
-        units: new.units.saturating_sub(old.units),
-        held: Micros(since(|all| all.held_time.0)),
-        released: if since(|all| all.held_time.0) > 0 { released } else { 0 },
-    }
-}
-
-/// Waits for the end of the interval.
 #[allow(clippy::disallowed_methods)]
 fn sleep(time: Duration) {
     std::thread::sleep(time);

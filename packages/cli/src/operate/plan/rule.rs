@@ -114,7 +114,9 @@ mod tests {
             newly_refused: 5,
             newly_granted: 0,
             recorded: [0; 3],
-            decisions: None,
+            unlike: 0,
+            may_lack: false,
+            changes: 0,
         };
         for (rule, holds) in [
             ("newly_refused>0", true),
