@@ -21,9 +21,15 @@ pub(crate) mod ranked;
 pub(crate) mod short_list;
 pub(crate) mod test_clock;
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Locks a value that a panic cannot leave half changed.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns a number for a text, the same in each process of a version.
+pub(crate) fn hash(text: &str) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(text)
 }

@@ -103,7 +103,7 @@ pub use client::reschedule::{RESCHEDULE, Reschedule, backoff};
 pub use client::turns::Turns;
 pub use client::waiter::{CANCEL_TIMEOUT, Waiter, reconnect_pause};
 pub use client::wakeup::WakeupListener;
-pub use engine::queue::{MAX_TICKETS, MIN_POLL, RECHECK};
+pub use engine::queue::{MAX_POLL, MAX_TICKETS, MIN_POLL, RECHECK};
 #[cfg(feature = "documents")]
 pub use formats::document::Document;
 #[cfg(feature = "documents")]
@@ -151,7 +151,6 @@ pub use model::turns::{ReadyCalls, TurnsHost};
 pub use model::wakeup::Wakeup;
 #[cfg(feature = "redis")]
 #[doc(hidden)]
-pub use store::company::with_companions;
 pub use store::signal_handling::SignalHandling;
 #[cfg(feature = "providers")]
 pub use upstream::graphql_cost::{CostRules, MAX_QUERY, MAX_QUERY_DEPTH, graphql_cost};

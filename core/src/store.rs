@@ -1,7 +1,6 @@
 //! State storage: in this process, or in Redis, shared by all processes.
 
 #[cfg(feature = "redis")]
-pub(crate) mod company;
 pub(crate) mod fork_safe;
 pub mod memory;
 #[cfg(feature = "redis")]

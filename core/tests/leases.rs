@@ -875,10 +875,10 @@ fn tickets_of_dead_waiters_expire_once_and_other_waiters_pass(test_store: &TestS
     for number in 0..20 {
         queued(&limiter, &format!("dead {number}"), longest_wait(), NOW);
     }
-    // A waiter retries at least every five seconds, so by then all dead waiters' tickets have lapsed.
+    // A waiter without wake-ups retries at least every five seconds, so by then all dead waiters' tickets have lapsed.
     let mut next_check = NOW;
     let mut at = NOW;
-    while next_check < NOW + paddlegate::RECHECK.0 + CLAIM_TIMEOUT {
+    while next_check < NOW + paddlegate::MAX_POLL.0 + CLAIM_TIMEOUT {
         let decision = enter(&limiter, "alive", 1, Some(longest_wait()), next_check);
         assert_eq!(decision.status, Status::Queued);
         at = next_check;
@@ -935,18 +935,20 @@ fn a_waiter_keeps_its_position_while_the_limit_is_zero(test_store: &TestStore) {
     set_override(Some(0), NOW + 1);
     release(&limiter, &holder, NOW + 2);
     for recheck in 1..4 {
-        let at = NOW + recheck * paddlegate::RECHECK.0;
+        let at = NOW + recheck * paddlegate::MAX_POLL.0;
         for (id, number) in [("second", second), ("first", first)] {
             let decision = enter(&limiter, id, 1, Some(longest_wait()), at);
             assert_eq!(
                 (decision.status, decision.retry_after),
-                (Status::Queued, Some(paddlegate::RECHECK)),
+                (Status::Queued, Some(paddlegate::MAX_POLL)),
                 "{decision:?}"
             );
             assert_eq!(decision.ticket.map(|ticket| ticket.number), Some(number));
         }
     }
-    let at = NOW + 3 * paddlegate::RECHECK.0;
+    let at = NOW + 3 * paddlegate::MAX_POLL.0;
+    let with_wakeups = Wait { channel: "wake-ups", ..longest_wait() };
+    assert_eq!(enter(&limiter, "first", 1, Some(with_wakeups), at).retry_after, Some(paddlegate::RECHECK));
     assert_eq!(take(&limiter, "new caller", at).status, Status::Refused);
     assert_eq!(
         enter(&limiter, "new caller", 1, Some(longest_wait()), at).status,

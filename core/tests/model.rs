@@ -23,9 +23,8 @@ use std::time::Duration;
 
 use base::charge::Charge;
 use base::micros::MAX_SPAN;
-use engine::queue::{Ticket, level};
+use engine::queue::Ticket;
 use engine::state::State;
-use engine::transaction::companions::Companion;
 use engine::transaction::{Entry, Publish, Transaction, Waiting};
 use model::decision::Status;
 use model::limit::Limit;
@@ -42,7 +41,7 @@ const IDS: [&str; CLIENTS] = ["a", "b", "c"];
 const START: u64 = 1_700_000_000_000_000;
 
 /// The step of the clock. A waiter retries at least every two steps, see `RECHECK`.
-const TICK: u64 = 2_500_000;
+const TICK: u64 = 7_500_000;
 /// The lease timeout, the claim timeout and the longest stop of a client, in ticks.
 const LEASE_TICKS: u64 = 3;
 const CLAIM_TICKS: u64 = 1;
@@ -73,8 +72,6 @@ struct Protocol {
     /// The maximum number of ticks that a slot is free while a waiter could take it.
     idle: u64,
     orders: [Order<'static>; CLIENTS],
-    /// Whether the clients are of one process, so that a call may look for others too.
-    is_one_process: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,9 +80,6 @@ enum Action {
     Enter(usize),
     /// As `Enter`, but the reply is lost; the client retries one tick later.
     EnterWithLostReply(usize),
-    /// Retries, and looks for the other clients that rest; with a lost reply those do not learn of it.
-    Look(usize),
-    LookWithLostReply(usize),
     Release(usize),
     /// As `Release`, but the reply is lost; the client will release again.
     ReleaseWithLostReply(usize),
@@ -133,8 +127,6 @@ struct Client {
     /// The last ticket number that the client received.
     number: u64,
     is_listening: bool,
-    /// Whether it retries only because wake-ups may be lost, so that others may look for it.
-    rests: bool,
     /// The number of ticks since the client was stopped.
     stopped: Option<u64>,
     /// The wake-ups in transit, each as the time to retry.
@@ -278,43 +270,17 @@ impl World {
         tickets.filter(counts).count() as u64
     }
 
-    /// Returns the clients for which a call of this one looks too.
-    fn companions(&self, client: usize) -> Vec<usize> {
-        let may_look = |other: &usize| {
-            let state = &self.clients[*other];
-            *other != client && state.rests && state.is_running() && matches!(state.phase, Phase::Waiting { .. })
-        };
-        (0..CLIENTS).filter(may_look).collect()
-    }
-
-    /// Evaluates for how long each companion need not call.
-    fn looked(&mut self, companions: &[usize], times: &[u64]) {
-        assert_eq!(companions.len(), times.len());
-        for (companion, time) in companions.iter().zip(times) {
-            let client = &mut self.clients[*companion];
-            client.rests = *time >= paddlegate::RECHECK.0;
-            if let Phase::Waiting { next_check } = &mut client.phase
-                && *time > 0
-            {
-                *next_check = self.now + time;
-            }
-        }
-    }
-
-    fn enter(&mut self, protocol: &Protocol, client: usize, companions: &[usize], reply_arrives: bool) {
+    fn enter(&mut self, protocol: &Protocol, client: usize, reply_arrives: bool) {
         let (live, before) = (self.live(), self.before(client, &protocol.orders));
         let held = self.leases.iter().any(|(holder, end)| *holder == client && *end > self.now);
         let number = self.clients[client].number;
-        let named = companions.iter().map(|other| Companion { id: IDS[*other].into(), waiter: 0, round: 0 });
-        let named: Vec<Companion> = named.collect();
         let waiting = Waiting {
             max_wait: MAX_SPAN.0,
             claim_timeout: CLAIM_TICKS * TICK,
             keep: 0,
             channel: if self.clients[client].is_listening { "open" } else { "" },
             position: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
-            waiter: 0,
-            companions: &named,
+            is_run: false,
         };
         let order = protocol.orders[client];
         let entry = Entry { queue: Some(waiting), order, ..Entry::without_queue(IDS[client], ONE, None) };
@@ -356,19 +322,11 @@ impl World {
             }
         };
         let client_state = &mut self.clients[client];
-        client_state.rests = protocol.is_one_process
-            && client_state.is_listening
-            && reply_arrives
-            && reply.status == Status::Queued
-            && reply.retry_after >= paddlegate::RECHECK.0;
         if reply_arrives {
             client_state.phase = phase;
             client_state.number = reply.lease_and_ticket.number.max(client_state.number);
         } else {
             client_state.phase = Phase::Waiting { next_check: now + TICK };
-        }
-        if reply_arrives && reply.status == Status::Queued && !companions.is_empty() {
-            self.looked(companions, &reply.companions);
         }
     }
 
@@ -433,7 +391,6 @@ impl World {
 struct ComparedClient {
     phase: (u8, u64, u64),
     is_listening: bool,
-    rests: bool,
     stopped: Option<u64>,
     wakeups: Vec<u64>,
     waited: u64,
@@ -465,7 +422,7 @@ impl World {
         let kept = orders.map(|Order { priority, share, .. }| {
             let of_queue = queue.filter(|_| has_order);
             let of_share = of_queue.map_or(0, |queue| queue.number_of_share(priority, share));
-            let of_level = of_queue.map_or(0, |_| self.store.queue_summary.loads.get(level(priority)));
+            let of_level = of_queue.map_or(0, |_| self.store.queue_summary.last_granted(priority));
             [of_level, of_share, of_queue.map_or(0, |queue| queue.counter)]
         });
         numbers.extend(kept.iter().flatten());
@@ -494,7 +451,6 @@ impl World {
                     Phase::Dead => (5, 0, 0),
                 },
                 is_listening: client.is_listening,
-                rests: client.rests,
                 stopped: client.stopped,
                 wakeups: client.wakeups.iter().map(|next_check| ahead(*next_check)).collect(),
                 waited: client.waited,
@@ -548,15 +504,8 @@ impl Model for Protocol {
     type Action = Action;
 
     fn init_states(&self) -> Vec<World> {
-        let client = Client {
-            phase: Phase::Idle,
-            number: 0,
-            is_listening: true,
-            rests: false,
-            stopped: None,
-            wakeups: Vec::new(),
-            waited: 0,
-        };
+        let client =
+            Client { phase: Phase::Idle, number: 0, is_listening: true, stopped: None, wakeups: Vec::new(), waited: 0 };
         vec![World {
             now: START,
             store: State::default(),
@@ -598,10 +547,6 @@ impl Model for Protocol {
                 actions.push(Action::Enter(number));
                 actions.extend(is_possible(budget.lost).then_some(Action::EnterWithLostReply(number)));
             }
-            if can_enter && client.rests && !world.companions(number).is_empty() {
-                actions.push(Action::Look(number));
-                actions.extend(is_possible(budget.lost).then_some(Action::LookWithLostReply(number)));
-            }
             match client.phase {
                 Phase::Waiting { .. } => {
                     actions.extend(is_possible(budget.cancels).then_some(Action::Cancel(number)));
@@ -639,19 +584,10 @@ impl Model for Protocol {
         let mut world = last.clone();
         let now = world.now;
         match action {
-            Action::Enter(client) => world.enter(self, client, &[], true),
+            Action::Enter(client) => world.enter(self, client, true),
             Action::EnterWithLostReply(client) => {
                 world.spend(|budget| &mut budget.lost);
-                world.enter(self, client, &[], false);
-            }
-            Action::Look(client) => {
-                let companions = world.companions(client);
-                world.enter(self, client, &companions, true);
-            }
-            Action::LookWithLostReply(client) => {
-                world.spend(|budget| &mut budget.lost);
-                let companions = world.companions(client);
-                world.enter(self, client, &companions, false);
+                world.enter(self, client, false);
             }
             Action::Release(client) => world.release(self, client, true),
             Action::ReleaseWithLostReply(client) => {
@@ -695,7 +631,6 @@ impl Model for Protocol {
                 };
                 let client = &mut world.clients[client];
                 if let Phase::Waiting { next_check: other } = &mut client.phase {
-                    client.rests &= next_check >= *other;
                     *other = next_check.min(*other);
                 }
             }
@@ -706,7 +641,6 @@ impl Model for Protocol {
             Action::LoseChannel(client) => {
                 world.spend(|budget| &mut budget.lost_channels);
                 world.stops_listening(client);
-                world.clients[client].rests = false;
                 world.clients[client].phase = Phase::Waiting { next_check: now };
             }
             Action::Crash(client) => {
@@ -724,7 +658,7 @@ impl Model for Protocol {
         // Only the store's state still matters for a client that has ended. Clearing the rest makes more states equal.
         for client in &mut world.clients {
             if client.is_over() {
-                (client.number, client.waited, client.rests) = (0, 0, false);
+                (client.number, client.waited) = (0, 0);
                 client.wakeups.clear();
                 client.stopped = None;
             }
@@ -797,7 +731,7 @@ fn protocol(limit: u64, budget: Budget, max_waited: u64, idle: u64) -> Protocol 
     let limits = Limit::concurrency(limit, Duration::from_micros(LEASE_TICKS * TICK));
     let policy = Policy::new([limits.expect("a limit")]).expect("a policy");
     let orders = [Order::default(); CLIENTS];
-    Protocol { limit, policy, budget, max_waited, idle, orders, is_one_process: false }
+    Protocol { limit, policy, budget, max_waited, idle, orders }
 }
 
 fn check(model: Protocol) {
@@ -854,15 +788,6 @@ fn the_protocol_holds_for_priorities() {
     let orders =
         [Order { priority: 2, ..Order::default() }, Order { share: "a", ..Order::default() }, Order::default()];
     check(Protocol { orders, ..protocol(1, Budget { all: 1, ..FAULTS }, MAX_WAITED, MAX_IDLE) });
-}
-
-/// Calls of one process look for each other. A ticket that was kept by another call may be stopped a second later.
-#[test]
-fn the_protocol_holds_for_companions() {
-    for limit in [1, 2] {
-        let budget = Budget { all: 2, ..FAULTS };
-        check(Protocol { is_one_process: true, ..protocol(limit, budget, MAX_WAITED, MAX_IDLE) });
-    }
 }
 
 /// Tests that the product behaves like the model: random walks through the model are replayed with the public API on
@@ -952,7 +877,7 @@ mod random_walks {
                         keep: Micros(0),
                         channel: &channel,
                         position: place,
-                        waiter: 0,
+                        is_run: false,
                     };
                     let request = Request::cost(1);
                     run(&limiter, Operation::AcquireWithId { request, id, wait: Some(wait) }, *at)

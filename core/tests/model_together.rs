@@ -177,8 +177,7 @@ impl World {
             keep: 0,
             channel: IDS[client],
             position: if number == 0 { QueuePosition::End } else { QueuePosition::Number(number) },
-            waiter: 0,
-            companions: &[],
+            is_run: false,
         };
         let entry = Entry { queue: Some(waiting), ..Entry::without_queue(IDS[client], ONE, None) };
         let mut states: Vec<Option<&mut State>> = self.limiters.iter_mut().map(Some).collect();

@@ -2,8 +2,7 @@
 
 use crate::support::sequence::{Spec, config};
 use crate::support::workload::{
-    Asked, Costs, Runner, Step, Workload, workload, workload_with_admin, workload_with_aging, workload_with_companions,
-    workload_with_policies,
+    Asked, Costs, Runner, Step, Workload, workload, workload_with_admin, workload_with_aging, workload_with_policies,
 };
 use crate::support::{redis_with_clock, test_url, unique};
 use paddlegate::{Kind, Paddlegate};
@@ -85,23 +84,6 @@ mod redis_agrees_with_memory {
         #[test]
         fn on_rates_of_shares_that_age(
             workload in workload_with_aging(&[Kind::Window, Kind::Leaky, Kind::Concurrency], 80),
-        ) {
-            on_both_stores(&workload)?;
-        }
-
-        #[test]
-        fn on_companions_that_wait_for_leases(workload in workload_with_companions(&[Kind::Concurrency], 80)) {
-            on_both_stores(&workload)?;
-        }
-
-        #[test]
-        fn on_companions_that_wait_for_a_rate(workload in workload_with_companions(&[Kind::Leaky], 80)) {
-            on_both_stores(&workload)?;
-        }
-
-        #[test]
-        fn on_companions_that_wait_for_leases_and_rates(
-            workload in workload_with_companions(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80),
         ) {
             on_both_stores(&workload)?;
         }

@@ -12,13 +12,12 @@ use proptest::prelude::{ProptestConfig, proptest};
 use crate::server::Server;
 use crate::support::{memory_with_clock, open, redis, redis_with_clock, set_clock, unique};
 use paddlegate::{
-    Action, ErrorKind, Limiter, Micros, OnLimit, Paddlegate, ReadyCalls, Request, Share, TurnsHost, Wakeup,
+    Action, ErrorKind, Limiter, MAX_POLL, Micros, OnLimit, Paddlegate, ReadyCalls, Request, Share, TurnsHost, Wakeup,
     WakeupListener,
 };
 
 const START: u64 = 1_700_000_000_000_000;
 const SECOND: u64 = 1_000_000;
-const RECHECK: Micros = Micros(5_000_000);
 const LOCK_TIMEOUT: Duration = Duration::from_secs(600);
 
 fn on_both(test: impl Fn(&Paddlegate)) {
@@ -74,13 +73,13 @@ fn one_host_is_told_of_each_release() {
         let listener = limiter.listen().unwrap();
         let [first, second] = ["a", "b"].map(|job| admit(&limiter, job).expect("a lease"));
         assert!(["c", "d", "e"].iter().all(|job| admit(&limiter, job).is_none()));
-        assert_eq!(ask(&limiter, "one", &listener), nothing(RECHECK));
-        assert_eq!(ask(&limiter, "two", &listener), nothing(RECHECK));
+        assert_eq!(ask(&limiter, "one", &listener), nothing(MAX_POLL));
+        assert_eq!(ask(&limiter, "two", &listener), nothing(MAX_POLL));
         limiter.release(&first).unwrap();
         limiter.release(&second).unwrap();
         assert_eq!(wakeups(&listener, 2), [told("one", 0), told("two", 0)]);
-        assert_eq!(ask(&limiter, "one", &listener), listed(&["c", "d"], RECHECK));
-        assert_eq!(ask(&limiter, "two", &listener), nothing(RECHECK), "the other has them");
+        assert_eq!(ask(&limiter, "one", &listener), listed(&["c", "d"], MAX_POLL));
+        assert_eq!(ask(&limiter, "two", &listener), nothing(MAX_POLL), "the other has them");
         limiter.release(&admit(&limiter, "c").expect("a lease")).unwrap();
         assert_eq!(wakeups(&listener, 1), [told("one", 0)]);
     });
@@ -91,12 +90,12 @@ fn a_host_is_told_when_the_first_job_queues_and_of_an_earlier_turn() {
     on_both(|store| {
         let limiter = store.throttle(&unique("turns"), Duration::from_secs(2)).unwrap();
         let listener = limiter.listen().unwrap();
-        assert_eq!(ask(&limiter, "one", &listener), nothing(RECHECK));
-        assert_eq!(ask(&limiter, "two", &listener), nothing(RECHECK));
+        assert_eq!(ask(&limiter, "one", &listener), nothing(MAX_POLL));
+        assert_eq!(ask(&limiter, "two", &listener), nothing(MAX_POLL));
         assert!(admit(&limiter, "a").is_some() && admit(&limiter, "b").is_none() && admit(&limiter, "c").is_none());
         assert_eq!(wakeups(&listener, 1), [told("one", 2 * SECOND)], "the others are told nothing");
         set_clock(START + SECOND);
-        assert_eq!(ask(&limiter, "two", &listener), nothing(RECHECK), "one is enough for a turn");
+        assert_eq!(ask(&limiter, "two", &listener), nothing(MAX_POLL), "one is enough for a turn");
         assert_eq!(ask(&limiter, "one", &listener), nothing(Micros(SECOND)));
         set_clock(START + 2 * SECOND);
         assert_eq!(ask(&limiter, "one", &listener), listed(&["b"], Micros(2 * SECOND)));
@@ -112,14 +111,14 @@ fn a_call_that_comes_itself_wakes_no_host_for_its_own_turn() {
         let listener = limiter.listen().unwrap();
         assert!(["a", "b"].iter().all(|job| admit(&limiter, job).is_some()));
         for id in ["one", "two", "three"] {
-            assert_eq!(ask(&limiter, id, &listener), nothing(RECHECK));
+            assert_eq!(ask(&limiter, id, &listener), nothing(MAX_POLL));
         }
         assert!(["c", "d"].iter().all(|job| admit(&limiter, job).is_none()));
         assert_eq!(wakeups(&listener, 0), [], "each asks before a lease ends");
         set_clock(START + 8 * SECOND);
         assert!(admit(&limiter, "d").is_some(), "the leases have ended without a call");
         assert_eq!(wakeups(&listener, 2), [told("one", 0), told("two", 0)], "of c, before and after the grant");
-        assert_eq!(ask(&limiter, "two", &listener), listed(&["c"], RECHECK));
+        assert_eq!(ask(&limiter, "two", &listener), listed(&["c"], MAX_POLL));
     });
 }
 

@@ -26,8 +26,8 @@ type wait struct {
 	// The number of a ticket, or PG_POSITION_END or PG_POSITION_EXISTING.
 	position int64
 	keepUs   int64
-	// The number of the waiter in this process; 0 for none.
-	number int64
+	// 1 for a run of a job.
+	isRun int64
 }
 
 // newWaiter begins a wait. ownsID: only this call has its id, so that every ticket and lease of it
@@ -73,7 +73,7 @@ func (w *waiter) next(now int64, channel string) (*wait, error) {
 	}
 	next := &wait{
 		maxWaitUs: int64(native.max_wait_us), claimTimeoutUs: int64(native.claim_timeout_us), channel: channel,
-		position: int64(native.position), keepUs: int64(native.keep_us), number: int64(native.waiter),
+		position: int64(native.position), keepUs: int64(native.keep_us), isRun: int64(native.is_run),
 	}
 	return next, err
 }
@@ -120,7 +120,7 @@ func (w *wait) native(pinner *runtime.Pinner) (*C.pg_wait, error) {
 	}
 	native := &C.pg_wait{
 		max_wait_us: C.int64_t(w.maxWaitUs), claim_timeout_us: C.int64_t(w.claimTimeoutUs),
-		position: C.int64_t(w.position), keep_us: C.int64_t(w.keepUs), waiter: C.int64_t(w.number),
+		position: C.int64_t(w.position), keep_us: C.int64_t(w.keepUs), is_run: C.int64_t(w.isRun),
 	}
 	if w.channel != "" {
 		channel, err := text("channel", w.channel)

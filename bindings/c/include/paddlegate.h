@@ -775,10 +775,10 @@ typedef struct pg_wait {
      */
     int64_t keep_us;
     /**
-     * The number of the pg_waiter, from pg_waiter_next, so that the waiting calls of a process look
-     * together. 0 for a call that looks alone.
+     * 1 for a run of a job, see pg_waiter_init_job: it does not share the lease of another run. 0 for
+     * other calls.
      */
-    int64_t waiter;
+    int64_t is_run;
 } pg_wait;
 
 /**
@@ -802,11 +802,9 @@ typedef struct pg_wakeup {
  * The caller keeps it anywhere and frees nothing. All times are microseconds of one monotonic
  * clock of the caller. Calls on the same pg_waiter must not overlap.
  *
- * Until pg_waiter_retry_at, sleep; a wake-up goes to pg_waiter_on_wakeup. Ask again after each sleep,
- * since another waiting call of the process may have looked for this one too. Then call
- * pg_waiter_next, and pg_acquire_with_id with the id and the pg_wait. Its decision goes to
- * pg_waiter_on_decision, its error to pg_waiter_on_error. When the call ends and
- * pg_waiter_must_cancel, call pg_cancel.
+ * Until pg_waiter_retry_at, sleep; a wake-up goes to pg_waiter_on_wakeup. Then call pg_waiter_next,
+ * and pg_acquire_with_id with the id and the pg_wait. Its decision goes to pg_waiter_on_decision, its
+ * error to pg_waiter_on_error. When the call ends and pg_waiter_must_cancel, call pg_cancel.
  */
 typedef struct pg_waiter {
     /**
@@ -816,7 +814,7 @@ typedef struct pg_waiter {
     /**
      * The state, which is not part of the interface.
      */
-    uint64_t state[7];
+    uint64_t state[6];
 } pg_waiter;
 
 /**

@@ -43,9 +43,9 @@ pub struct Wait {
     /// How long the ticket stays after the claim time-out, for a job that its host has put away. Others
     /// pass it by then, and it has its old position when its call is repeated. 0 for a call that waits.
     pub keep_us: i64,
-    /// The number of the pg_waiter, from pg_waiter_next, so that the waiting calls of a process look
-    /// together. 0 for a call that looks alone.
-    pub waiter: i64,
+    /// 1 for a run of a job, see pg_waiter_init_job: it does not share the lease of another run. 0 for
+    /// other calls.
+    pub is_run: i64,
 }
 
 impl Wait {
@@ -64,7 +64,7 @@ impl Wait {
                 PG_POSITION_EXISTING => QueuePosition::Existing,
                 number => QueuePosition::Number(not_negative("ticket", number)?),
             },
-            waiter: not_negative("waiter", self.waiter)?,
+            is_run: self.is_run != 0,
         })
     }
 }

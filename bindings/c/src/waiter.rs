@@ -20,18 +20,16 @@ use crate::wait::{PG_POSITION_END, Wait, max_wait};
 /// The caller keeps it anywhere and frees nothing. All times are microseconds of one monotonic
 /// clock of the caller. Calls on the same pg_waiter must not overlap.
 ///
-/// Until pg_waiter_retry_at, sleep; a wake-up goes to pg_waiter_on_wakeup. Ask again after each sleep,
-/// since another waiting call of the process may have looked for this one too. Then call
-/// pg_waiter_next, and pg_acquire_with_id with the id and the pg_wait. Its decision goes to
-/// pg_waiter_on_decision, its error to pg_waiter_on_error. When the call ends and
-/// pg_waiter_must_cancel, call pg_cancel.
+/// Until pg_waiter_retry_at, sleep; a wake-up goes to pg_waiter_on_wakeup. Then call pg_waiter_next,
+/// and pg_acquire_with_id with the id and the pg_wait. Its decision goes to pg_waiter_on_decision, its
+/// error to pg_waiter_on_error. When the call ends and pg_waiter_must_cancel, call pg_cancel.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Waiter {
     /// The id of the call.
     pub id: [c_char; 72],
     /// The state, which is not part of the interface.
-    pub state: [u64; 7],
+    pub state: [u64; 6],
 }
 
 impl Waiter {
@@ -109,7 +107,7 @@ pub unsafe extern "C" fn pg_waiter_next(
         channel: ptr::null(),
         position: PG_POSITION_END,
         keep_us: 0,
-        waiter: 0,
+        is_run: 0,
     };
     guard_into("wait", wait, empty, error, || {
         let waiter = waiter.ok_or_else(|| paddlegate_core::Error::invalid("waiter", "is NULL"))?;
@@ -126,7 +124,7 @@ pub unsafe extern "C" fn pg_waiter_next(
                 QueuePosition::End | QueuePosition::Existing => PG_POSITION_END,
             },
             keep_us: number(Some(next.keep.0)),
-            waiter: number(Some(next.waiter)),
+            is_run: next.is_run.into(),
         })
     })
 }
@@ -211,7 +209,7 @@ fn begin(
     error: Option<&mut MaybeUninit<Error>>,
     make: impl FnOnce(Micros) -> Result<Waiter>,
 ) -> Code {
-    let empty = || Waiter { id: [0; 72], state: [0; 7] };
+    let empty = || Waiter { id: [0; 72], state: [0; 6] };
     guard_into("waiter", waiter, empty, error, || make(Micros(not_negative("now", now_us)?)))
 }
 

@@ -41,22 +41,20 @@ pub(crate) mod input {
     pub(crate) const WEIGHT: usize = 10;
     /// The number of received bytes in the connection's input buffer.
     pub(crate) const RECEIVED: usize = 11;
-    /// The number of the waiter in this process; 0 for none.
-    pub(crate) const WAITER: usize = 12;
 }
 
 /// Slots that JavaScript reads after a call, before the rows.
 pub(crate) mod output {
     /// The connection of the last call.
-    pub(crate) const LINK: usize = 13;
+    pub(crate) const LINK: usize = 12;
     /// The number of bytes to write to the socket.
-    pub(crate) const TO_SEND: usize = 14;
+    pub(crate) const TO_SEND: usize = 13;
     /// 1: the connection is unusable.
-    pub(crate) const BROKEN: usize = 15;
+    pub(crate) const BROKEN: usize = 14;
 }
 
 /// The start of the rows, the length of a row, and the number of rows.
-const ROWS: usize = 16;
+const ROWS: usize = 15;
 const ROW: usize = 15;
 pub(crate) const MAX_ROWS: usize = 64;
 
@@ -241,7 +239,7 @@ impl SharedBuffer {
                 existing if existing < 0.0 => QueuePosition::Existing,
                 ticket => QueuePosition::Number(whole("ticket", ticket)?),
             },
-            waiter: whole("waiter", self.get(input::WAITER))?,
+            is_run: self.small(input::FLAGS) & KEEPS != 0,
             ..Wait::up_to(max_wait)
         }))
     }

@@ -21,8 +21,6 @@ pub struct Attempt {
     /// Whether the ticket stays after the claim timeout, as that of a job does.
     pub keeps: bool,
     pub channel: String,
-    /// The number of the waiter in this process.
-    pub waiter: f64,
 }
 
 impl From<Wait<'_>> for Attempt {
@@ -37,7 +35,6 @@ impl From<Wait<'_>> for Attempt {
             claim_timeout_ms: to_millis(wait.claim_timeout),
             keeps: wait.keep.0 > 0,
             channel: wait.channel.to_owned(),
-            waiter: number(wait.waiter),
         }
     }
 }
@@ -96,7 +93,7 @@ impl Waiter {
         self.inner.on_wakeup(time(at_ms));
     }
 
-    /// Returns when the next attempt is due: 0 when the ticket must name this channel first. Ask again after each sleep.
+    /// Returns when the next attempt is due: 0 when the ticket must name this channel first.
     #[napi(catch_unwind)]
     pub fn retry_at(&self, channel: String) -> f64 {
         to_millis(self.inner.retry_at(&channel))

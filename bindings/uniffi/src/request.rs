@@ -39,8 +39,8 @@ pub struct NativeWait {
     pub keep_us: i64,
     pub channel: String,
     pub position: i64,
-    /// The number of the waiter, or 0.
-    pub waiter: u64,
+    /// Whether it is a run of a job.
+    pub is_run: bool,
 }
 
 impl NativeRequest {
@@ -103,7 +103,7 @@ impl NativeWait {
             keep: Micros(whole("keep", self.keep_us)?),
             channel: &self.channel,
             position,
-            waiter: self.waiter,
+            is_run: self.is_run,
         })
     }
 }
@@ -121,7 +121,7 @@ impl From<Wait<'_>> for NativeWait {
             keep_us: us(it.keep),
             channel: it.channel.to_owned(),
             position,
-            waiter: it.waiter,
+            is_run: it.is_run,
         }
     }
 }

@@ -1,12 +1,11 @@
 //! `Fallback`: the decisions of a limiter while its store cannot decide.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 
 use crate::base::charge::Charge;
-use crate::base::clock;
 use crate::base::error::{Cause, Error, ErrorKind, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
+use crate::base::{clock, hash};
 use crate::client::circuit_breaker::{CircuitBreaker, PROBE};
 use crate::client::limiter::{Limiter, unexpected};
 use crate::client::prepared::Prepared;
@@ -103,7 +102,7 @@ impl Alone {
             // Callers may not choose such an id: its prefix routes a later release to this process.
             let id = match &self.id {
                 Some(id) if id.len() < MAX_ID => format!("{LOCAL}{id}"),
-                Some(id) => format!("{OURS}{:016x}", BuildHasherDefault::<DefaultHasher>::default().hash_one(id)),
+                Some(id) => format!("{OURS}{:016x}", hash(id)),
                 None => format!("{LOCAL}{}", new_id()?),
             };
             local.prepare_enter(&Entry::without_queue(&id, self.charge, self.permit).describing(self.describes))

@@ -10,7 +10,7 @@ use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::client::hub::{Hub, Registration};
 use crate::client::limiter::Limiter;
-use crate::engine::queue::RECHECK;
+use crate::engine::queue::MAX_POLL;
 use crate::model::permit::new_id;
 use crate::model::turns::{ReadyCalls, TurnsHost};
 
@@ -116,7 +116,7 @@ impl Turns {
             self.registration = Some(Hub::register(&hub, &self.id));
         }
         let registration = self.registration.as_ref()?;
-        registration.open(|| self.limiter.listen_within(RECHECK.duration()));
+        registration.open(|| self.limiter.listen_within(MAX_POLL.duration()));
         registration.channel()
     }
 

@@ -1,14 +1,11 @@
 //! `Waiter`: the rules of a call that waits in the queue, without a clock, a socket or a thread.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-
+use crate::base;
 use crate::base::bounds::{ADMISSION_CLAIM_TIMEOUT, CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT};
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::model::decision::{Decision, Status};
 use crate::model::request::{QueuePosition, Wait};
-#[cfg(feature = "redis")]
-use crate::store::company;
 
 /// The time for which a call that ends without a permit waits for its cancellation: 50 ms.
 pub const CANCEL_TIMEOUT: Micros = Micros(50_000);
@@ -77,8 +74,6 @@ pub struct Waiter {
     keeps_ticket: bool,
     /// The claim timeout of a job's ticket, which stays in the queue when the wait ends.
     job: Option<Micros>,
-    /// The number in this process, under which others look for it; zero where calls look alone.
-    number: u64,
 }
 
 impl Waiter {
@@ -99,7 +94,6 @@ impl Waiter {
             may_hold: false,
             keeps_ticket: false,
             job: None,
-            number: company::new_waiter(),
         })
     }
 
@@ -136,12 +130,12 @@ impl Waiter {
             keep: self.job.map_or(Micros(0), |_| JOB_CLAIM_TIMEOUT),
             channel,
             position: self.ticket.map_or(QueuePosition::End, QueuePosition::Number),
-            waiter: self.number,
+            is_run: self.job.is_some(),
         }
     }
 
     /// Restores a waiter from its [`words`](Self::words). Zeros are a call without time that has done nothing.
-    pub const fn from_words([deadline, retry_at, ticket, channel, job, flags, number]: [u64; 7]) -> Self {
+    pub const fn from_words([deadline, retry_at, ticket, channel, job, flags]: [u64; 6]) -> Self {
         Self {
             deadline: Micros(deadline),
             retry_at: Micros(retry_at),
@@ -151,17 +145,16 @@ impl Waiter {
             owns_id: flags & 1 != 0,
             may_hold: flags & 2 != 0,
             keeps_ticket: flags & 4 != 0,
-            number,
         }
     }
 
     /// Returns the state of the waiter, for hosts that keep it outside of Rust.
-    pub fn words(&self) -> [u64; 7] {
+    pub fn words(&self) -> [u64; 6] {
         let ticket = self.ticket.map_or(0, |ticket| ticket.saturating_add(1));
         let job = self.job.map_or(0, |claim_timeout| claim_timeout.0);
         let flags = [self.owns_id, self.may_hold, self.keeps_ticket].map(u64::from);
         let flags = flags[0] | flags[1] << 1 | flags[2] << 2;
-        [self.deadline.0, self.retry_at.0, ticket, self.channel, job, flags, self.number]
+        [self.deadline.0, self.retry_at.0, ticket, self.channel, job, flags]
     }
 
     /// Evaluates the decision of an attempt. Returns whether it is final; otherwise the call is queued, and waits.
@@ -180,63 +173,34 @@ impl Waiter {
         let retry_at = retry_after.map(|after| Micros(now.0.saturating_add(after.0)));
         // A job ends its wait only with an attempt without a channel.
         let is_over = self.channel == 0 && retry_at.is_none_or(|at| at > self.deadline);
-        let due = retry_at.unwrap_or(self.deadline).min(self.deadline);
-        if self.retry_at < due {
-            // A wake-up arrived during the attempt.
-            company::wake(self.number);
-        }
-        self.retry_at = self.retry_at.min(due);
+        // A wake-up may have arrived during the attempt.
+        self.retry_at = self.retry_at.min(retry_at.unwrap_or(self.deadline)).min(self.deadline);
         self.ticket = ticket.or(self.ticket);
         self.may_hold = self.job.is_none();
-        let is_final = self.job.is_some() && is_over;
-        if is_final {
-            company::leave(self.number);
-        }
-        is_final
+        self.job.is_some() && is_over
     }
 
     /// Evaluates the final decision of an attempt, by its fields: a grant, or a refusal.
     pub fn on_final(&mut self, allowed: bool, degraded: bool) {
-        self.leave();
         self.keeps_ticket = degraded && self.ticket.is_some();
         self.may_hold = self.keeps_ticket || (allowed && self.may_hold);
     }
 
     /// Evaluates the error of an attempt, which ends the call. `may_have_counted` is that of the error.
     pub fn on_error(&mut self, may_have_counted: bool) {
-        self.leave();
         self.may_hold = self.job.is_none() && (self.ticket.is_some() || (self.owns_id && may_have_counted));
     }
 
     /// Evaluates a wake-up: the call retries at this time, unless it retries earlier.
     pub fn on_wakeup(&mut self, at: Micros) {
-        if at < self.due() {
-            company::wake(self.number);
-            self.retry_at = at;
-        }
+        self.retry_at = self.retry_at.min(at);
     }
 
     /// Returns when the next attempt is due. `channel` is the current one of the host, empty without one.
     ///
-    /// It is due at once when the ticket does not name this channel, because wake-ups would not arrive here. Ask again after
-    /// each sleep: meanwhile another waiting call of this process may have looked for this one too, which is then due later.
+    /// It is due at once when the ticket does not name this channel, because wake-ups would not arrive here.
     pub fn retry_at(&self, channel: &str) -> Micros {
-        if channel.is_empty() || hash(channel) == self.channel { self.due() } else { Micros(0) }
-    }
-
-    /// Returns when the next attempt is due if the channel is the same; others may have looked for it.
-    fn due(&self) -> Micros {
-        if self.ticket.is_none() || self.retry_at >= self.deadline {
-            return self.retry_at;
-        }
-        company::due(self.number, self.retry_at).min(self.deadline)
-    }
-
-    /// Ends what others do for the call.
-    fn leave(&self) {
-        if self.ticket.is_some() {
-            company::leave(self.number);
-        }
+        if channel.is_empty() || hash(channel) == self.channel { self.retry_at } else { Micros(0) }
     }
 
     /// Returns whether the call has a ticket, so that the host must listen for its wake-ups.
@@ -253,23 +217,5 @@ impl Waiter {
 }
 
 fn hash(channel: &str) -> u64 {
-    if channel.is_empty() { 0 } else { BuildHasherDefault::<DefaultHasher>::default().hash_one(channel) }
-}
-
-/// Without servers calls look alone.
-#[cfg(not(feature = "redis"))]
-mod company {
-    use super::Micros;
-
-    pub(super) const fn new_waiter() -> u64 {
-        0
-    }
-
-    pub(super) const fn due(_: u64, due: Micros) -> Micros {
-        due
-    }
-
-    pub(super) const fn wake(_: u64) {}
-
-    pub(super) const fn leave(_: u64) {}
+    if channel.is_empty() { 0 } else { base::hash(channel) }
 }

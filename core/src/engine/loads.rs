@@ -21,14 +21,6 @@ impl Loads {
         }
     }
 
-    /// Replaces the units of a tag.
-    pub(crate) fn set(&mut self, tag: &str, units: u64) {
-        match self.find(tag) {
-            Some(at) => self.0[at].1 = units,
-            None => self.0.push((tag.into(), units)),
-        }
-    }
-
     pub(crate) fn remove<'a>(&mut self, loads: impl Iterator<Item = (&'a str, u64)>) {
         for (tag, units) in loads {
             let Some(at) = self.find(tag) else { continue };

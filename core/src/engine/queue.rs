@@ -7,12 +7,16 @@ use crate::base::micros::Micros;
 use crate::base::ranked::Ranked;
 use crate::engine::loads::Loads;
 use crate::engine::transaction::hosts::Host;
+use crate::model::share::MAX_PRIORITY;
 
 /// The maximum number of tickets of a limiter; beyond it a call is refused instead of queued.
 pub const MAX_TICKETS: usize = 100_000;
 
-/// How often a waiter for a release retries, which bounds the delay by a lost wake-up: 5 s.
-pub const RECHECK: Micros = Micros(5_000_000);
+/// How often a call that waits for wake-ups retries, which bounds the delay by a lost one: 15 s.
+pub const RECHECK: Micros = Micros(15_000_000);
+
+/// The most time between two calls for a job, or for a host of jobs, whose turn is not known: 5 s.
+pub const MAX_POLL: Micros = Micros(5_000_000);
 
 /// The maximum number of tickets that one call examines.
 pub(crate) const MAX_CHECKED_TICKETS: u64 = 64;
@@ -20,26 +24,15 @@ pub(crate) const MAX_CHECKED_TICKETS: u64 = 64;
 /// The least time between two calls for a job whose time is not known exactly: 50 ms.
 pub const MIN_POLL: Micros = Micros(50_000);
 
+/// The number of priorities.
+const PRIORITIES: usize = MAX_PRIORITY as usize + 1;
+
 /// Numbers are below this, which leaves room for ten priorities in the score.
 pub(crate) const LEVEL: u64 = 1 << 49;
-
-/// The tag under which the loads keep that the queue is not in the order of arrival. No limit has it.
-pub(crate) const NOT_BY_ARRIVAL: &str = "r";
-
-/// The tag under which the loads keep the mean time that leases are held while calls wait. No limit has it.
-pub(crate) const MEAN_HELD: &str = "h";
-
-/// The tag under which the loads keep until when a host is known that calls the jobs whose turn has come. No limit has it.
-pub(crate) const ASKED_UNTIL: &str = "a";
 
 /// The channel of a ticket that was listed for such a host and has not called since. It gets no wake-up, since its next check
 /// has come.
 pub(crate) const CALLED: &str = "\u{1d}";
-
-/// Returns the tag under which the loads keep the number of the last granted ticket of a priority. No limit has it.
-pub(crate) fn level(priority: u8) -> &'static str {
-    ["v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9"][usize::from(priority.min(9))]
-}
 
 /// A ticket in the queue.
 #[derive(Clone, Debug)]
@@ -208,8 +201,33 @@ pub(crate) fn score(number: u64, priority: u8) -> i64 {
 pub(crate) struct QueueSummary {
     pub(crate) tickets: u64,
     pub(crate) loads: Loads,
+    /// Whether the queue is not in the order of arrival.
+    pub(crate) is_reordered: bool,
+    /// The mean time that leases are held while calls wait; zero until one was released.
+    pub(crate) mean_held: u64,
+    /// Until when a host is known that calls the jobs whose turn has come.
+    pub(crate) asked_until: u64,
+    /// The number of the last granted ticket of each priority, zero for one without shares; empty when none has shares.
+    last_granted: Vec<u64>,
     /// When the last ticket has lapsed.
     pub(crate) until: u64,
     /// When the summary was written; the limiter's clock never returns an earlier time.
     pub(crate) written_at: u64,
+}
+
+impl QueueSummary {
+    /// Returns the summary of the same queue without tickets: nothing else is known of an empty queue.
+    pub(crate) fn emptied(&self) -> Self {
+        Self { until: self.until, written_at: self.written_at, ..Self::default() }
+    }
+
+    /// Returns the number of the last granted ticket of a priority with shares; zero without shares.
+    pub(crate) fn last_granted(&self, priority: u8) -> u64 {
+        self.last_granted.get(usize::from(priority)).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn set_last_granted(&mut self, priority: u8, number: u64) {
+        self.last_granted.resize(PRIORITIES, 0);
+        self.last_granted[usize::from(priority)] = number;
+    }
 }

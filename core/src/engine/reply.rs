@@ -26,8 +26,6 @@ pub(crate) struct Reply {
     pub(crate) lease_and_ticket: LeaseAndTicket,
     /// The numbers of each limit, if the call asked for them.
     pub(crate) limits: Box<[LimitNumbers]>,
-    /// For each companion of a queued call, for how long it need not call; zero if it must call by itself.
-    pub(crate) companions: Box<[u64]>,
 }
 
 /// The numbers of one limit after a decision.
@@ -72,7 +70,6 @@ impl Reply {
             amount: None,
             lease_and_ticket: LeaseAndTicket::default(),
             limits: Box::default(),
-            companions: Box::default(),
         }
     }
 

@@ -31,7 +31,6 @@ pub const SCRIPT: &str = concat!(
     include_str!("transaction/queue.lua"),
     include_str!("transaction/hosts.lua"),
     include_str!("transaction/advance.lua"),
-    include_str!("transaction/companions.lua"),
     include_str!("transaction/permit.lua"),
     include_str!("transaction/join.lua"),
     include_str!("transaction/enter.lua"),

@@ -42,8 +42,7 @@
 --       acquire      permit (how long the charge may be corrected, in us; '': not), ttl_us, entry (of the limiter; '' writes none),
 --                    max_wait_us ('': does not queue), claim_timeout_us, channel ('': polls), position ('': the end,
 --                    '-': only the ticket that the id has, else the ticket number that it had); keep_us, priority,
---                    weight, share, and aging_us of a limiter with it, all or none of them; with companions (see companions.lua)
---                    all of them, aging_us '' where it has none, and the ids of up to 256 companions
+--                    weight, share, and aging_us of a limiter with it, all or none of them
 --       correct      granted_at, charged: as in the permit's id, which has a charge in the order of the sorted tags; here
 --                    in policy order; refund: a digit per limit in policy order, 1 where units that may have drained are
 --                    not given back, or ''
@@ -65,8 +64,7 @@
 --       (from 0; the number of limits in a pause, one more in a block),
 --       remaining, retry_after_us, reset_after_us, time_us; to acquire with an id also lease_us, fencing token, ticket
 --       number (0 none), position (from 0), ready_us (-1 unknown), granted_at and charged (0, or of the lease that the id
---       has, in the order of the sorted tags); with overrides, last the amount of that limit. To a queued call with
---       companions, last a list of the us for which each need not call.
+--       has, in the order of the sorted tags); with overrides, last the amount of that limit.
 --       To correct, release and cancel: status alone (3 to 8, see model/permit.rs). To extend: that if the permit is not
 --       open, else as to acquire without an id, and behind the time the whole charge in the order of the sorted tags;
 --       of a refusal what it would have taken.

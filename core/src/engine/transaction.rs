@@ -2,7 +2,6 @@
 
 mod acquire;
 mod advance;
-pub(crate) mod companions;
 mod enter;
 mod extend;
 mod held_up;
@@ -21,10 +20,8 @@ use crate::base::bounds::{MAX_EXPIRED, MAX_REMOVALS};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
-use crate::engine::loads::Loads;
 use crate::engine::queue::{QueueSummary, Ticket};
 use crate::engine::state::{Change, Demand, Evaluation, State, Units};
-use crate::engine::transaction::companions::Companion;
 use crate::limits::concurrency::{Lease, Leases};
 use crate::model::policy::{MAX_LIMITS, Policy};
 use crate::model::request::{QueuePosition, Wait};
@@ -53,10 +50,9 @@ impl<'a> Entry<'a> {
         Self { describes, ..self }
     }
 
-    /// Returns whether a job asks in its worker, with a [`Waiter`](crate::Waiter): it keeps its ticket, and it has a number.
-    /// It must not share the lease of another run of the job.
+    /// Returns whether a job asks in its worker, which must not share the lease of another run of the job.
     pub(crate) fn is_run(&self) -> bool {
-        cfg!(feature = "redis") && self.queue.is_some_and(|queue| queue.keep > 0 && queue.waiter != 0)
+        self.queue.is_some_and(|queue| queue.is_run)
     }
 }
 
@@ -70,17 +66,15 @@ pub(crate) struct Waiting<'a> {
     /// Empty when the call retries without wake-ups.
     pub(crate) channel: &'a str,
     pub(crate) position: QueuePosition,
-    /// The number of the waiter in this process, zero for none.
-    #[cfg_attr(not(feature = "redis"), allow(dead_code))]
-    pub(crate) waiter: u64,
-    pub(crate) companions: &'a [Companion],
+    /// Whether a job asks in its worker.
+    pub(crate) is_run: bool,
 }
 
 impl<'a> From<Wait<'a>> for Waiting<'a> {
     fn from(wait: Wait<'a>) -> Self {
-        let Wait { max_wait, claim_timeout, keep, channel, position, waiter } = wait;
+        let Wait { max_wait, claim_timeout, keep, channel, position, is_run } = wait;
         let (max_wait, claim_timeout, keep) = (max_wait.0, claim_timeout.0, keep.0);
-        Self { max_wait, claim_timeout, keep, channel, position, waiter, companions: &[] }
+        Self { max_wait, claim_timeout, keep, channel, position, is_run }
     }
 }
 
@@ -141,10 +135,8 @@ impl<'a> Transaction<'a> {
         let (now, skew) = state.clock(server);
         let policy = state.effective_policy(own, now);
         let tickets = state.queue.as_ref().map_or(0, |queue| queue.len());
-        let mut queue_summary = QueueSummary { tickets, ..state.queue_summary.clone() };
-        if tickets == 0 {
-            queue_summary.loads = Loads::default();
-        }
+        let mut queue_summary = if tickets == 0 { state.queue_summary.emptied() } else { state.queue_summary.clone() };
+        queue_summary.tickets = tickets;
         Ok(Self {
             state,
             own,

@@ -67,9 +67,9 @@ pub struct Wait<'a> {
     pub channel: &'a str,
     /// The queue position of the ticket.
     pub position: QueuePosition,
-    /// The number of the waiter in this process, from [`Waiter::next`](crate::Waiter::next), so that the waiting calls of a
-    /// process look together. Zero for a call that looks alone.
-    pub waiter: u64,
+    /// Whether a job asks in its worker, which does not share the lease of another run of the job: set by
+    /// [`Waiter::of_job`](crate::Waiter::of_job).
+    pub is_run: bool,
 }
 
 /// The queue position that a ticket takes.
@@ -88,7 +88,7 @@ impl Wait<'_> {
     /// timeout.
     pub const fn up_to(max_wait: Micros) -> Self {
         let (keep, position) = (Micros(0), QueuePosition::End);
-        Self { max_wait, claim_timeout: CLAIM_TIMEOUT, keep, channel: "", position, waiter: 0 }
+        Self { max_wait, claim_timeout: CLAIM_TIMEOUT, keep, channel: "", position, is_run: false }
     }
 
     /// Creates the wait of a job, whose host calls again at its own pace: with the default claim timeout

@@ -11,7 +11,7 @@ use crate::policies;
 use crate::support::sequence::Spec;
 use crate::support::workload::{
     Admin, Asked, Channel, Costs, Order, ReportedBudget, Step, WaitOptions, Workload, workload, workload_with_admin,
-    workload_with_aging, workload_with_companions, workload_with_modes,
+    workload_with_aging, workload_with_modes,
 };
 
 /// Each of these seeds is the first to detect some mutant.
@@ -32,9 +32,6 @@ pub const SHARE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 232,
 
 /// The same of those whose callers rise in the queue.
 pub const AGING_SEEDS: &[u64] = &[0, 1, 4, 6, 10];
-
-/// The same of those whose calls look for others too.
-pub const COMPANION_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 6, 7, 10, 12, 13, 32, 78];
 
 const KINDS: [&[Kind]; 6] = [
     &[Kind::Concurrency],
@@ -64,11 +61,6 @@ pub fn random_shares(seed: u64) -> Workload {
 /// Returns a random workload whose calls have priorities and shares, and rise in the queue.
 pub fn random_aging(seed: u64) -> Workload {
     value(&workload_with_aging(KINDS[usize::try_from(seed % 6).expect("a few")], 50), seed)
-}
-
-/// Returns a random workload whose calls look for others too.
-pub fn random_companions(seed: u64) -> Workload {
-    value(&workload_with_companions(KINDS[usize::try_from(seed % 6).expect("a few")], 50), seed)
 }
 
 /// Returns a random workload with modes, blocks and commands.

@@ -2,7 +2,7 @@
 
 use paddlegate::{
     AdminCommand, Answer, BudgetUpdate, Cost, Deadline, Limit, LimitOverride, Limiter, Micros, Operation, Page,
-    QueuePosition, Request, Statistics, UpstreamReport, Wait, with_companions,
+    QueuePosition, Request, Statistics, UpstreamReport, Wait,
 };
 use std::cell::RefCell;
 
@@ -276,32 +276,6 @@ fn holder(place: u64) -> String {
     format!("{}:{}:1", queued(place), NOW + 1)
 }
 
-/// The channel of calls of one process.
-const CHANNEL: &str = "companions";
-
-fn companions(size: u64) -> Vec<String> {
-    (0..256).map(|number| format!("ticket{}", size / 2 + number)).collect()
-}
-
-fn with_others(verb: &'static str) -> Case {
-    Case { before: prepare_companions, ..case(verb, look_for_companions) }
-}
-
-fn prepare_companions(run: &Run<'_>) {
-    for id in companions(run.size) {
-        enter(run.limiter, &id, 1, Some(Wait { channel: CHANNEL, ..wait() }), NOW + 1);
-    }
-}
-
-fn look_for_companions(run: &Run<'_>) {
-    let ids = companions(run.size);
-    let others: Vec<&str> = ids[1..].iter().map(String::as_str).chain(["nobody"]).collect();
-    let wait = |waiter| Some(Wait { channel: CHANNEL, waiter, ..wait() });
-    let look = |waiter| enter(run.limiter, &ids[0], 1, wait(waiter), NOW + 1);
-    let (_, times) = with_companions(&others, look);
-    assert_eq!(times.iter().filter(|time| **time == paddlegate::RECHECK.0).count(), 255);
-}
-
 /// Returns the verbs that leave the head of the queue as it is.
 fn at_fixed_head() -> Vec<Case> {
     vec![
@@ -317,7 +291,6 @@ fn at_fixed_head() -> Vec<Case> {
         case("queue: look from the middle", |run| {
             enter(run.limiter, &format!("ticket{}", run.size / 2), 1, Some(wait()), NOW + 1);
         }),
-        with_others("queue: look from the middle for 256 others too"),
         case("queue: come back to an old number", |run| {
             let id = format!("ticket{}", run.size / 2 + 1 + run.number);
             cancel(run.limiter, &id, NOW + 1);
@@ -349,7 +322,6 @@ pub(crate) fn leases_and_queue() -> Vec<Case> {
         case("leases and queue: look from the middle", |run| {
             enter(run.limiter, &format!("ticket{}", run.size / 2), 1, Some(wait()), NOW + 1);
         }),
-        with_others("leases and queue: look for 256 others too"),
         case("leases and queue: release", |run| {
             release(run.limiter, &lease(1 + run.number), NOW + 1);
         }),

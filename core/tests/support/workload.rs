@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use paddlegate::{
     AdminCommand, Answer, BlockAfter, BudgetUpdate, Deadline, Decision, ErrorKind, HistoryEntry, Kind, Limit,
     LimitOverride, Limiter, Micros, Mode, Operation, Paddlegate, Page, QueuePosition, Request, SignalHandling,
-    TurnsHost, UpstreamReport, Wait, Wakeup, with_companions,
+    TurnsHost, UpstreamReport, Wait, Wakeup,
 };
 use proptest::prelude::*;
 
@@ -34,13 +34,6 @@ pub enum Step {
         units: Asked,
         estimate: bool,
         wait: Option<WaitOptions>,
-    },
-    /// As `Enter`, for other callers too: the companions are those whose bit is set; some of them do not exist.
-    Look {
-        caller: usize,
-        units: Asked,
-        wait: WaitOptions,
-        companions: u8,
     },
     Release {
         caller: usize,
@@ -214,19 +207,6 @@ pub fn workload_with_modes(kinds: &'static [Kind], length: usize) -> impl Strate
         2 => of_modes,
         1 => admin().prop_map(Step::Admin),
         1 => report(Costs::Labels),
-    ];
-    workload_of(kinds, prop::collection::vec(step, 1..length))
-}
-
-/// Generates a workload whose calls look for others too.
-pub fn workload_with_companions(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
-    let look = (0..CALLERS, asked(Costs::Labels, 1..=2_u64), waiting(Costs::Shares), any::<u8>())
-        .prop_map(|(caller, units, wait, companions)| Step::Look { caller, units, wait, companions });
-    let step = prop_oneof![
-        6 => step(Costs::Shares),
-        4 => look,
-        2 => prop::sample::select(&[1_u64, 2_499_999, 4_999_999, 5_000_000, 6_000_000, 6_500_000][..]).prop_map(Step::Advance),
-        1 => admin().prop_map(Step::Admin),
     ];
     workload_of(kinds, prop::collection::vec(step, 1..length))
 }
@@ -580,17 +560,8 @@ impl Runner {
     }
 
     pub fn step(&mut self, step: &Step) -> StepResult {
-        let mut looked = String::new();
         let result = match step {
-            Step::Enter { caller, units, estimate, wait } => Some(self.enter(*caller, *units, *estimate, *wait, 0)),
-            Step::Look { caller, units, wait, companions } => {
-                let ids: Vec<String> = (0..8).filter(|bit| companions >> bit & 1 == 1).map(id).collect();
-                let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-                let (answer, times) =
-                    with_companions(&ids, |waiter| self.enter(*caller, *units, false, Some(*wait), waiter));
-                looked = format!("companions {ids:?}: {times:?}");
-                Some(answer)
-            }
+            Step::Enter { caller, units, estimate, wait } => Some(self.enter(*caller, *units, *estimate, *wait)),
             Step::Acquire { units } => {
                 let mut answer = self.ask(*units, false);
                 if let Ok(Answer::Decision(decision)) = &mut answer {
@@ -665,7 +636,7 @@ impl Runner {
             }
         };
         let wakeups = self.inbox.take();
-        let text = format!("{result:?} wake-ups {wakeups:?} {looked}");
+        let text = format!("{result:?} wake-ups {wakeups:?}");
         let answer = result.and_then(Result::ok);
         let step_result = StepResult { text, answer, wakeups };
         if let Some(decision) = step_result.decision() {
@@ -798,7 +769,6 @@ impl Runner {
         asked: Asked,
         estimate: bool,
         wait: Option<WaitOptions>,
-        waiter: u64,
     ) -> Result<Answer, String> {
         let units = self.units(asked);
         let channel = wait.map_or_else(String::new, |wait| self.channel(wait.channel));
@@ -815,7 +785,7 @@ impl Runner {
                 (2, _) => QueuePosition::Existing,
                 _ => QueuePosition::End,
             },
-            waiter,
+            is_run: wait.keep > 0 && !caller.is_multiple_of(2),
         });
         let limits = self.describes();
         let answer = units.with(|units| {

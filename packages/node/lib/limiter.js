@@ -7,7 +7,6 @@ const {
   MAX_WAIT,
   CLAIM_TIMEOUT,
   QUEUE_POSITION,
-  WAITER,
   ROWS,
   ACQUIRE,
   PEEK,
@@ -406,7 +405,7 @@ class Limiter {
 
   /**
    * Sends one attempt of a waiter: `maxWaitMs` is the rest of its wait, `queuePosition` its ticket or a special value,
-   * `channel` the channel for its wake-ups; `keeps` as in `KEEPS`; `waiter` its number in this process.
+   * `channel` the channel for its wake-ups; `keeps` as in `KEEPS`.
    */
   [ACQUIRE_QUEUED](id, { signal, ...asked }, { channel = "", ...how }) {
     return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, channel, ...how, options: WAITING });
@@ -647,7 +646,6 @@ function runWith(run, more) {
     slots[FLAGS] |= more.keeps ? WAITS | KEEPS : WAITS;
     slots[MAX_WAIT] = maxWaitMs;
     slots[QUEUE_POSITION] = queuePosition;
-    slots[WAITER] = more.waiter ?? 0;
   }
   if (besides.units !== null || besides.share !== null) return runBesides(run, name, channel ?? "");
   return run(name, channel ?? "");

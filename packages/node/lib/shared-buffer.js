@@ -6,7 +6,7 @@
  * a thread.
  */
 
-const ROWS_END = 16 + 64 * 15;
+const ROWS_END = 15 + 64 * 15;
 /** The most bytes of a key in this buffer. A longer one goes as an argument, which takes no longer then. */
 const MAX_KEY = 40;
 const slots = new Float64Array(ROWS_END + 1 + MAX_KEY / 8);
@@ -45,11 +45,10 @@ module.exports = {
   PRIORITY: 9,
   WEIGHT: 10,
   RECEIVED: 11,
-  WAITER: 12,
-  LINK: 13,
-  TO_SEND: 14,
-  BROKEN: 15,
-  ROWS: 16,
+  LINK: 12,
+  TO_SEND: 13,
+  BROKEN: 14,
+  ROWS: 15,
   ROW: 15,
   MAX_ROWS: 64,
 
@@ -106,7 +105,7 @@ module.exports = {
   HAS_PRIORITY: 64,
   HAS_WEIGHT: 128,
   LIMITS: 256,
-  /** The ticket stays after its claim timeout, as that of a job does. */
+  /** A job asks in its worker: the ticket stays after its claim timeout, and another run's lease is not shared. */
   KEEPS: 512,
 
   /** Values for `QUEUE_POSITION` other than the number of a ticket: the end of the queue, and the existing position. */

@@ -72,7 +72,6 @@ class Waiter {
           claimTimeoutMs: next?.claimTimeoutMs,
           keeps: next?.keeps,
           queuePosition: next?.ticket ?? AT_END,
-          waiter: next?.waiter,
           channel: next?.channel ?? this.#channel,
         };
         this.#call = this.#limiter[ACQUIRE_QUEUED](this.id, this.#asked, how);

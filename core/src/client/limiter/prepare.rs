@@ -19,7 +19,7 @@ use crate::client::prepared::Prepared;
 #[cfg(feature = "redis")]
 use crate::client::store::Backend;
 use crate::engine::budget::PendingReport;
-use crate::engine::queue::RECHECK;
+use crate::engine::queue::MAX_POLL;
 use crate::engine::reply::Reply;
 use crate::engine::state::State;
 use crate::engine::transaction::{Entry, Transaction, Waiting};
@@ -37,12 +37,8 @@ use crate::model::overrides::AdminCommand;
 use crate::model::permit;
 use crate::model::permit::{MAX_PERMIT_ID, PERMIT_TIMEOUT, Permit, Settlement};
 use crate::model::policy::Policy;
-#[cfg(feature = "redis")]
-use crate::model::request::QueuePosition;
 use crate::model::request::{Request, Wait, check_id};
 use crate::model::turns::{ReadyCalls, TurnsHost};
-#[cfg(feature = "redis")]
-use crate::store::company;
 use crate::store::memory::Cell;
 #[cfg(feature = "redis")]
 use crate::store::redis::{Call, Keys, StatisticsOfKeys};
@@ -146,7 +142,7 @@ impl Limiter {
                 let (charge, permit) = request.charge(&self.inner.policy)?;
                 let order = request.order()?;
                 let (queue, describes) = (wait.map(Waiting::from), request.limits);
-                self.prepare_look(Entry { id, charge, permit, order, queue, describes })
+                self.prepare_enter(&Entry { id, charge, permit, order, queue, describes })
             }
             Operation::Peek(request) => {
                 let (charge, permit) = self.peeked(request)?;
@@ -209,27 +205,6 @@ impl Limiter {
         }
     }
 
-    /// Prepares a call with an id, which looks for other waiting calls of this process too.
-    #[cfg(feature = "redis")]
-    fn prepare_look(&self, entry: Entry<'_>) -> Result<Prepared> {
-        // A call rises in the queue only when it looks.
-        let Some(waiting) = entry.queue.filter(|_| self.inner.policy.aging().is_none()) else {
-            return self.prepare_enter(&entry);
-        };
-        let companions = match &self.inner.location {
-            StateLocation::Redis { keys, .. } if waiting.waiter != 0 && waiting.position != QueuePosition::End => {
-                company::begin(&entry, || keys.number())
-            }
-            _ => company::of_test(&waiting),
-        };
-        self.prepare_enter(&Entry { queue: Some(Waiting { companions: &companions, ..waiting }), ..entry })
-    }
-
-    #[cfg(not(feature = "redis"))]
-    fn prepare_look(&self, entry: Entry<'_>) -> Result<Prepared> {
-        self.prepare_enter(&entry)
-    }
-
     pub(crate) fn prepare_enter(&self, entry: &Entry<'_>) -> Result<Prepared> {
         let policy = &self.inner.policy;
         match &self.inner.location {
@@ -245,10 +220,6 @@ impl Limiter {
                 } else {
                     self.transact(entry.id, |transaction| transaction.enter(*entry))?
                 }?;
-                #[cfg(feature = "redis")]
-                if let Some(waiting) = &entry.queue {
-                    company::note_for_test(waiting, &reply.companions);
-                }
                 let permit = keeps.then_some(entry.id);
                 let decision = if entry.is_run() {
                     reply.decision_on_run(policy, &entry.charge, permit)
@@ -446,10 +417,7 @@ impl Limiter {
             StateLocation::Stateless => settled(Settlement::Unknown),
             StateLocation::Memory { .. } => settled(self.transact(id, |transaction| transaction.cancel(id, gave_up))?),
             #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => {
-                company::cancel(|| keys.number(), id);
-                Ok(Prepared::Call(Call::cancel(keys, id, gave_up, self.test_time())))
-            }
+            StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::cancel(keys, id, gave_up, self.test_time()))),
         }
     }
 
@@ -460,7 +428,7 @@ impl Limiter {
         host.map_or(Ok(()), |host| host.check())?;
         let listed = |ready| Ok(Prepared::Answered(Answer::Ready(ready)));
         match &self.inner.location {
-            StateLocation::Stateless => listed(ReadyCalls { ids: Vec::new(), after: RECHECK }),
+            StateLocation::Stateless => listed(ReadyCalls { ids: Vec::new(), after: MAX_POLL }),
             StateLocation::Memory { .. } => listed(self.transact("", |transaction| transaction.ready(count, host))?),
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::ready(keys, count, host, self.test_time()))),

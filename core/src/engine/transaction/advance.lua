@@ -7,8 +7,7 @@
 -- Notifies every ticket that can be granted, and the next one of the time at which it can be. The caller's own ticket
 -- needs no message. The call changes nothing for tickets that have no limit in common with it, unless it ends a pause.
 -- Up to `count` tickets without a channel that can be granted go into the list `ready`, once each, and are to call at once;
--- without the list a host that sleeps is told of the first. Leaves in ctx.due_at when the next can be granted, and in ctx.turns,
--- if there is one, when those that it notifies can be.
+-- without the list a host that sleeps is told of the first. Leaves in ctx.due_at when the next can be granted.
 local function advance_queue(ready, count)
   local NOTIFY_SLACK = 1000
   local checked, units_ahead, first_expiry = 0, {}, MAX
@@ -29,9 +28,6 @@ local function advance_queue(ready, count)
       if ticket.id ~= id and ticket.channel ~= '' and ticket.next_check > check + (wait == 0 and 0 or NOTIFY_SLACK) then
         -- PUBLISH fails for a user without that right: then tickets are not notified and call by themselves.
         local receivers = attempt('PUBLISH', ticket.channel, format('%.0f %s', check - now, ticket.id))
-        if ctx.turns then
-          ctx.turns[ticket.id] = receivers == 0 and now or check
-        end
         if receivers == 0 then
           is_present = false
           remove_ticket(ticket)

@@ -1,7 +1,7 @@
 //! The walk along the queue after a change. Twin of `advance.lua`.
 
 use crate::base::micros::MAX_TIME;
-use crate::engine::queue::{ASKED_UNTIL, CALLED, MAX_CHECKED_TICKETS};
+use crate::engine::queue::{CALLED, MAX_CHECKED_TICKETS};
 use crate::engine::state::Units;
 use crate::engine::transaction::Transaction;
 use crate::engine::transaction::queue::add;
@@ -65,7 +65,7 @@ impl Transaction<'_> {
                 self.keep(ticket.clone());
             }
             let is_job = ticket.channel.is_empty() && (wait > 0 || ticket.id != self.id);
-            if is_job && ready.is_none() && self.queue_summary.loads.get(ASKED_UNTIL) > self.now {
+            if is_job && ready.is_none() && self.queue_summary.asked_until > self.now {
                 self.wake_host(check_at);
             }
             if wait > 0 && is_present {

@@ -4,15 +4,15 @@
 -- REQUIRES: register_limiter describe now overrides LATE_RELEASE unpack ctx handlers evaluate own_units limit_exceeded_by add_statistic expiry
 -- REQUIRES: write_state append_to_logs keep_skew in_mode count_refusal MAX_CHECKED_TICKETS LEASE permits_key queue_key
 -- REQUIRES: records_key read_ticket caller_ticket own_tags records_expiry write_ticket remove_ticket load_ahead
--- REQUIRES: read_hosts wake_host advance_queue keep_companions to_text adopt_levels write_queue_summary find_lease LEVEL tickets_before count_turn join_queue rise
+-- REQUIRES: read_hosts wake_host advance_queue to_text adopt_levels write_queue_summary find_lease LEVEL tickets_before count_turn join_queue rise
 -- PROVIDES: nothing
 
 if verb == 'acquire' then
   function handlers.acquire()
-    local MAX_TICKETS, RECHECK, MIN_POLL, MAX_TURNS, CALLED_RECHECK = 100000, 5000000, 50000, 1000, 60000000
+    local MAX_TICKETS, RECHECK, MIN_POLL, MAX_POLL, MAX_TURNS, CALLED_RECHECK = 100000, 15000000, 50000, 5000000, 1000, 60000000
     local MAX_PERMITS, MAX_RECLAIMED = 100000, 1000
     local numbers = nil
-    local function reply(status, index, remaining, wait, reset, lease, fencing_token, number, position, ready, granted_at, charged, times)
+    local function reply(status, index, remaining, wait, reset, lease, fencing_token, number, position, ready, granted_at, charged)
       local list = {
         status, index, remaining, wait, reset, now, lease or 0, fencing_token or 0, number or 0, position or 0, ready or -1,
         granted_at or 0, charged or 0,
@@ -20,9 +20,6 @@ if verb == 'acquire' then
       }
       if numbers then
         list[#list + 1] = numbers
-      end
-      if times then
-        list[#list + 1] = times
       end
       return list
     end
@@ -215,21 +212,23 @@ if verb == 'acquire' then
         local first = limit.live > 0 and call('ZRANGE', limit.key, -limit.live, -limit.live)[1]
         local granted_at = first and string.match(call('HGET', records_key, LEASE .. first) or '', '^%d+')
         local age, mean = max(now - (granted_at or now), 0), ctx.queued.h
-        local after = first and turns * min(max(age, MIN_POLL), RECHECK) or RECHECK
+        local after = first and turns * min(max(age, MIN_POLL), MAX_POLL) or MAX_POLL
         if mean then
           after = max(turns * mean - min(age, mean), math.floor((age - mean) / 2))
         end
-        return min(max(after + math.floor(after / 4), MIN_POLL), RECHECK)
+        return min(max(after + math.floor(after / 4), MIN_POLL), MAX_POLL)
       end
 
       -- Takes or keeps a position in the queue. A wait that a release can shorten is checked again in any case, and a ticket
       -- with a channel, for which a process waits, shows that the process is alive.
-      local delay = wait < MAX and wait or RECHECK
+      -- A ticket rises only when its call retries.
+      local recheck = (channel == '' or ARGV[verb_at + 15]) and MAX_POLL or RECHECK
+      local delay = wait < MAX and wait or recheck
       if channel == '' and (ctx.queued.a or 0) <= now and #read_hosts() > 0 then
         ctx.queued.a, ctx.queued_text = ctx.hosts[#ctx.hosts].known_until, nil
       end
       if channel ~= '' then
-        delay = min(delay, RECHECK)
+        delay = min(delay, recheck)
       elseif wait > rate then
         -- A host calls the jobs whose turn has come, so that they need not ask.
         local is_called = (ctx.queued.a or 0) > now and claim_timeout + keep >= CALLED_RECHECK
@@ -242,7 +241,6 @@ if verb == 'acquire' then
       ticket.next_check, ticket.expires_at = now + delay, now + delay + claim_timeout + keep
       ticket.claim_timeout, ticket.channel = claim_timeout, channel
       write_ticket(ticket)
-      local times = keep_companions and channel ~= '' and keep_companions(channel)
       call('PEXPIRE', queue_key, expiry(ctx.queued_until - now))
       call('PEXPIRE', records_key, records_expiry())
       local position = call('ZRANK', queue_key, id)
@@ -252,7 +250,7 @@ if verb == 'acquire' then
       write_queue_summary()
       register_limiter(now)
       return reply(2, index, remaining, delay, reset, 0, 0, ticket.number, position,
-        (lease_limit or wait == MAX or ctx.queued.r) and -1 or wait, nil, nil, times)
+        (lease_limit or wait == MAX or ctx.queued.r) and -1 or wait)
     end
 
     -- Grants.

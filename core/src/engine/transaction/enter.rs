@@ -3,9 +3,7 @@
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
-use crate::engine::queue::{
-    ASKED_UNTIL, LEVEL, MAX_CHECKED_TICKETS, MAX_TICKETS, MEAN_HELD, MIN_POLL, RECHECK, Ticket,
-};
+use crate::engine::queue::{LEVEL, MAX_CHECKED_TICKETS, MAX_POLL, MAX_TICKETS, MIN_POLL, RECHECK, Ticket};
 use crate::engine::reply::{LeaseAndTicket, Reply};
 use crate::engine::state::{Evaluation, Units};
 use crate::engine::transaction::join::Place;
@@ -18,7 +16,7 @@ use crate::model::permit::Permit;
 use crate::model::request::QueuePosition;
 use crate::model::share::Order;
 
-/// The maximum number of turns that are counted; all later ones are farther away than [`RECHECK`].
+/// The maximum number of turns that are counted; all later ones are farther away than [`MAX_POLL`].
 const MAX_TURNS: u64 = 1_000;
 
 /// When a job calls again at the latest that a host calls, in microseconds.
@@ -233,19 +231,22 @@ impl Transaction<'_> {
         ticket: Option<Ticket>,
     ) -> Reply {
         let wait = evaluation.wait;
-        let mut check_after = if wait == MAX_TIME.0 { RECHECK.0 } else { wait };
+        // A ticket rises only when its call retries.
+        let polls = waiting.channel.is_empty() || self.own.aging().is_some();
+        let recheck = if polls { MAX_POLL.0 } else { RECHECK.0 };
+        let mut check_after = if wait == MAX_TIME.0 { recheck } else { wait };
         if waiting.channel.is_empty()
-            && self.queue_summary.loads.get(ASKED_UNTIL) <= self.now
+            && self.queue_summary.asked_until <= self.now
             && let Some(known_until) = self.hosts().last().map(|host| host.known_until)
         {
-            self.queue_summary.loads.set(ASKED_UNTIL, known_until);
+            self.queue_summary.asked_until = known_until;
         }
         if !waiting.channel.is_empty() {
-            check_after = check_after.min(RECHECK.0);
+            check_after = check_after.min(recheck);
         } else if wait > evaluation.rate {
             // A host calls the jobs whose turn has come, so that they need not ask.
-            let is_called = self.queue_summary.loads.get(ASKED_UNTIL) > self.now
-                && waiting.claim_timeout + waiting.keep >= CALLED_RECHECK;
+            let is_called =
+                self.queue_summary.asked_until > self.now && waiting.claim_timeout + waiting.keep >= CALLED_RECHECK;
             let until_turn = if is_called { CALLED_RECHECK } else { self.until_turn(units_ahead) };
             check_after = evaluation.rate.max(wait.min(until_turn));
         }
@@ -254,28 +255,18 @@ impl Transaction<'_> {
         ticket.expires_at = ticket.next_check + waiting.claim_timeout + waiting.keep;
         ticket.claim_timeout = waiting.claim_timeout;
         waiting.channel.clone_into(&mut ticket.channel);
-        let (number, mut position) = (ticket.number, self.rank(&ticket));
+        let (number, position) = (ticket.number, self.rank(&ticket));
         // Others may still come before it where arrival does not decide.
         let is_known = self.policy.concurrency().is_none() && wait < MAX_TIME.0 && !self.is_reordered();
         let ready = is_known.then_some(wait);
-        // Without servers calls look alone.
-        let companions = if !cfg!(feature = "redis") || waiting.companions.is_empty() || waiting.channel.is_empty() {
-            self.keep(ticket);
-            Box::default()
-        } else {
-            self.keep(ticket.clone());
-            let times = self.keep_companions(&waiting);
-            position = self.rank(&ticket);
-            times
-        };
-        if waiting.channel.is_empty() && position == 0 && self.queue_summary.loads.get(ASKED_UNTIL) > self.now {
+        self.keep(ticket);
+        if waiting.channel.is_empty() && position == 0 && self.queue_summary.asked_until > self.now {
             self.wake_host((self.now + wait).min(MAX_TIME.0));
         }
         self.write_queue_summary();
         Reply {
             retry_after: check_after,
             lease_and_ticket: LeaseAndTicket { number, position, ready, ..LeaseAndTicket::default() },
-            companions,
             ..Reply::new(Status::Queued, evaluation, self.now)
         }
     }
@@ -289,18 +280,18 @@ impl Transaction<'_> {
             Rule::Concurrency(concurrency) => Some((i, concurrency.limit)),
             _ => None,
         });
-        let Some((i, limit)) = concurrency.next_back() else { return RECHECK.0 };
-        let (now, mean) = (self.now, self.queue_summary.loads.get(MEAN_HELD));
+        let Some((i, limit)) = concurrency.next_back() else { return MAX_POLL.0 };
+        let (now, mean) = (self.now, self.queue_summary.mean_held);
         let (live, age) = self.leases().map_or((0, 0), |leases| (leases.live(now), leases.age_of_first(now)));
         let turns = (units_ahead[i] + 1 + live).saturating_sub(limit).div_ceil(limit.max(1)).clamp(1, MAX_TURNS);
         let after = if mean == 0 && live == 0 {
-            RECHECK.0
+            MAX_POLL.0
         } else if mean == 0 {
-            turns * age.clamp(MIN_POLL.0, RECHECK.0)
+            turns * age.clamp(MIN_POLL.0, MAX_POLL.0)
         } else {
             (turns * mean - age.min(mean)).max(age.saturating_sub(mean) / 2)
         };
-        (after + after / 4).clamp(MIN_POLL.0, RECHECK.0)
+        (after + after / 4).clamp(MIN_POLL.0, MAX_POLL.0)
     }
 
     fn grant(mut self, entry: Entry<'_>, evaluation: &Evaluation, ticket: Option<Ticket>) -> Reply {

@@ -2,7 +2,7 @@
 
 use crate::base::charge::Charge;
 use crate::engine::loads::Loads;
-use crate::engine::queue::{LEVEL, NOT_BY_ARRIVAL, Ticket, level, score};
+use crate::engine::queue::{LEVEL, Ticket, score};
 use crate::engine::transaction::{Entry, Transaction};
 use crate::model::request::QueuePosition;
 use crate::model::share::{MAX_PRIORITY, Order};
@@ -51,19 +51,19 @@ impl Transaction<'_> {
 
     /// Returns whether the queue is not in the order of arrival.
     pub(super) fn is_reordered(&self) -> bool {
-        self.queue_summary.loads.get(NOT_BY_ARRIVAL) > 0
+        self.queue_summary.is_reordered
     }
 
     /// Notes the number of a call that is granted while others wait.
     pub(super) fn count_turn(&mut self, ticket: Option<&Ticket>, order: Order<'_>, charge: &Charge) {
-        let level = level(ticket.map_or(order.priority, |ticket| ticket.priority));
-        let last = self.queue_summary.loads.get(level);
+        let priority = ticket.map_or(order.priority, |ticket| ticket.priority);
+        let last = self.queue_summary.last_granted(priority);
         if last > 0 {
             let number =
                 ticket.map_or_else(|| self.next_number(order, charge).1, |ticket| self.number_without_tie(ticket));
             // A tie may be granted in another order, in which its shares lose nothing.
             let is_tie = without_tie(last) == without_tie(number);
-            self.queue_summary.loads.set(level, if is_tie { number } else { last.max(number) });
+            self.queue_summary.set_last_granted(priority, if is_tie { number } else { last.max(number) });
         }
     }
 
@@ -152,20 +152,19 @@ impl Transaction<'_> {
         requested: Option<u64>,
         mut counter: u64,
     ) -> (u64, Option<Box<str>>, u64) {
-        let level = level(order.priority);
-        if !order.share.is_empty() && self.queue_summary.loads.get(level) == 0 {
-            self.queue_summary.loads.set(level, counter.max(1));
+        if !order.share.is_empty() && self.queue_summary.last_granted(order.priority) == 0 {
+            self.queue_summary.set_last_granted(order.priority, counter.max(1));
             counter = self.count_earlier(order.priority, counter);
         }
         let (number, share_number) =
             requested.map_or_else(|| self.next_number(order, charge), |requested| (requested, requested));
-        let share = (self.queue_summary.loads.get(level) > 0).then(|| Box::from(order.share));
+        let share = (self.queue_summary.last_granted(order.priority) > 0).then(|| Box::from(order.share));
         if share.is_some() {
             let queue = self.state.queue.get_or_insert_default();
             queue.count_share(order.priority, order.share, share_number);
         }
         if share.is_some() || order.priority > 0 {
-            self.queue_summary.loads.set(NOT_BY_ARRIVAL, 1);
+            self.queue_summary.is_reordered = true;
         }
         (number, share, counter.max(number))
     }
@@ -186,7 +185,7 @@ impl Transaction<'_> {
 
     /// Returns the number that a new ticket gets, and the number after which its share goes on.
     fn next_number(&self, order: Order<'_>, charge: &Charge) -> (u64, u64) {
-        let last_granted = self.queue_summary.loads.get(level(order.priority));
+        let last_granted = self.queue_summary.last_granted(order.priority);
         if order.share.is_empty() && last_granted == 0 {
             let number = self.counter() + 1;
             return (number, number);

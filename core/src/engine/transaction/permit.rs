@@ -3,7 +3,6 @@
 
 use crate::base::charge::Charge;
 use crate::base::micros::Micros;
-use crate::engine::queue::MEAN_HELD;
 use crate::engine::state::{Change, Demand};
 use crate::engine::transaction::Transaction;
 use crate::engine::transaction::extend::OpenPermit;
@@ -63,10 +62,9 @@ impl Transaction<'_> {
 
     /// Adds to the mean time that the last leases were held, for calls that get no wake-up.
     fn count_held(&mut self, held: u64) {
-        let (held, mean) =
-            (held.clamp(1, MAX_HELD).cast_signed(), self.queue_summary.loads.get(MEAN_HELD).cast_signed());
+        let (held, mean) = (held.clamp(1, MAX_HELD).cast_signed(), self.queue_summary.mean_held.cast_signed());
         let mean = if mean == 0 { held } else { (mean + (held - mean).div_euclid(8)).max(1) };
-        self.queue_summary.loads.set(MEAN_HELD, mean.cast_unsigned());
+        self.queue_summary.mean_held = mean.cast_unsigned();
         self.queue_changed = true;
     }
 

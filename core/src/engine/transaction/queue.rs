@@ -2,7 +2,6 @@
 
 use crate::base::charge::Charge;
 use crate::base::micros::MAX_TIME;
-use crate::engine::loads::Loads;
 use crate::engine::queue::{MAX_CHECKED_TICKETS, Ticket};
 use crate::engine::state::Units;
 use crate::engine::transaction::{TicketUnits, Transaction};
@@ -31,7 +30,7 @@ impl Transaction<'_> {
         if self.queue_summary.tickets > 0 {
             self.queue_summary.loads.remove(ticket.loads());
         } else {
-            self.queue_summary.loads = Loads::default();
+            self.queue_summary = self.queue_summary.emptied();
         }
         self.queue_changed = true;
         self.removed += 1;

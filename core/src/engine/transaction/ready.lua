@@ -9,7 +9,7 @@
 
 if verb == 'ready' then
   function handlers.ready()
-    local RECHECK, NOTIFY_SLACK, MAX_HOSTS, KNOWN_MS = 5000000, 1000, 8, 20000
+    local MAX_POLL, NOTIFY_SLACK, MAX_HOSTS, KNOWN_MS = 5000000, 1000, 8, 20000
     local ready, count, channel, name = {}, ARGV[verb_at + 4] + 0, ARGV[verb_at + 5] or '', ARGV[verb_at + 6]
     advance_queue(ready, count)
     if ctx.damaged then
@@ -23,7 +23,7 @@ if verb == 'ready' then
       write_queue_summary()
     end
     local is_full = #ready == count
-    local after = is_full and 0 or min(max((ctx.due_at or now + RECHECK) - now, 0), RECHECK)
+    local after = is_full and 0 or min(max((ctx.due_at or now + MAX_POLL) - now, 0), MAX_POLL)
     if channel ~= '' then
       local hosts, due_at = read_hosts(), now + after
       for i = #hosts, 1, -1 do
@@ -31,7 +31,7 @@ if verb == 'ready' then
           table.remove(hosts, i)
         elseif hosts[i].due_at <= due_at + NOTIFY_SLACK and not is_full then
           -- One is enough for a turn.
-          after = RECHECK
+          after = MAX_POLL
         end
       end
       if not is_full then

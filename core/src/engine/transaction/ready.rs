@@ -1,7 +1,7 @@
 //! The tickets whose turn has come, for a host that calls their jobs. Twin of `ready.lua`.
 
 use crate::base::micros::Micros;
-use crate::engine::queue::{ASKED_UNTIL, RECHECK};
+use crate::engine::queue::MAX_POLL;
 use crate::engine::transaction::Transaction;
 use crate::engine::transaction::advance::NOTIFY_SLACK;
 use crate::engine::transaction::hosts::{ASKED_FOR, Host};
@@ -23,17 +23,17 @@ impl Transaction<'_> {
     pub(crate) fn ready(mut self, count: u64, host: Option<TurnsHost<'_>>) -> ReadyCalls {
         let mut ready = Ready { ids: Vec::new(), count, due_at: None };
         self.advance_and_list(Some(&mut ready));
-        let asked_until = self.queue_summary.loads.get(ASKED_UNTIL);
+        let asked_until = self.queue_summary.asked_until;
         // Written seldom, because a host asks often.
         if self.queue_summary.tickets > 0 && asked_until <= self.now + ASKED_FOR / 2 {
-            self.queue_summary.loads.set(ASKED_UNTIL, self.now + ASKED_FOR);
+            self.queue_summary.asked_until = self.now + ASKED_FOR;
             self.queue_changed = true;
         }
         if self.queue_changed {
             self.write_queue_summary();
         }
         let is_full = ready.ids.len() as u64 == count;
-        let mut after = ready.due_at.map_or(RECHECK.0, |due_at| due_at.saturating_sub(self.now).min(RECHECK.0));
+        let mut after = ready.due_at.map_or(MAX_POLL.0, |due_at| due_at.saturating_sub(self.now).min(MAX_POLL.0));
         if is_full {
             after = 0;
         }
@@ -44,7 +44,7 @@ impl Transaction<'_> {
             if !is_full {
                 // One is enough for a turn.
                 if hosts.iter().any(|host| host.due_at <= now + after + NOTIFY_SLACK) {
-                    after = RECHECK.0;
+                    after = MAX_POLL.0;
                 }
                 let (id, channel) = (id.to_owned(), channel.to_owned());
                 hosts.push(Host { known_until: now + ASKED_FOR, due_at: now + after, channel, id });

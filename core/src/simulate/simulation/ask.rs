@@ -100,7 +100,7 @@ impl Simulation {
             keep: Micros(0),
             channel: self.clients.hints(client).map_or("", |hints| hints.channel()),
             position: state.ticket.map_or(QueuePosition::End, QueuePosition::Number),
-            waiter: 0,
+            is_run: false,
         };
         self.limiter.acquire_with_id(request, &self.id(job), Some(wait))
     }

@@ -21,7 +21,6 @@ use super::plain_release::PlainRelease;
 use super::recording::RecordingReply;
 use super::reply::{
     decision, extension, garbled, parse_u64s, ready_calls, reply_error, report_outcome, runtime_state, settlement,
-    with_companions,
 };
 use super::route::redirection;
 use super::statistics_of_keys::{Added, StatisticsOfKeys};
@@ -47,7 +46,6 @@ use crate::model::request::QueuePosition;
 use crate::model::share::Order;
 use crate::model::statistics::Statistics;
 use crate::model::turns::TurnsHost;
-use crate::store::company::Look;
 use crate::store::refused_keys::RefusedKeys;
 
 /// The status of a call without an id that must be repeated with one.
@@ -131,8 +129,6 @@ pub(super) enum Expects {
         /// The keys of a call that takes a lease, which keep whether there is room for another, and of one for a key, which count
         /// its refusals.
         keys: Option<Arc<Keys>>,
-        /// The look of a call that waits beside others of this process.
-        look: Option<Box<Look>>,
         /// Whether the call is the run of a job, which does not take the lease of another run.
         is_run: bool,
     },
@@ -226,7 +222,6 @@ impl Call {
                 charge: charge.into(),
                 estimate: Estimate::No,
                 keys: counting,
-                look: None,
                 is_run: false,
             },
         )
@@ -249,13 +244,11 @@ impl Call {
         let estimate = Estimate::of(entry.permit.is_some(), entry.describes);
         let (policy, charge) = (policy.clone(), entry.charge.into());
         let counting = (keys.grants_leases() || keys.counts_refused_keys()).then(|| keys.clone());
-        // A call rises in the queue only when it looks.
-        let look = policy.aging().is_none().then(|| Look::new(entry, || keys.number())).flatten().map(Box::new);
         let is_run = entry.is_run();
         Self::new(
             keys,
             bytes,
-            Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, keys: counting, look, is_run },
+            Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, keys: counting, is_run },
         )
     }
 
@@ -278,7 +271,6 @@ impl Call {
                 charge: charge.into(),
                 estimate: Estimate::of(estimate, describes),
                 keys: None,
-                look: None,
                 is_run: false,
             },
         )
@@ -299,7 +291,6 @@ impl Call {
             charge: charge.into(),
             estimate: Estimate::No,
             keys: None,
-            look: None,
             is_run: false,
         };
         Self::new(keys, bytes, expects)
@@ -774,16 +765,10 @@ impl Call {
                 Err(exceeded(items, if *estimate == Estimate::No { "cost" } else { "estimate" }, policy, charge))
             }
             (
-                Expects::Decision { policy, charge, permit, keys, retry_with_id, look, is_run, estimate },
+                Expects::Decision { policy, charge, permit, keys, retry_with_id, is_run, estimate },
                 Value::Array(items),
             ) => {
-                let has_companions = look.as_ref().is_some_and(|look| look.has_companions());
-                let (items, times) = if has_companions { with_companions(items)? } else { (&**items, Vec::new()) };
                 let reply = decision(items, policy)?;
-                if let Some(look) = look {
-                    let queued = (reply.status == Status::Queued).then_some(Micros(reply.retry_after));
-                    look.end(queued, &times);
-                }
                 if let Some(keys) = keys {
                     if keys.grants_leases() {
                         keys.note_decision(reply.status, reply.remaining);
@@ -881,11 +866,9 @@ pub(super) fn entry_words(entry: &Entry<'_>, aging: Option<Micros>, listed: Opti
             QueuePosition::Number(ticket) => number(ticket),
         });
         let Order { priority, weight, share } = entry.order;
-        let has_companions = !waiting.companions.is_empty();
-        if waiting.keep > 0 || entry.order != Order::default() || aging.is_some() || has_companions {
+        if waiting.keep > 0 || entry.order != Order::default() || aging.is_some() {
             words.extend([number(waiting.keep), number(priority.into()), number(weight.into()), share.to_owned()]);
-            words.extend(aging.map(|aging| number(aging.0)).or(has_companions.then(String::new)));
-            words.extend(waiting.companions.iter().map(|companion| companion.id.to_string()));
+            words.extend(aging.map(|aging| number(aging.0)));
         }
     }
     words

@@ -15,6 +15,7 @@ use super::tally::{Tallies, Tally};
 use super::wire::{Value, word};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
+use crate::base::hash;
 use crate::base::micros::Micros;
 use crate::model::calendar::INSTANTS;
 use crate::model::decision::{Decision, Status};
@@ -22,7 +23,6 @@ use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::mode::Mode;
 use crate::model::overrides::Deadline;
 use crate::model::policy::{Policy, parse_tag};
-use crate::store::company;
 
 /// The keys of a state, and the constant part of its commands.
 pub(crate) struct Keys {
@@ -81,7 +81,7 @@ impl Keys {
     pub(crate) fn with_common(names: Arc<Names>, key: Option<&Arc<str>>, roles: Arc<Roles>, hints: Arc<Hints>) -> Self {
         Self {
             names,
-            number: key.map_or(0, |key| company::hash(key.as_bytes())),
+            number: key.map_or(0, |key| hash(key)),
             key: key.cloned(),
             roles,
             without_id: OnceBox::new(),
@@ -208,11 +208,6 @@ impl Keys {
     /// Returns the decision that the reply to a plain call says.
     pub(super) fn plain_decision(&self, reply: &Value, policy: &Policy, charge: &Charge) -> Result<Decision> {
         self.roles.plain.as_ref().ok_or_else(garbled)?.decision(reply, policy, charge)
-    }
-
-    /// Returns the number of the limiter in this process, by its keys and its limits.
-    pub(crate) fn number(&self) -> u64 {
-        company::hash(&self.with_id(false).bytes)
     }
 
     /// Returns whether plain calls grant leases.

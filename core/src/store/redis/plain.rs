@@ -196,7 +196,7 @@ impl Call {
         at: Option<Micros>,
     ) -> Option<Self> {
         // A call that comes back has a ticket, or had one.
-        if entry.queue.is_some_and(|queue| queue.position != QueuePosition::End || !queue.companions.is_empty()) {
+        if entry.queue.is_some_and(|queue| queue.position != QueuePosition::End) {
             return None;
         }
         if entry.queue.is_some() && keys.is_full() {
@@ -264,8 +264,7 @@ impl KeptEntry {
             permit,
             share: order.share.to_owned(),
             order: Order { share: "", ..order },
-            queue: queue
-                .map(|waiting| (Waiting { channel: "", companions: &[], ..waiting }, waiting.channel.to_owned())),
+            queue: queue.map(|waiting| (Waiting { channel: "", ..waiting }, waiting.channel.to_owned())),
         }
     }
 }

@@ -121,7 +121,6 @@ fn granted(limits: &[Limit], text: &[u8], charge: &Charge) -> Option<Reply> {
         amount: None,
         lease_and_ticket: LeaseAndTicket::default(),
         limits: Box::default(),
-        companions: Box::default(),
     })
 }
 

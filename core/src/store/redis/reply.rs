@@ -16,9 +16,6 @@ use crate::model::permit::Settlement;
 use crate::model::policy::Policy;
 use crate::model::turns::ReadyCalls;
 
-/// The status of a queued call.
-const QUEUED: i64 = 2;
-
 /// The status of a call that only shadow granted.
 const GRANTED_IN_SHADOW: u64 = 6;
 
@@ -67,19 +64,7 @@ pub(super) fn decision(items: &[Value], policy: &Policy) -> Result<Reply> {
         amount: if matches!(items.len(), 7 | 14) { Some(natural(items.len() - 1)?) } else { None },
         lease_and_ticket,
         limits,
-        companions: Box::default(),
     })
-}
-
-/// Returns the items of a decision on a call with companions, and for how long each companion of a queued one need not call.
-pub(super) fn with_companions(items: &[Value]) -> Result<(&[Value], Vec<u64>)> {
-    match items {
-        [items @ .., Value::Array(times)] if items.first() == Some(&Value::Integer(QUEUED)) => {
-            let numbers = parse_u64s(times);
-            if numbers.len() == times.len() { Ok((items, numbers)) } else { Err(garbled()) }
-        }
-        items => Ok((items, Vec::new())),
-    }
 }
 
 /// Decodes the numbers of each limit.

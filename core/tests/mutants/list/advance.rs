@@ -3,12 +3,6 @@
 use super::Mutant;
 
 pub const ADVANCE: &[Mutant] = &[
-    ("companions: one that left the queue need not call before its turn", "receivers == 0 and now or check", "check"),
-    (
-        "companions: one that could not be notified need not call",
-        "if ctx.turns then\n",
-        "if ctx.turns and type(receivers) == 'number' then\n",
-    ),
     (
         "ready: calls that wait for a wake-up are listed",
         "if ready and wait == 0 and ticket.channel == '' then",

@@ -4,12 +4,6 @@ use super::Mutant;
 
 pub const ENTER: &[Mutant] = &[
     (
-        "companions: a call without a channel keeps others",
-        "keep_companions and channel ~= '' and keep_companions(channel)",
-        "keep_companions and keep_companions(channel)",
-    ),
-    ("companions: the reply does not tell for how long", "or wait, nil, nil, times)", "or wait)"),
-    (
         "overrides: the reply lacks the amount in force",
         "overrides and overrides.own and (index < limit_count and ctx.limits[index + 1].a or 0),",
         "nil,",
@@ -151,7 +145,7 @@ pub const ENTER: &[Mutant] = &[
     ("enter: the maximum wait is ignored", "rate <= max_wait and", ""),
     ("enter: a ticket is lost while the concurrency limit is 0", " or ticket and rate == MAX)", ")"),
     ("enter: a new call queues while the concurrency limit is 0", "or ticket and rate == MAX)", "or rate == MAX)"),
-    ("enter: a waiter without a known time rechecks at the maximum time", "wait < MAX and wait or RECHECK", "wait"),
+    ("enter: a waiter without a known time rechecks at the maximum time", "wait < MAX and wait or recheck", "wait"),
     ("enter: a call with a maximum wait of zero waits", "and max_wait > 0 and", "and"),
     (
         "enter: a refused waiter keeps its ticket",

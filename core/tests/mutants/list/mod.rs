@@ -3,7 +3,6 @@
 mod admin;
 mod advance;
 mod arithmetic;
-mod companions;
 mod enter;
 mod extend;
 mod fast_path;
@@ -43,7 +42,7 @@ macro_rules! lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 31] = [
+pub const FILES: [Lua; 30] = [
     lua!("engine/one_limiter.lua", &[]),
     lua!("engine/register.lua", register::REGISTER),
     lua!("limits/bucket.lua", arithmetic::BUCKET),
@@ -62,7 +61,6 @@ pub const FILES: [Lua; 31] = [
     lua!("engine/transaction/queue.lua", queue::QUEUE),
     lua!("engine/transaction/hosts.lua", hosts::HOSTS),
     lua!("engine/transaction/advance.lua", advance::ADVANCE),
-    lua!("engine/transaction/companions.lua", companions::COMPANIONS),
     lua!("engine/transaction/permit.lua", permit::PERMIT),
     lua!("engine/transaction/join.lua", join::JOIN),
     lua!("engine/transaction/enter.lua", enter::ENTER),

@@ -12,7 +12,7 @@ pub const READY: &[Mutant] = &[
         "",
     ),
     ("ready: a later question counts for nothing", "(ctx.queued.a or 0) - now <= ASKED_FOR / 2", "not ctx.queued.a"),
-    ("hosts: all ask at the next turn", "          after = RECHECK\n", ""),
+    ("hosts: all ask at the next turn", "          after = MAX_POLL\n", ""),
     ("hosts: one that asks again is on the list twice", "if hosts[i].id == name then", "if false then"),
     (
         "hosts: one with a full list sleeps",
@@ -29,6 +29,6 @@ pub const READY: &[Mutant] = &[
     ("hosts: a question is forgotten at once", "known_until = now + ASKED_FOR", "known_until = now + 1"),
     ("hosts: the list is not written", "      write_hosts()\n", ""),
     ("hosts: the list has no expiry", "to_text(max(call('PTTL', records_key), KNOWN_MS))", "1"),
-    ("ready: a host sleeps for longer than five seconds", "- now, 0), RECHECK)", "- now, 0), 2 * RECHECK)"),
+    ("ready: a host sleeps for longer than five seconds", "- now, 0), MAX_POLL)", "- now, 0), 2 * MAX_POLL)"),
     ("ready: the state is not written", "      write_queue_summary()\n", ""),
 ];

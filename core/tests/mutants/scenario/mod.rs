@@ -1,7 +1,6 @@
 //! Checks the script where workloads and sequences do not: damaged values, wrong arguments, expiry of keys, a full
 //! server and the server's clock.
 
-mod companions;
 mod damage;
 mod expiry;
 mod extensions;
@@ -83,17 +82,12 @@ pub const SCENARIOS: &[(&str, Scenario)] = &[
     ("a foreign value stops an extension", extensions::foreign),
     ("the history stays small", history::size),
     ("damaged history stops nothing", history::damaged),
-    ("companions have the channel of the call", companions::of_one_channel),
-    ("keys live as long as the tickets of companions", companions::expiry),
-    ("damaged tickets of companions stay", companions::damaged),
-    ("companions that cannot be notified call by themselves", companions::unpublished),
     ("the decisions of calls are recorded", recordings::calls),
     ("the decisions of waits are recorded", recordings::waits),
     ("what was recorded is capped", recordings::capped),
     ("recordings are read in pages", recordings::pages),
     ("recordings end", recordings::ends),
     ("recordings beside foreign values", recordings::foreign),
-    ("companions that nobody hears call by themselves", companions::unheard),
 ];
 
 /// Each of these scenarios takes up to a second.

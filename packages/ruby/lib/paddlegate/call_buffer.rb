@@ -87,12 +87,11 @@ module Paddlegate
 
     # Returns a `pg_wait`. `queue_position`: 0 is the end of the queue, -1 the position of the
     # existing ticket, any other value the number of an earlier ticket. `keep_us` is how long the
-    # ticket of a job stays after its claim timeout, `waiter` the number of the waiter in this
-    # process.
-    def wait(max_wait_us, claim_timeout_us, channel, queue_position, keep_us = 0, waiter = 0)
+    # ticket of a job stays after its claim timeout, `is_run` is 1 for a run of a job.
+    def wait(max_wait_us, claim_timeout_us, channel, queue_position, keep_us = 0, is_run = 0)
       @wait.put_string(WAIT_SIZE, channel)
       @wait.put_array_of_int64(0, [max_wait_us, claim_timeout_us, @wait.address + WAIT_SIZE,
-                                   queue_position, keep_us, waiter])
+                                   queue_position, keep_us, is_run])
     end
 
     # Returns the memory for a `pg_runtime_state`. Created on first use, since few calls need it.

@@ -7,7 +7,7 @@ module Paddlegate
   # be cancelled. Times are seconds of the monotonic clock.
   class WaitState
     # The sizes of a `pg_waiter` and a `pg_wait`.
-    SIZE = 128
+    SIZE = 120
     WAIT_SIZE = 48
     MICROS = 1_000_000.0
     private_constant :SIZE, :WAIT_SIZE, :MICROS

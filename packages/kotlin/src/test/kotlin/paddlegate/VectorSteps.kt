@@ -114,7 +114,7 @@ private fun Replay.enter(step: JsonNode): Any? {
     val wait =
         step.long("patience_us")?.let { patience ->
             val position = if (place == null || place.isNull) 0 else if (place.isNumber) place.asLong() else -1
-            NativeWait(patience, step.long("grace_us") ?: 2_000_000, 0, "", position, 0u)
+            NativeWait(patience, step.long("grace_us") ?: 2_000_000, 0, "", position, false)
         }
     val decided =
         limiter.command("cost" to "cost") {
