@@ -67,7 +67,7 @@ impl Charge {
         }
     }
 
-    /// Returns whether there are units for a policy of so many limits.
+    /// Returns whether there are units for a policy with this number of limits.
     pub(crate) fn is_for(&self, limits: usize) -> bool {
         match self {
             Self::All(_) => true,

@@ -647,7 +647,7 @@ impl Paddlegate {
     }
 }
 
-/// Starts to read a page in Redis, which ends after so many calls.
+/// Starts to read a page in Redis, which ends after a bounded number of calls.
 #[cfg(feature = "redis")]
 fn page_in_redis(prefix: &str, cursor: Option<&str>) -> Result<Prepared> {
     let page = crate::store::redis::PartialPage::new(prefix, cursor)?;

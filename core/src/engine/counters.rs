@@ -34,7 +34,7 @@ impl Counters {
         self.granted == 0 && self.refused == 0 && self.units == 0 && self.more.is_none()
     }
 
-    /// Counts a grant of so many units, which is near the limit or not.
+    /// Counts a grant by its units, and whether it is near the limit.
     #[inline]
     pub(crate) fn grant(&mut self, now: u64, units: u64, is_near: bool) {
         self.charge(now, units.cast_signed());
@@ -42,7 +42,7 @@ impl Counters {
         self.near_limit += u64::from(is_near);
     }
 
-    /// Counts the correction of a charge by so many units.
+    /// Counts the correction of a charge by a number of units.
     pub(crate) fn correct(&mut self, now: u64, change: i64) {
         self.charge(now, change);
         self.others().corrections += 1;

@@ -135,7 +135,7 @@ function ctx.most_of(limit)
   return (kind == 'l' or kind == 'p') and min(most, math.floor(MAX / limit.c)) or most
 end
 
--- Checks every limit, or those that `asked` has, for so many units of each behind those of the tickets ahead; without `asked`
+-- Checks every limit, or those that `asked` has, for the units of each, behind the units of the tickets ahead; without `asked`
 -- only applies the changes, which correct a grant of `granted_at`. Returns the limit with the longest wait, else the one
 -- with the least left, and as `rate` the longest wait that no release can shorten. The changed levels are left in
 -- `new_level`. Adds to `numbers` of each limit its amount, its interval, what remains, its wait and its reset.
@@ -228,7 +228,7 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
   return index, wait, remaining, reset, rate
 end
 
--- The first limit below so many units; with `for_ever` only one that is below them in the caller's policy too, or stays so as
+-- The first limit that is below the units; with `for_ever` only one that is below them in the caller's policy too, or stays so as
 -- far as is known.
 local function limit_exceeded_by(asked, for_ever)
   for i = 1, limit_count do
@@ -245,7 +245,7 @@ local function limit_exceeded_by(asked, for_ever)
   end
 end
 
--- Milliseconds that a key lives whose content matters for so many microseconds.
+-- For how many milliseconds a key lives whose content matters for a time in microseconds.
 local function expiry(micros)
   return format('%.0f', math.ceil(micros / 1000) + 10000)
 end
@@ -299,7 +299,7 @@ local function write_state(lifetime)
   call('SET', KEYS[1], state .. ' .', 'PX', expiry(lifetime))
 end
 
--- Adds so many units of each limit to every log.
+-- Adds the units of each limit to its log.
 local function append_to_logs(taken)
   for i = 1, limit_count do
     local limit = ctx.limits[i]

@@ -1,4 +1,4 @@
--- The script of one limiter decides and writes, and removes so many ended entries and lapsed tickets at most. In together.lua
+-- The script of one limiter decides and writes, and removes a bounded number of ended entries and lapsed tickets. In together.lua
 -- the same pieces are the body of a function, whose arguments these are.
 --
 -- REQUIRES: nothing

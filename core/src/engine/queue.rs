@@ -119,7 +119,7 @@ impl Queue {
         self.by_id.get(id)
     }
 
-    /// Returns so many tickets from a position on.
+    /// Returns a page of the tickets.
     pub(crate) fn page(&self, offset: u64, count: u64) -> impl Iterator<Item = &Ticket> {
         let [offset, count] = [offset, count].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
         self.order.from(offset).take(count).filter_map(|(_, id)| self.by_id.get(id))
@@ -149,7 +149,7 @@ impl Queue {
         self.order.get(rank).map(|(score, _)| *score).filter(|score| *score >= first)
     }
 
-    /// Returns the last tickets of a priority, at most so many.
+    /// Returns the last tickets of a priority, at most `count`.
     pub(crate) fn last_of(&self, priority: u8, count: u64) -> Vec<Ticket> {
         let first = self.before(score(0, priority));
         let end = self.before(score(LEVEL, priority));

@@ -166,7 +166,7 @@ fn closed(index: usize, policy: &Policy) -> Reason {
     if index > policy.limits().len() { Reason::Blocked } else { Reason::Paused }
 }
 
-/// Returns why a limit, which may have another amount than in the policy, did not pass so many units.
+/// Returns why a limit, which may have another amount than in the policy, did not pass the units.
 fn reason(limit: &Limit, amount: u64, units: u64) -> Reason {
     if units > amount && !limit.counts_starts() { Reason::TooLarge } else { Reason::from(limit.kind()) }
 }

@@ -155,7 +155,7 @@ impl<'a> Transaction<'a> {
         })
     }
 
-    /// Returns the part of a call to so many limiters: each decides at most twice, and all remove at most as many ended entries
+    /// Returns the part of a call to several limiters: each decides at most twice, and all remove at most as many ended entries
     /// as one alone, and a quarter as many lapsed tickets, since each also reads its queue.
     pub(crate) fn of_several(self, limiters: usize) -> Self {
         let limiters = limiters.max(1);

@@ -1,5 +1,5 @@
--- concurrency: so many leases at once. `lease(k)` is the end of the k-th of `live` leases to end.
--- A wait is until so many leases have ended by themselves; a release may come sooner. Twin of concurrency.rs.
+-- concurrency: a maximum of leases at once. `lease(k)` is the end of the k-th of `live` leases to end.
+-- A wait is until enough leases have timed out; a release may come sooner. Twin of concurrency.rs.
 --
 -- REQUIRES: nothing
 -- PROVIDES: concurrency

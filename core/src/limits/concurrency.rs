@@ -69,7 +69,7 @@ impl Leases {
         self.by_end.get(self.ended(now) + k).map(|(end, _)| *end)
     }
 
-    /// Returns so many of the live leases with their ids, from a position on; the first to end first.
+    /// Returns a page of the live leases with their ids; the first to end first.
     pub(crate) fn page(&self, now: u64, offset: u64, count: u64) -> impl Iterator<Item = (&str, &Lease)> {
         let [offset, count] = [offset, count].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
         let live = self.by_end.from(self.ended(now).saturating_add(offset)).take(count);

@@ -25,7 +25,7 @@ local function window(length, at, limit, interval, now, cost, change, most)
   end
   local wait, reset = 0, 0
   if cost and live + cost > limit then
-    -- So many entries must expire first: those that live, then those of the calls ahead, which take their places.
+    -- This many entries must expire first: the live ones, then the entries of the calls ahead, which take their places.
     local expired = live + cost - limit
     if expired > live and expired > limit then
       -- The bound keeps the product below 2^53.

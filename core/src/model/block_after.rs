@@ -11,7 +11,7 @@ pub const MAX_REFUSALS: u64 = 1_000_000;
 /// The maximum of both times of a [`BlockAfter`]: 7 days. The minimum is one second.
 pub const MAX_BLOCK: Micros = Micros(7 * 86_400 * 1_000_000);
 
-/// After so many refusals within a time, a key or a name without keys is blocked for a time.
+/// After a number of refusals within a time, a key or a name without keys is blocked for a time.
 ///
 /// The time of counting begins with the first refusal, and the next one after its end begins another. Refusals by a limit
 /// count, also those that only [`Mode::Shadow`](crate::Mode::Shadow) lets pass; those by a pause do not, nor any during a block, so

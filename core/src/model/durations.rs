@@ -29,7 +29,7 @@ impl Durations {
         self.0.as_deref().copied().unwrap_or_default()
     }
 
-    /// Returns which count a time of so many microseconds belongs to.
+    /// Returns which count a time in microseconds belongs to.
     ///
     /// # Examples
     ///

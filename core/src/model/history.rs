@@ -156,7 +156,7 @@ impl Ring {
         });
     }
 
-    /// Returns the entries of so many minutes or hours up to this one; fewer in the first hours after 1970.
+    /// Returns the entries of the last `count` minutes or hours, this one included; fewer in the first hours after 1970.
     fn last(&self, newest: u64, count: usize, length: u64) -> Vec<HistoryEntry> {
         let mut known = self.0.iter().peekable();
         let entry = |number: u64| {

@@ -118,7 +118,7 @@ pub(crate) struct JointPermit<'a> {
 const IN_SHADOW: &str = "~";
 
 impl<'a> JointPermit<'a> {
-    /// Parses the permit id of so many limiters; `None` when this library cannot have issued it.
+    /// Parses the permit id of a number of limiters; `None` when this library cannot have issued it.
     pub(crate) fn parse(text: &'a str, limiters: usize) -> Option<Self> {
         let mut words: Vec<&str> = text.rsplitn(limiters + 1, '+').collect();
         let id = words.pop().filter(|id| !id.is_empty() && id.len() <= MAX_ID && words.len() == limiters)?;

@@ -24,7 +24,7 @@ impl RefusedKey {
         Err(Error::invalid("count", format!("must be from 1 to {MAX_REFUSED_KEYS}: count={count}")))
     }
 
-    /// Returns so many keys, the most refused first; those that were refused as often in their order.
+    /// Returns at most `count` keys, the most refused first; equal ones by name.
     pub(crate) fn most(found: impl IntoIterator<Item = (String, u64)>, count: u64) -> Vec<Self> {
         let mut sums: HashMap<String, u64> = HashMap::new();
         for (key, refused) in found {

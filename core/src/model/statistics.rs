@@ -7,7 +7,7 @@ use crate::model::label::Label;
 /// How long statistics are kept after the last use of a limiter by default: 90 days.
 pub const DEFAULT_STATISTICS_TTL: Micros = Micros(90 * 86_400 * 1_000_000);
 
-/// Returns whether a grant that leaves so many units of a limit is near it: at most a fifth is left.
+/// Returns whether a grant that leaves this many units of a limit is near the limit: at most a fifth is left.
 #[inline]
 pub(crate) const fn is_near(remaining: u64, limit: u64) -> bool {
     remaining.saturating_mul(5) <= limit
@@ -134,7 +134,7 @@ impl Statistics {
         self.waits.add(Durations::bucket(wait), 1);
     }
 
-    /// Counts a released lease that was held for so many microseconds.
+    /// Counts a released lease by the microseconds for which it was held.
     pub(crate) fn hold(&mut self, held: u64) {
         self.held_time.0 += held;
         self.holds.add(Durations::bucket(held), 1);

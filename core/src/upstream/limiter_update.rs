@@ -290,7 +290,7 @@ fn numbers(budget: &Budget, limit: &Limit, max_learned: Option<u64>, ignore: &mu
     let most = max_learned.unwrap_or(limit.amount().saturating_mul(LEARNED_FACTOR)).max(limit.amount());
     let most = if limit.kind() == Kind::Window { most.min(MAX_WINDOW) } else { most };
     let learned = amount.min(most);
-    // As fast as the upstream's, and at most what lets so many units return within the policy's own interval.
+    // As fast as the upstream's, and at most what lets the whole amount return within the policy's own interval.
     let scaled = |span: Micros, by: u64, of: u64| (u128::from(span.0) * u128::from(by)).div_ceil(u128::from(of));
     let longest = if interval == own {
         u128::from(own.0)

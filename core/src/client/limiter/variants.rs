@@ -130,7 +130,7 @@ impl Limiter {
         self.inner.policy.mode()
     }
 
-    /// Returns a copy that blocks by itself: a key of a keyed limiter, or the name of another, after so many refusals.
+    /// Returns a copy that blocks a key of a keyed limiter, or the name of another, after a number of refusals.
     ///
     /// Only the refusals of limiters with the rule count, those of all processes together; see [`BlockAfter`].
     /// [`AdminCommand::Resume`](crate::AdminCommand::Resume) ends a block.

@@ -1,4 +1,4 @@
--- A lease: one of so many at once. See limits/concurrency.lua and transaction/enter.lua. The level of the state is the last fencing
+-- A lease of a limited number. See limits/concurrency.lua and transaction/enter.lua. The level of the state is the last fencing
 -- token.
 --
 -- REQUIRES: MAX call time now skew level units id

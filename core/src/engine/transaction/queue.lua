@@ -114,7 +114,7 @@ local function units_of(ticket)
   return units, is_shared and not (ticket.is_suspended or ticket.is_passed)
 end
 
--- Adds so many times the units of a ticket to those of all tickets.
+-- Adds a multiple of the units of a ticket to the units of all tickets.
 local function add_loads(loads, ticket, times)
   ctx.queued_text = nil
   for tag, units in pairs(ticket.units) do

@@ -7,7 +7,7 @@ use crate::base::error::Result;
 use crate::formats::field::Field;
 use crate::model::block_after;
 
-/// After so many refusals within a time, a key or a name without keys is blocked for a time.
+/// After a number of refusals within a time, a key or a name without keys is blocked for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -55,7 +55,7 @@ impl Zone {
         }
     }
 
-    /// Returns the time at which the clocks show so many seconds since 1970: the first such time, or when the clocks skip
+    /// Returns the time at which the clocks show this number of seconds since 1970: the first such time, or when the clocks skip
     /// it, the time that is as long after the change.
     pub(super) fn seconds(&self, local: i64) -> i64 {
         match &self.rules {

@@ -283,7 +283,7 @@ impl OfAllKeys {
         self.common.lock(CommonPart::default).counters.add(counted);
     }
 
-    /// Returns so many keys, the most refused first.
+    /// Returns at most `count` keys, the most refused first.
     #[cfg(feature = "redis")]
     pub(crate) fn most_refused(&self, now: u64, count: u64) -> Vec<RefusedKey> {
         let of_part = |part: MutexGuard<'_, Part>| part.refused.recent(now).collect::<Vec<_>>();

@@ -112,7 +112,7 @@ impl Keys {
         self.roles.plain.as_ref().and(self.tally.as_ref()).is_some_and(|tally| tally.counts_here())
     }
 
-    /// Counts the decision on a plain call of so many units at a time, which the limit with a tag refused or none, and whether a
+    /// Counts the decision on a plain call: when, how many units, which limit refused it, if any, and whether a
     /// grant was near a limit.
     pub(super) fn count(&self, at: Micros, refused_by: Option<&str>, units: u64, is_near: bool) {
         if let Some(tally) = &self.tally {

@@ -10,7 +10,7 @@ use crate::model::limiter_info::{LIMITERS_PER_PAGE, LimiterInfo, LimiterPage, Li
 /// Approximate number of entries that one call examines; the server takes about 50 microseconds for them.
 const SCANNED: &[u8] = b"200";
 
-/// The number of calls after which a page ends, so that each so many calls have a timeout of their own.
+/// The number of calls after which a page ends, so that each page has a timeout of its own.
 const CALLS: u16 = 16;
 
 /// A page of the whole list that is being read: a chain of calls, from one hash tag to the next.

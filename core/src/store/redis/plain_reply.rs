@@ -30,7 +30,7 @@ pub(super) fn decision(limits: &[Limit], reply: &Value, policy: &Policy, charge:
     decided.ok_or_else(garbled)
 }
 
-/// Returns the decision on so many units of the only limit.
+/// Returns the decision on the units of the only limit.
 fn of_one(limit: &Limit, text: &[u8], units: u64) -> Option<Decision> {
     let text = str::from_utf8(text).ok()?;
     if let Rule::Window(window) = limit.rule {
@@ -65,7 +65,7 @@ fn check(limit: &Limit, level: u64, last: u64, now: u64, cost: Option<u64>) -> O
     }
 }
 
-/// Returns the check of a window that had so many entries and granted some more.
+/// Returns the check of a window by the number of its entries before the call and the units that it granted.
 fn after_grant(window: Window, entries: u64, units: u64) -> Option<LimitCheck> {
     let remaining = window.limit.checked_sub(entries + units)?;
     Some(LimitCheck { level: entries, wait: 0, remaining, reset: window.interval })

@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Submits a call that takes along the counts of so many limiters, and returns these, with the bytes of each report.
+    /// Submits a call that takes along the counts of some limiters, and returns these, with the bytes of each report.
     fn submitted_with_counts(session: &mut ConnectionState, limiters: u16) -> (Arc<Tallies>, Vec<usize>) {
         let all: Arc<Tallies> = Arc::default();
         let tallies: Vec<_> = (0..limiters).map(|slot| Arc::new(Tally::new(slot, "key".to_owned(), &all))).collect();

@@ -131,7 +131,7 @@ impl Tally {
         before.is_some_and(|before| now.duration_since(before) < PERIOD)
     }
 
-    /// Counts a decision on so many units at a time, which the limit with a tag refused or none; a refusal also for its key, and
+    /// Counts one decision: when, how many units, and which limit refused it, if any; a refusal also for its key, and
     /// a grant whether it was near a limit.
     pub(super) fn count(
         self: &Arc<Self>,
@@ -427,7 +427,7 @@ impl Waiting {
         tallies
     }
 
-    /// Takes so many tallies at most, those of the slots that are due first.
+    /// Takes at most `most` tallies, those of the slots that are due first.
     fn take_first(&mut self, most: usize) -> Vec<Arc<Tally>> {
         let mut taken = Vec::with_capacity(most.min(self.count));
         while let Some((_, slot)) = self.order.first()

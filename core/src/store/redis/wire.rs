@@ -162,7 +162,7 @@ impl Cursor<'_> {
 
 fn integer(text: &[u8]) -> std::result::Result<i64, Stop> {
     let append = |sum: i64, byte: &u8| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0'));
-    // As nearly all are; so many digits do not overflow.
+    // As nearly all are; this number of digits does not overflow.
     if matches!(text.len(), 1..=18)
         && let Some(number) = text.iter().try_fold(0, append)
     {

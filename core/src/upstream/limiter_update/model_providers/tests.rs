@@ -266,7 +266,7 @@ impl Upstream {
         Self { limits: [rpm, tpm], taken: [0; 2], at: now, spent: 0, refused: 0 }
     }
 
-    /// Returns the status and the headers of an answer that costs so many tokens.
+    /// Returns the status and the headers of an answer that costs this number of tokens.
     fn call(&mut self, tokens: u64, now: u64) -> (u16, Vec<(String, String)>) {
         for (taken, limit) in self.taken.iter_mut().zip(self.limits) {
             *taken = taken.saturating_sub((now - self.at) * limit / MINUTE);
