@@ -52,7 +52,7 @@ impl TestClock {
         Micros(self.0.now.load(Ordering::SeqCst))
     }
 
-    /// Moves the clock to a time since 1970, at most [`MAX_TIME`]. An earlier time is that of a server whose clock ran
+    /// Moves the clock to a time since 1970, at most [`MAX_TIME`]. An earlier time is the time of a server whose clock ran
     /// backwards: the limiters keep their own time, which does not. It wakes nobody, so that it can show the clock of a program
     /// whose timers are virtual too.
     pub fn set(&self, now: Micros) -> Result<()> {

@@ -72,7 +72,7 @@ pub enum AdminRequest {
         feedback: Feedback,
         /// The longest pause after a refusal.
         max_pause: Micros,
-        /// The highest limit; `None` for ten times that of the policy.
+        /// The highest limit; `None` for ten times the limit of the policy.
         max_learned: Option<u64>,
         /// The permit of the call that the upstream answered.
         permit: Option<String>,
@@ -90,7 +90,7 @@ pub struct LimitNumbers {
     pub rate: Option<f64>,
 }
 
-/// The options of [`AdminRequest::learn`]. The default is that of every option.
+/// The options of [`AdminRequest::learn`]. The default is the default of every option.
 #[cfg(feature = "providers")]
 #[derive(Clone, Debug, Default)]
 pub struct LearnOptions<'a> {
@@ -98,7 +98,7 @@ pub struct LearnOptions<'a> {
     pub provider: Option<&'a str>,
     /// The longest pause after a refusal; [`MAX_PAUSE`] by default.
     pub max_pause: Option<Micros>,
-    /// The highest limit; ten times that of the policy by default.
+    /// The highest limit; ten times the limit of the policy by default.
     pub max_learned: Option<u64>,
     /// The permit of the call that the upstream answered.
     pub permit: Option<String>,

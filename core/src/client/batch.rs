@@ -49,7 +49,7 @@ impl Limiter {
     /// the jobs before it are refunded, and no job takes a ticket. A throttle allows one start at a time, so with a
     /// throttle several jobs are always refused together.
     ///
-    /// Unless `partial`, the permits are those of estimates and can be corrected. Until then, for at most five minutes,
+    /// Unless `partial`, the permits are of estimates and can be corrected. Until then, for at most five minutes,
     /// [`apply_report`](Self::apply_report) counts their calls as open.
     ///
     /// # Examples

@@ -257,7 +257,7 @@ impl Limiter {
         self.local().filter(|_| permit.starts_with(permit::LOCAL))
     }
 
-    /// Returns the location of the state; of limiters that decide together, that of the first with a state.
+    /// Returns the location of the state; of limiters that decide together, the location of the first that has a state.
     #[inline]
     fn location(&self) -> &StateLocation {
         if self.inner.together.is_empty() {

@@ -251,7 +251,7 @@ impl Paddlegate {
     /// While the store cannot decide, the strictest [`OnUnavailable`](crate::OnUnavailable) of the limiters applies, and
     /// `Local` refuses. A permit is for the same limiters in the same order.
     ///
-    /// `Invalid` for more than four, two of one name, those of another store or that are several themselves, argument
+    /// `Invalid` for more than four, two of one name, limiters of another store, or limiters that are several themselves, argument
     /// `limiters`; for different groups, argument `group`. In a cluster they need one
     /// [group](crate::Limiter::with_group); without it every call is `Invalid`, argument `group`.
     ///
@@ -347,7 +347,7 @@ impl Paddlegate {
 
     /// Returns a page of the [limiters](Self::limiters) whose names begin with `prefix`: about 100 to 300, or the rest.
     ///
-    /// The first page has no cursor; the next page has that of the page before, and the last one has none. Only the names of
+    /// The first page has no cursor; the next page has the cursor of the page before, and the last page has none. Only the names of
     /// one page are sorted, and a name may be on two pages. In memory there is one page.
     ///
     /// `Invalid`, argument `cursor`, for another text.

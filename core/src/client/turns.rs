@@ -18,7 +18,7 @@ impl Limiter {
     /// Returns the ids of queued calls, each when its turn comes, for a process that starts jobs.
     ///
     /// The iterator sleeps until the next turn comes, over the connection of the wake-ups, and asks by itself every 5 s at most.
-    /// A turn is that of [`ready`](Self::ready): it comes once, to one process, and the job claims its permit within the claim
+    /// A turn is as in [`ready`](Self::ready): it comes once, to one process, and the job claims its permit within the claim
     /// timeout. An error ends no iterator: the next call asks again. It ends with
     /// [`wait_timeout`](Turns::with_wait_timeout) alone.
     ///

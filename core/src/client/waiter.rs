@@ -102,7 +102,7 @@ impl Waiter {
     /// The job waits only when its turn seems to come within `patience`, and for no longer. Otherwise the final decision
     /// is `Queued`: the host puts the job away for its `retry_after`, and begins with a new waiter when the job comes
     /// back under its id. It does not share the lease of another run of the job: while that lasts, the decision is `Refused` with
-    /// the reason [`Running`](crate::Reason::Running). `claim_timeout` is that of [`Limiter::admit_within`](crate::Limiter::admit_within). Nothing is
+    /// the reason [`Running`](crate::Reason::Running). `claim_timeout` is as in [`Limiter::admit_within`](crate::Limiter::admit_within). Nothing is
     /// cancelled when the call is interrupted, because the job comes back. `Invalid` for a wait above ten years, argument
     /// `patience`.
     pub fn of_job(claim_timeout: Option<Micros>, patience: Micros, now: Micros) -> Result<Self> {
@@ -115,7 +115,7 @@ impl Waiter {
 
     /// Returns how the next attempt waits: for the rest of the time, with the position of the ticket.
     ///
-    /// `channel` is that of the host's [`WakeupListener`](crate::WakeupListener) for the limiter, empty without one.
+    /// `channel` is the channel of the host's [`WakeupListener`](crate::WakeupListener) for the limiter, empty without one.
     /// After the deadline no time is left, and the attempt is the last.
     pub fn next<'a>(&mut self, now: Micros, channel: &'a str) -> Wait<'a> {
         let left = Micros(self.deadline.0.saturating_sub(now.0));
@@ -186,7 +186,7 @@ impl Waiter {
         self.may_hold = self.keeps_ticket || (allowed && self.may_hold);
     }
 
-    /// Evaluates the error of an attempt, which ends the call. `may_have_counted` is that of the error.
+    /// Evaluates the error of an attempt, which ends the call. `may_have_counted` is the error's.
     pub fn on_error(&mut self, may_have_counted: bool) {
         self.may_hold = self.job.is_none() && (self.ticket.is_some() || (self.owns_id && may_have_counted));
     }

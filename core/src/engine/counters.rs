@@ -80,7 +80,7 @@ impl Counters {
         self.others().wait(wait);
     }
 
-    /// Returns the counters that are not those of plain calls.
+    /// Returns the counters that plain calls do not change.
     pub(crate) fn others(&mut self) -> &mut Statistics {
         &mut self.more.get_or_insert_default().statistics
     }

@@ -1,5 +1,5 @@
 -- The fast path: calls without an id, which count the queue's summary as load ahead and do not read the queue, on a state
--- whose records are those of the call's limits, in their order. The same decision as in limits.lua, in one pass and without
+-- whose records are of the call's limits, in their order. The same decision as in limits.lua, in one pass and without
 -- a table or a function, which the script would make anew for every call: that halves the time. A limiter that is recorded has
 -- no fast path.
 --

@@ -2,7 +2,7 @@
 --
 -- KEYS  as in state.lua
 -- ARGV  0, 1, the versions with a comma behind each, then ARGV of state.lua with the verb control or reset
--- REPLY that of the change; or -1 and the version, when it is another one: nothing was changed
+-- REPLY as to the change; or -1 and the version, when it is another one: nothing was changed
 
 local versions, change, look = ARGV[3], {}, {}
 for i = 4, #ARGV do

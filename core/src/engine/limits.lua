@@ -27,7 +27,7 @@ for tag, load in string.gmatch(queued, '([^=,]+)=(%d+)') do
   ctx.queued[tag] = min(load + 0, MAX)
 end
 
--- The function that decides each verb. Only that of the call's verb is made: a function costs time for every local of the
+-- The function that decides each verb. Only the function of the call's verb is made: a function costs time for every local of the
 -- chunk that it uses.
 local handlers = {}
 
@@ -196,7 +196,7 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
       end
       if numbers then
         numbers[#numbers + 1] = a
-        -- The interval of a meter is what all of it takes; that of a quota is in its calendar.
+        -- The interval of a meter is what all of it takes; the interval of a quota is in its calendar.
         numbers[#numbers + 1] = kind == 't' and limit.c or (kind == 'l' or kind == 'p') and math.floor(a * limit.c / limit.b) or limit.b
         numbers[#numbers + 1] = limit_remaining
         numbers[#numbers + 1] = limit_wait

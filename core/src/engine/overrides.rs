@@ -133,7 +133,7 @@ impl Overrides {
     /// Returns whether forgetting the overrides changes a decision, after a call at `last`.
     pub(crate) fn affects_decisions(&self, last: u64, now: u64) -> bool {
         let overridden = (!self.overridden.is_empty() || self.mode.is_some()) && self.until > now;
-        // What was taken under an override counts again under the policy, by other times than those of the record.
+        // What was taken under an override counts again under the policy, by other times than the record's.
         let counts_again = !self.overridden.is_empty() && last < self.until;
         let kept = last + DEFAULT_STATISTICS_TTL.0 > now && (!self.learned.is_empty() || counts_again);
         self.paused_until.max(self.block()).max(self.counted_until) > now

@@ -130,7 +130,7 @@ impl Queue {
         self.order.rank(|(score, id)| (*score, id.as_str()) < place) as u64
     }
 
-    /// Returns the channel and the id of each that waits for a wake-up: of tickets, and of hosts.
+    /// Returns the channel and the id of each ticket and host that waits for a wake-up.
     pub(crate) fn channels(&self) -> impl Iterator<Item = (String, String)> {
         let tickets = self.by_id.values().map(|ticket| (&ticket.channel, &ticket.id));
         tickets
@@ -143,7 +143,7 @@ impl Queue {
         self.order.rank(|(other, _)| *other < score) as u64
     }
 
-    /// Returns the highest score of those between two.
+    /// Returns the highest score between two.
     pub(crate) fn last_between(&self, first: i64, last: i64) -> Option<i64> {
         let rank = self.order.rank(|(score, _)| *score <= last).checked_sub(1)?;
         self.order.get(rank).map(|(score, _)| *score).filter(|score| *score >= first)
@@ -191,7 +191,7 @@ impl Queue {
     }
 }
 
-/// Returns the place of a number among those of all priorities.
+/// Returns the place of a number among the numbers of all priorities.
 pub(crate) fn score(number: u64, priority: u8) -> i64 {
     number.cast_signed() - i64::from(priority) * LEVEL.cast_signed()
 }

@@ -66,7 +66,7 @@ impl Script {
         SCRIPT_OF_ONE.get_or_init(|| Self::new(SCRIPT.into()).into())
     }
 
-    /// Returns the script of calls to several limiters, in which that of one limiter is a function.
+    /// Returns the script of calls to several limiters, in which the script of one limiter is a function.
     pub(crate) fn of_several() -> &'static Self {
         static SCRIPT_OF_SEVERAL: OnceBox<Script> = OnceBox::new();
         SCRIPT_OF_SEVERAL.get_or_init(|| {

@@ -8,7 +8,7 @@
 --                             All records are of the time `last`, but those of limits that the policies of later calls
 --                             did not have: they end with "@time~until", and are kept unchanged until then. The last
 --                             record is " .", so that a state which was cut off is known as damaged
---       2            hash     statistics; the fields are those of statistics.rs and of register.lua. All keys of a keyed
+--       2            hash     statistics; the fields are in statistics.rs and register.lua. All keys of a keyed
 --                             limiter with one hash tag share them. A limiter without statistics has its state here
 --       3..          zset or list, one per concurrency and window limit, in policy order
 --                             leases: member: id, score: end in us, negative when it ended without a release and
@@ -56,7 +56,7 @@
 --                    as something is in force
 --       record       'start', how long in us and how many decisions are kept; 'end' and the end that the start replied; or
 --                    'read', the id of the last entry that was read and how many to read
---       inspect      offset and count of the page of leases and of that of tickets
+--       inspect      offset and count of the page of leases, and of the page of tickets
 --       cancel       '1' when it waited until its time was up, 'here' when it waited here or for another limiter
 --       ready        the most ids, and of a host that wants messages its channel and its id (see hosts.lua)
 -- REPLY status (0 refused, 1 granted, 2 queued, 3 no ticket, 4 call again with an id, which reads the queue, 5 exceeds the

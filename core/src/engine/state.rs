@@ -26,7 +26,7 @@ use crate::model::policy::{MAX_LIMITS, Policy, Tags, is_exceeded};
 
 /// The state of a name. Policies of one name share what they have in common: limits with the same label and kind, leases,
 /// tickets, the pause and the overrides.
-/// The fields are in this order also in memory: those of a plain call are side by side.
+/// The fields are in this order also in memory: what a plain call reads is side by side.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(crate) struct State {
@@ -174,7 +174,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns the position of the record of a limit, which usually is that of the limit in its policy.
+    /// Returns the position of the record of a limit, which usually is the position of the limit in its policy.
     #[inline]
     fn find(&self, policy: &Policy, i: usize) -> Option<usize> {
         let is_adopted = self.adopted.as_ref().is_some_and(|adopted| Arc::ptr_eq(adopted, policy.tag_list()));
@@ -442,7 +442,7 @@ pub(crate) fn has_tag(tags: &str, tag: &str) -> bool {
     tags.split(',').any(|other| other == tag)
 }
 
-/// Replaces a level by that of whole units; lowers it only when `may_fall`.
+/// Replaces a level by the level of its whole units; lowers it only when `may_fall`.
 fn replace(level: &mut u64, taken: u64, scale: u64, may_fall: bool) -> u64 {
     let (before, other) = (*level, taken * scale);
     if other < before && !may_fall {

@@ -258,7 +258,7 @@ struct Call<'a> {
     channels: &'a dyn Publish,
     server: u64,
     entry: &'a Entry<'a>,
-    /// The position in the queue in place of that of the call.
+    /// The position in the queue instead of the call's.
     position: Option<QueuePosition>,
     limiters: usize,
 }

@@ -1,5 +1,5 @@
 -- bucket: a count in the aligned window floor((now + offset) / interval). Twin of bucket.rs.
--- `limit` may rule in the place of `own`, the policy's. `held` is that of the policy under which the count was stored, or a number
+-- `limit` may rule in the place of `own`, the policy's. `held` is the limit of the policy under which the count was stored, or a number
 -- that no policy has: see overrides.held_amount.
 --
 -- REQUIRES: nothing

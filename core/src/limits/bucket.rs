@@ -49,7 +49,7 @@ impl Bucket {
     }
 }
 
-/// Returns the units of a count that stay taken: all under another limit in the place of that of the policy, up to one whole limit
+/// Returns the units of a count that stay taken: all under a limit in force instead of the policy's, up to one whole limit
 /// of debt; of another policy, whose limit was `held`, as many as fit.
 #[inline]
 pub(crate) fn kept(count: u64, held: u64, own: u64, limit: u64) -> u64 {

@@ -39,7 +39,7 @@ impl Leaky {
     }
 
     /// Creates a throttle of `starts` per `interval`: a meter of one unit. At most one start per microsecond. The fraction
-    /// is not reduced, so that the numbers are those of the caller.
+    /// is not reduced, so that the numbers are as the caller gave them.
     pub(crate) const fn throttle(starts: u64, interval: u64) -> Self {
         Self { capacity: 1, leak: starts, scale: interval, own: 1 }
     }
@@ -64,13 +64,13 @@ impl Leaky {
 
     /// Returns what stays taken of a level that was stored under other numbers, and the highest level.
     ///
-    /// Under another limit in the place of that of the policy it is all, up to one whole limit of debt and as far as it can be
+    /// Under a limit in force instead of the policy's it is all, up to one whole limit of debt and as far as it can be
     /// counted; of another policy as much as fits.
     #[cold]
     fn kept(&self, held: Meter) -> (u64, u64) {
         let Meter { mut level, capacity, scale } = held;
         let most = self.most() * self.scale;
-        // Only a limit in the place of that of the policy allows a level that the policy cannot have.
+        // Only a limit in force instead of the policy's allows a level that the policy cannot have.
         let is_of_other = capacity >= MAX_TIME.0 / scale || level > 2 * capacity * scale;
         if scale != self.scale {
             level = level.div_ceil(scale).saturating_mul(self.scale);

@@ -143,7 +143,7 @@ impl Calendar {
     /// Returns the calendar in another time zone: `UTC`, an offset such as `+05:30`, or a name of the time zone database such
     /// as `Europe/Berlin`.
     ///
-    /// The database is that of the system; where it has none, the one in this library. `Invalid` with the argument
+    /// The system's database counts; where it has none, this library's. `Invalid` with the argument
     /// `timezone` for an unknown zone. Without the feature `zones`, as in the small module for browsers, there are only UTC
     /// and offsets.
     pub fn in_timezone(self, timezone: &str) -> Result<Self> {

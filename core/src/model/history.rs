@@ -12,7 +12,7 @@ const MINUTES_OF_HOUR: u64 = 60;
 
 /// What a limiter has counted in each of the last 60 minutes and of the last 48 hours, for charts.
 ///
-/// Minutes and hours begin where those of UTC begin, by the clock of the store. The last entry of each list is the one that is not
+/// Minutes and hours begin as in UTC, by the clock of the store. The last entry of each list is the one that is not
 /// over yet. All processes are counted, and all keys of a keyed limiter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
@@ -114,7 +114,7 @@ impl RecentSums {
         hours.remove_before((minute / MINUTES_OF_HOUR + 1).saturating_sub(History::HOURS as u64), |_, _| {});
     }
 
-    /// Returns the history for a reader at this time, or at that of the newest sum: the clock of the store may be ahead of the
+    /// Returns the history for a reader at this time, or at the time of the newest sum if it is later: the clock of the store may be ahead of the
     /// reader's, but hardly by an hour.
     pub(crate) fn shown(mut self, now: u64) -> History {
         let now = Self::minute_at(now);

@@ -58,7 +58,7 @@ pub struct Inspection {
     pub paused_for: Option<Micros>,
     /// How long the block lasts from now, by a command or by refusals; `None` without a block.
     pub blocked_for: Option<Micros>,
-    /// The mode that rules: the override of it, otherwise that of the policy.
+    /// The mode in force: an override's, otherwise the policy's.
     pub mode: Mode,
     /// A page of the leases that have not ended, also of other policies of the name; the first to end first.
     pub leases: Vec<LeaseInfo>,
@@ -97,10 +97,10 @@ pub struct InspectedLimit {
 /// Whose numbers of a limit rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitSource {
-    /// Those of the caller's policy.
+    /// The numbers of the caller's policy.
     #[default]
     Policy,
-    /// Those of an override.
+    /// The numbers of an override.
     Override,
     /// Those learned from the upstream.
     Learned,
@@ -140,7 +140,7 @@ pub struct TicketInfo {
     pub id: String,
     /// The priority, from 0 to 9; the highest first.
     pub priority: u8,
-    /// The share that the ticket counts for; `None` for that of nobody.
+    /// The share that the ticket counts for; `None` for a ticket without a share.
     pub share: Option<String>,
     /// The time since it joined the queue.
     pub waited: Micros,

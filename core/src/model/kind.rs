@@ -24,7 +24,7 @@ pub enum Kind {
     Concurrency = 8,
     /// A fixed number of units in each period of the calendar.
     ///
-    /// The numbers between are those of other reasons for a refusal.
+    /// The numbers between are other reasons for a refusal.
     Quota = 11,
 }
 

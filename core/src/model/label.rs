@@ -14,7 +14,7 @@ pub const MAX_LABEL: usize = 32;
 /// The maximum number of limits that one name can have in use, over all its policies.
 pub const MAX_LABELS: usize = 32;
 
-/// The name of a limit within its policy: by default that of its kind. Dereferences to the text; cheap to clone.
+/// The name of a limit within its policy: by default the name of its kind. Dereferences to the text; cheap to clone.
 ///
 /// # Examples
 ///

@@ -481,7 +481,7 @@ impl Limit {
         Ok(Self { label: self.label.clone(), refund: self.refund, ..limit })
     }
 
-    /// Returns the limit as it rules in the place of that of a policy.
+    /// Returns the limit as it is in force instead of a policy's.
     pub(crate) fn in_place_of(mut self, policy: &Self) -> Self {
         match &mut self.rule {
             Rule::Bucket(Bucket { own, .. })
@@ -493,7 +493,7 @@ impl Limit {
         self
     }
 
-    /// Returns the most units that can be taken: up to one whole limit of debt, also under a limit in the place of that of the
+    /// Returns the most units that can be taken: up to one whole limit of debt, also under a limit in force instead of the
     /// policy.
     #[inline]
     pub(crate) fn most(&self) -> u64 {

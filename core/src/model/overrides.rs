@@ -143,9 +143,9 @@ pub struct RuntimeState {
     pub paused_for: Option<Micros>,
     /// How long the block lasts from now, by a command or by refusals; `None` without a block.
     pub blocked_for: Option<Micros>,
-    /// The override of the mode, which lasts as long as those of limits; `None` without one.
+    /// The override of the mode, which lasts as long as the overrides of limits; `None` without one.
     pub mode: Option<Mode>,
-    /// The active overrides, sorted by label; also those of limits that the policy does not have.
+    /// The active overrides, sorted by label; also of limits that the policy does not have.
     pub overrides: Vec<Limit>,
     /// How long the overrides last from now; `None` when they last until they are removed.
     pub expires_after: Option<Micros>,

@@ -269,7 +269,7 @@ impl Policy {
         self.limits.iter().find(|limit| limit.rule == Rule::Paused)
     }
 
-    /// Returns an error for a charge that neither these limits nor those of the caller's own policy can ever grant.
+    /// Returns an error for a charge that neither these limits nor the limits of the caller's own policy can ever grant.
     #[inline]
     pub(crate) fn check_fits(&self, own: &Self, argument: &'static str, charge: &Charge) -> Result<()> {
         self.check_fits_of(own, argument, charge, charge)
@@ -292,7 +292,7 @@ impl Policy {
         }
     }
 
-    /// Returns an estimate that these limits or those of the caller's own policy can grant: what is above the larger of both
+    /// Returns an estimate that these limits or the limits of the caller's own policy can grant: what is above the larger of both
     /// is lowered to it. `None` when nothing is above.
     pub(crate) fn fitted(&self, own: &Self, estimate: &Charge) -> Option<Charge> {
         self.check_fits(own, "estimate", estimate).is_err().then(|| {
@@ -323,7 +323,7 @@ impl Policy {
         charge.ordered(self.tags.order.iter().copied())
     }
 
-    /// Returns a charge of the order of the sorted tags in that of the limits; `None` when it is of another policy.
+    /// Returns a charge in the order of the sorted tags as one in the order of the limits; `None` when it is of another policy.
     pub(crate) fn in_policy_order(&self, charge: &Charge) -> Option<Charge> {
         let place = |i| self.tags.order.iter().position(|at| *at == i).unwrap_or(i);
         charge.is_for(self.limits.len()).then(|| charge.ordered((0..self.limits.len()).map(place)))
@@ -347,7 +347,7 @@ pub(crate) fn is_exceeded(limit: &Limit, cost: u64) -> bool {
 }
 
 impl Tags {
-    /// Returns whether two policies have limits with the same tags in the same order. Those of one limiter share a list.
+    /// Returns whether two policies have limits with the same tags in the same order. The policies of one limiter share a list.
     #[inline]
     pub(crate) fn is_same(this: &Arc<Self>, other: &Arc<Self>) -> bool {
         Arc::ptr_eq(this, other) || this.each == other.each

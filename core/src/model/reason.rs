@@ -30,7 +30,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns the name, as the scripting languages show it: that of the limit's kind, `paused`, `too_large`,
+    /// Returns the name, as the scripting languages show it: the name of the limit's kind, `paused`, `too_large`,
     /// `blocked` or `running`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Reason {
         }
     }
 
-    /// Returns the code, as C shows it: that of the limit's kind, 9 for `TooLarge`, 12 for `Blocked` or 13
+    /// Returns the code, as C shows it: the code of the limit's kind, 9 for `TooLarge`, 12 for `Blocked` or 13
     /// for `Running`. The codes never change. No reason has the code 10, with which C says that the store was unavailable.
     pub const fn code(self) -> u8 {
         match self {

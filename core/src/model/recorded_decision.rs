@@ -99,7 +99,7 @@ impl RecordedVerb {
 }
 
 impl RecordedOutcome {
-    /// Returns the name: `granted`, `refused`, `shadow_refused`, `queued`, `gave_up`, `changed`, or that of a [`Settlement`].
+    /// Returns the name: `granted`, `refused`, `shadow_refused`, `queued`, `gave_up`, `changed`, or the name of a [`Settlement`].
     pub const fn name(self) -> &'static str {
         match self {
             Self::Granted => "granted",

@@ -77,7 +77,7 @@ pub struct Wait<'a> {
 pub enum QueuePosition {
     /// The position of the existing ticket, otherwise the end of the queue.
     End,
-    /// The position of the existing ticket, otherwise that of this ticket number: a lapsed waiter regains its position.
+    /// The position of the existing ticket, otherwise the position of this ticket number: a lapsed waiter regains its position.
     Number(u64),
     /// The position of the existing ticket. Without one the status is [`NoTicket`](crate::Status::NoTicket).
     Existing,

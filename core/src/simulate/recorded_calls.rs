@@ -166,7 +166,7 @@ pub(super) fn calls_of(decisions: &[RecordedDecision]) -> Vec<RecordedCall<'_>> 
     calls
 }
 
-/// Returns the caller's id in that of a permit, which has the time behind it, and the charge, which is the end.
+/// Returns the caller's id in the id of a permit, which goes on with the time and ends with the charge.
 pub(super) fn parts(permit: &str) -> (&str, &str) {
     let mut parts = permit.rsplitn(3, ':');
     let charged = parts.next().unwrap_or_default();

@@ -136,7 +136,7 @@ enum Step {
 
 #[derive(Clone, Debug, Default)]
 struct CallState {
-    /// The ids of the permit, that of the grant first: an extension adds one.
+    /// The ids of the permit, first as it was granted: an extension adds one.
     permits: Vec<String>,
     ticket: Option<u64>,
     gives_up_at: Option<u64>,

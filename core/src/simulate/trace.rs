@@ -20,7 +20,7 @@ pub(super) struct Traced {
 }
 
 impl Traced {
-    /// Replaces the costs of the scenario; where both are by label, those of the labels that it has.
+    /// Replaces the costs of the scenario; where both are by label, only the labels that this has.
     pub(super) fn replace(&self, cost: &mut Units, actual: &mut Option<Units>) {
         if let Some(own) = &self.cost {
             *cost = own.or(cost);
@@ -75,7 +75,7 @@ impl Given {
 
 /// Reads lines of times, or CSV whose first line names its columns: `at`, and any of `cost`, `actual`, `work`, `count`.
 ///
-/// Costs by label have a column for each label, such as `cost.tpm`; in a row an empty one is that of the scenario.
+/// Costs by label have a column for each label, such as `cost.tpm`; an empty cell means the cost of the scenario.
 ///
 /// Times are either all seconds from the start or all absolute: RFC 3339, or seconds since 1970 above a thousand
 /// million. Absolute times start at midnight of the first one's day, so that intervals stay aligned. Errors contain the

@@ -63,7 +63,7 @@ impl Units {
         by_label.iter().map(|(label, _)| label)
     }
 
-    /// Returns these units, and those of labels that have none from `others`.
+    /// Returns these units, and for labels without units the units of `others`.
     pub(super) fn or(&self, others: &Self) -> Self {
         match (self, others) {
             (Self::ByLabel(own), Self::ByLabel(others)) => {

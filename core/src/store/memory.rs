@@ -30,7 +30,7 @@ pub const MAX_KEYS: usize = 1_000_000;
 /// The states of a process by name. Adding a limiter may evict idle states that no limiter holds.
 pub(crate) struct Memory {
     entries: ForkSafe<Entries>,
-    /// The number of all states, those of keys too.
+    /// The number of all states, the states of keys too.
     states: Arc<AtomicUsize>,
     channels: ForkSafe<HashMap<String, Weak<Inbox>>>,
     /// Whether every call fails.
@@ -89,7 +89,7 @@ pub(crate) struct Listed {
     pub(crate) mode: Mode,
 }
 
-/// The name of a state: that of its limiter, and its group.
+/// The name of a state: its limiter's name and its group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StateName {
     pub(crate) name: Arc<str>,

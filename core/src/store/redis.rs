@@ -302,7 +302,7 @@ impl Redis {
         result
     }
 
-    /// Runs calls as [`run`](Self::run) does, those of a node in one exchange. Each has a result of its own.
+    /// Runs calls as [`run`](Self::run) does, the calls of a node in one exchange. Each has a result of its own.
     pub(crate) fn run_several(&self, calls: Vec<Call>, interrupt: SignalHandling<'_>) -> Vec<Result<Answer>> {
         if let Err(error) = self.check_not_closed() {
             return calls.iter().map(|_| Err(error.clone())).collect();

@@ -18,7 +18,7 @@ pub(super) enum Family {
     Intervals,
 }
 
-/// Returns the families that a response has, those of a provider first.
+/// Returns the families of headers that a response has, a provider's own first.
 ///
 /// One header is no proof of a provider, so the others are read too. The common headers are left out where a provider gives
 /// them another meaning.

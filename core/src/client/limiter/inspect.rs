@@ -44,7 +44,7 @@ impl Limiter {
         }
     }
 
-    /// Returns a page of the tickets, the first in the queue first: those of [`inspect`](Self::inspect).
+    /// Returns a page of the tickets, the first in the queue first, as in [`inspect`](Self::inspect).
     ///
     /// # Examples
     ///

@@ -32,7 +32,7 @@ pub const MAX_KEY: usize = 512;
 /// Returns the key of a caller by what a request says of it, such as a header or the address of the connection. Every value gives a key, and
 /// one caller always the same.
 ///
-/// An IP address has one form. That of an IPv6 caller is its network of 64 bits, because one house has that number of addresses:
+/// An IP address has one form. The form of an IPv6 caller is its network of 64 bits, because one house has that number of addresses:
 /// `2001:db8:1:2::/64`. `::ffff:192.0.2.1` is `192.0.2.1`. Any other text of 1 to 512 bytes is the key itself; what is empty, longer or not
 /// UTF-8 is `sha256:` with its digest in hexadecimal.
 ///
@@ -224,7 +224,7 @@ impl Limiter {
         all.acquire(key, &PlainCall { policy, limit, units, has_statistics, has_plain_states }, now)
     }
 
-    /// Takes the counters out of a state in memory that does not keep those of this limiter: with a key they belong to all
+    /// Takes the counters out of a state in memory that does not keep the counters of this limiter: with a key they belong to all
     /// keys, and without statistics nothing counts.
     #[inline]
     pub(super) fn set_counters_aside(&self, state: &mut State) -> Option<Counters> {

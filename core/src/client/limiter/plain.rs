@@ -144,7 +144,7 @@ impl Limiter {
         Some((self.acquire_plain_of_key(key, &plain.limit, units, |last| plain.now(last))?, &plain.limit))
     }
 
-    /// Takes the cost of a plain call; the decision is that of the returned limit.
+    /// Takes the cost of a plain call; the returned limit decides.
     #[inline]
     pub(super) fn acquire_plain(&self, request: &Request<'_>) -> Option<(Plain, &Limit)> {
         let plain = self.inner.plain.as_ref().filter(|plain| !plain.is_closed())?;
@@ -169,7 +169,7 @@ impl Limiter {
         }
     }
 
-    /// Decides on a plain peek, which is that of the returned limit.
+    /// Decides on a plain peek by the returned limit.
     #[inline]
     pub(super) fn peek_plain(&self, request: &Request<'_>) -> Option<(Plain, &Limit)> {
         let plain = self.inner.plain.as_ref().filter(|plain| !plain.is_closed())?;

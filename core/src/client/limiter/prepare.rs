@@ -177,7 +177,7 @@ impl Limiter {
             StateLocation::Stateless => self.decide_without_state(&charge, permit.is_some(), None),
             _ if needs_id => with_id(&permit::new_id()?),
             StateLocation::Memory { .. } => {
-                // Calls that come here are plain too: the first of a limiter, and those of `run`.
+                // Calls that come here are plain too: the first of a limiter, and the calls of `run`.
                 if let (Charge::All(units), false) = (charge, has_limits)
                     && let Some((plain, limit)) = self.acquire_plain_first(units)?
                 {
@@ -616,7 +616,7 @@ impl Limiter {
     }
 
     /// Runs a change of the state in memory at the time that is read under its lock: one that was read before could be older than
-    /// that of another thread's call.
+    /// the answer to another thread's call.
     #[inline]
     fn on_state<T>(&self, run: impl FnOnce(&mut State, u64) -> T) -> Result<T> {
         let mut state = self.cell()?.lock(State::default);

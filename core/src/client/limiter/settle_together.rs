@@ -122,7 +122,7 @@ impl Limiter {
         })
     }
 
-    /// Returns those of the permits that are leases.
+    /// Returns the permits that are leases.
     fn leases<'a>(&'a self, permit: &'a str) -> Result<Vec<PartPermit<'a>>> {
         let mut permits = self.permits(permit)?;
         permits.retain(|part| part.limiter.grants_leases());

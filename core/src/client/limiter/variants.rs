@@ -132,7 +132,7 @@ impl Limiter {
 
     /// Returns a copy that blocks a key of a keyed limiter, or the name of another, after a number of refusals.
     ///
-    /// Only the refusals of limiters with the rule count, those of all processes together; see [`BlockAfter`].
+    /// Only the refusals of limiters with the rule count, of all processes together; see [`BlockAfter`].
     /// [`AdminCommand::Resume`](crate::AdminCommand::Resume) ends a block.
     ///
     /// # Examples
@@ -162,7 +162,7 @@ impl Limiter {
     ///
     /// Without it a call of a low priority may wait for as long as others of a higher one come. A call rises when it asks again,
     /// which a waiting one does every 5 seconds at least, and a job when it comes back; it takes its place behind
-    /// those that the higher priority has. The highest is 9. Only the calls of this limiter rise, those of others with its name do not.
+    /// the tickets that have the higher priority already. The highest is 9. Only calls of this limiter rise, calls of others with its name do not.
     ///
     /// # Examples
     ///

@@ -36,7 +36,7 @@ if raw then
     return 0
   end
 end
--- What a limit leaves over matters only to a refusal, of which it is the reason; else the caller computes it from the levels.
+-- What a limit leaves over matters only to a refusal, whose reason it is; else the caller computes it from the levels.
 local index, wait, remaining, reset, longest_reset = 0, 0, 0, 0, 0
 do
   local capture, word, costs, cost = 2, 4, nil, words[3 * #kinds + 4]

@@ -5,7 +5,7 @@
 -- a ticket is that after which its share goes on, plus the units of the call * SCALE / weight. A share without tickets goes on
 -- after the number of the last ticket that was granted, which ctx.queued['v' .. priority] keeps, so that it gets no more for
 -- the time in which it had none. ctx.queued.r says that the queue is not in the order of arrival. The last tickets that came
--- before the first of a share are counted then, as those of nobody.
+-- before the first of a share are counted then, as tickets without a share.
 --
 -- REQUIRES: MAX call format find min max limit_count verb_at verb units id now ctx own_units load_list to_text
 -- REQUIRES: queue_key records_key SHARE read_ticket own_tags add_loads write_ticket leave_share
@@ -96,7 +96,7 @@ if verb == 'acquire' then
     end
   end
 
-  -- Counts the tickets that came before the first of a share as those of nobody. Returns the last number.
+  -- Counts the tickets that came before the first ticket of a share as tickets without a share. Returns the last number.
   local function count_earlier(counter)
     local names = call('ZRANGE', queue_key, '(' .. to_text((1 - priority) * LEVEL), to_text(-priority * LEVEL), 'BYSCORE',
       'REV', 'LIMIT', 0, COUNTED)

@@ -75,7 +75,7 @@ impl Transaction<'_> {
         if without_tie(of_share) == number { of_share } else { number }
     }
 
-    /// Returns the ticket of a call: a new one, or that of the call before with the limits and the cost of this one.
+    /// Returns the ticket of a call: a new one, or the ticket of the call before with the limits and the cost of this call.
     pub(super) fn join_queue(&mut self, entry: &Entry<'_>, ticket: Option<Ticket>) -> Ticket {
         match ticket {
             Some(ticket) => self.revised(ticket, &entry.charge),
@@ -169,7 +169,7 @@ impl Transaction<'_> {
         (number, share, counter.max(number))
     }
 
-    /// Counts the tickets that came before the first of a share as those of nobody. Returns the last number.
+    /// Counts the tickets that came before the first ticket of a share as tickets without a share. Returns the last number.
     fn count_earlier(&mut self, priority: u8, counter: u64) -> u64 {
         let queue = self.state.queue.get_or_insert_default();
         let mut number = counter.max(1);
@@ -207,7 +207,7 @@ impl Transaction<'_> {
         if self.queue_summary.tickets == 0 && counter > LEVEL / 2 { 0 } else { counter }
     }
 
-    /// Gives a ticket the limits and the cost of this call, which may be others than those of the call before.
+    /// Gives a ticket the limits and the cost of this call, which may differ from the call before.
     fn revised(&mut self, ticket: Ticket, charge: &Charge) -> Ticket {
         let loads: Vec<(&str, u64)> = self.loads(charge).collect();
         if ticket.loads().eq(loads.iter().copied()) {

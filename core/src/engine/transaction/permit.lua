@@ -11,7 +11,7 @@ local function to_text(number)
   return format('%.0f', number)
 end
 
--- Makes the levels of the last evaluation those of the next.
+-- Lets the next evaluation begin with the levels of the last.
 local function adopt_levels()
   ctx.last = now
   for i = 1, limit_count do

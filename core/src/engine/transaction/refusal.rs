@@ -9,7 +9,7 @@ use crate::model::mode::Mode;
 use crate::model::policy::Policy;
 
 impl State {
-    /// Returns the mode that rules: that of an override, else the caller's.
+    /// Returns the mode in force: an override's, else the caller's.
     pub(crate) fn mode(&self, own: &Policy, now: u64) -> Mode {
         self.overrides.as_ref().and_then(|overrides| overrides.mode(now)).unwrap_or(own.mode())
     }

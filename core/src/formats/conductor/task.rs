@@ -11,7 +11,7 @@ use crate::model::limit::{Limit, MAX_CONCURRENCY, MAX_WINDOW};
 use crate::model::on_limit::OnLimit;
 use crate::model::policy::Policy;
 
-/// The default time a worker keeps a task without an update: an hour, that of the server and of its schema of a task definition.
+/// The default time a worker keeps a task without an update: an hour, as in the server and in its schema of a task definition.
 pub const RESPONSE_TIMEOUT: Micros = Micros(3_600_000_000);
 
 /// The limits of a task definition. Other members are ignored. Members may be in snake case, as `to_dict` of

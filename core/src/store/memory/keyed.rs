@@ -33,7 +33,7 @@ pub(crate) struct OfAllKeys {
     /// The policy of all plain states: the first that any limiter of the name had.
     plain_policy: OnceBox<Arc<Policy>>,
     hasher: Hasher,
-    /// The number of all states of the store, those of names without keys too.
+    /// The number of all states of the store, also of names without keys.
     states: Arc<AtomicUsize>,
 }
 

@@ -16,7 +16,7 @@ mod implementation {
 
     impl Hasher {
         pub(crate) fn new() -> Self {
-            // Those of `std` come from the operating system.
+            // The seeds of `std` come from the operating system.
             let [a, b, c, d] = std::array::from_fn(|i| RandomState::new().hash_one(i));
             Self(ahash::RandomState::with_seeds(a, b, c, d))
         }

@@ -284,7 +284,7 @@ async fn carry(
         if !finished.is_empty() {
             deliver(finished.drain(..finished.len().min(BATCH)), waiting);
             if !finished.is_empty() {
-                // The callers of these make their next calls, which the server decides while those of the others make theirs.
+                // The callers of these make their next calls, which the server decides while the other callers make theirs.
                 yield_now().await;
                 while batch.len() < BATCH
                     && let Ok(submission) = submissions.try_recv()

@@ -74,7 +74,7 @@ impl Command {
         }
     }
 
-    /// Returns the command of a script around this one's: its digest, and keys and arguments before those of this command.
+    /// Returns the command of a script around this one's: its digest, and keys and arguments before this command's.
     #[cfg(feature = "redis-rs")]
     pub(super) fn guarded(self, script: &Script, keys: &[&[u8]], arguments: &[&[u8]]) -> Result<Self> {
         let mut decoder = Decoder::default();

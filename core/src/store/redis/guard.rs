@@ -95,7 +95,7 @@ impl Call {
     }
 }
 
-/// Decodes the reply to a guarded call. The answer is that of the limiters, or of no interest when the call was stopped.
+/// Decodes the reply to a guarded call. The answer is the limiters' answer, or of no interest when the call was stopped.
 pub(super) fn guarded(together: Option<&Together>, stopped: &Stopped, items: &[Value]) -> Result<Answer> {
     let stop = |text: Vec<u8>| {
         let _ = stopped.set(text.into());

@@ -40,7 +40,7 @@ impl Hints {
         Self { places: (0..places).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// Notes that the state was not that of a plain call.
+    /// Notes that the state was not plain.
     pub(super) fn was_not_plain(&self, state: u64) {
         self.change(state, |hint| Some(Hint { whole_calls: WHOLE_CALLS, ..hint }));
     }

@@ -153,7 +153,7 @@ impl Keys {
         self.names.slot()
     }
 
-    /// Returns the number of the hash tag among those of a keyed limiter.
+    /// Returns the number of the hash tag among the tags of a keyed limiter.
     pub(crate) fn part(&self) -> usize {
         self.names.part()
     }
@@ -242,7 +242,7 @@ impl Keys {
         self.hints.is_full(self.number)
     }
 
-    /// Leaves the next calls to the whole script, since the state was not that of a plain call.
+    /// Leaves the next calls to the whole script, since the state was not plain.
     pub(super) fn was_not_plain(&self) {
         self.hints.was_not_plain(self.number);
     }
@@ -254,7 +254,7 @@ impl Keys {
 
     /// Returns the arguments with all keys that belong to the state, for `statistics` and `inspect`.
     pub(super) fn all(&self) -> FixedArguments {
-        // The statistics of a keyed limiter are those of all its keys.
+        // A keyed limiter has one statistic for all its keys.
         self.arguments_with(self.names.statistics().filter(|_| self.key.is_none()), self.all_roles(), false)
     }
 
@@ -265,7 +265,7 @@ impl Keys {
     }
 
     fn all_roles(&self) -> &'static [&'static str] {
-        // The leases of the name may be those of another policy.
+        // The leases of the name may belong to another policy.
         if self.roles.has_leases { &["p", "q", "t", "e"] } else { &["p", "q", "t", "h", "e"] }
     }
 
@@ -363,7 +363,7 @@ pub(super) fn limit_numbers(limit: &Limit) -> [u64; 3] {
         Rule::Window(window) => [window.limit, window.interval, 0],
         Rule::Leaky(leaky) => [leaky.capacity, leaky.leak, leaky.scale],
         Rule::Concurrency(concurrency) => [concurrency.limit, concurrency.timeout, 0],
-        // The periods are those of the caller's calendar.
+        // The caller's calendar has the periods.
         Rule::Quota(quota) => [quota.limit, 1, 0],
         Rule::Unlimited | Rule::Paused => [0, 0, 0],
     }

@@ -28,7 +28,7 @@ pub(crate) struct KeyParts<'a> {
 /// What the names of all keys of a limiter with one hash tag have in common.
 pub(crate) struct Names {
     slot: u16,
-    /// The hash tag among those of a keyed limiter; 0 of others.
+    /// The number of the hash tag among the tags of a keyed limiter; 0 for other limiters.
     part: usize,
     /// The text before the role of a key.
     before: String,
@@ -40,7 +40,7 @@ pub(crate) struct Names {
 }
 
 impl KeyParts<'_> {
-    /// Returns the number of the hash tag among those of a keyed limiter.
+    /// Returns the number of the hash tag among the tags of a keyed limiter.
     pub(crate) fn part(&self) -> usize {
         match (self.group, self.key) {
             (None, Some(key)) => usize::from(digest(key) >> 4),
@@ -125,14 +125,14 @@ fn statistics_of_keys(before: &str, group: &str, name: &str) -> String {
     format!("{before}k:m:{group}{name}")
 }
 
-/// Returns the key of the sorted set of the keys that were refused in an hour, from that of the statistics.
+/// Returns the key of the sorted set of the keys that were refused in an hour, from the key of the statistics.
 pub(super) fn refused_keys(statistics: &str, hour: u64) -> String {
     // No hash tag and no length has a `k`.
     statistics.replacen("k:m:", &format!("k:r{hour}:"), 1)
 }
 
 /// Returns the beginning of every key of a hash tag and a group, and what stands before the name. A dot separates the length of
-/// the group from that of the name.
+/// the group from the hash tag of the name.
 fn beginnings(tag: &str, group: Option<&str>) -> (String, String) {
     match group {
         None => (format!("{LAYOUT}:{{{tag}}}"), String::new()),

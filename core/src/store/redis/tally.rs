@@ -19,7 +19,7 @@ use crate::model::history::RecentSums;
 use crate::store::fork_safe::ForkSafe;
 use crate::store::refused_keys::{OfHour, RefusedKeys};
 
-/// The most minutes whose counts wait for a server that takes no writes: those of the history.
+/// The most minutes whose counts wait for a server that takes no writes: as many as the history has.
 const MAX_MINUTES: usize = 60;
 
 /// How long counts stay in the process while it makes calls.
@@ -427,7 +427,7 @@ impl Waiting {
         tallies
     }
 
-    /// Takes at most `most` tallies, those of the slots that are due first.
+    /// Takes at most `most` tallies, of the slots that are due first.
     fn take_first(&mut self, most: usize) -> Vec<Arc<Tally>> {
         let mut taken = Vec::with_capacity(most.min(self.count));
         while let Some((_, slot)) = self.order.first()

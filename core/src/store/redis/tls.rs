@@ -1,4 +1,4 @@
-//! TLS with the certificates that the operating system trusts (or those in `SSL_CERT_FILE`), or those of the URL.
+//! TLS with the certificates that the operating system trusts (or in `SSL_CERT_FILE`), or that the URL names.
 
 use std::io;
 use std::sync::Arc;

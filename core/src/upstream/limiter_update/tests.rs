@@ -89,7 +89,7 @@ fn shopify_teaches_points_their_numbers() {
     let expected =
         LimiterUpdate { actual: Some(12), budgets: vec![learned.clone()], pause: None, ..LimiterUpdate::default() };
     assert_eq!(update(&feedback, [points(1_000, 20)]), expected);
-    // The numbers are those of upstream whatever was configured, and a meter of calls hears nothing of points.
+    // The upstream's numbers rule whatever was configured, and a meter of calls hears nothing of points.
     let both = update(&feedback, [window(4, 1), points(100, 5)]);
     assert_eq!(both.budgets, [learned]);
     // In a policy without points, costs are what every limit counts.

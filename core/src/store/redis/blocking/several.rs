@@ -1,4 +1,4 @@
-//! Several calls on the caller's thread, those of a node in one write.
+//! Several calls on the caller's thread, the calls of a node in one write.
 
 use std::time::{Duration, Instant};
 

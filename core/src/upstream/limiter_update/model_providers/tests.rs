@@ -137,7 +137,7 @@ fn requests_of_a_day_are_not_those_of_a_minute() {
     spent[3].1 = "0";
     let learned = update(&spent, COMPLETION, &[leaky("rpm", 30, MINUTE), tpm]);
     assert_eq!((lessons(&learned).len(), learned.notes.pause), (1, Some(Micros(6_000_000))));
-    // Tokens of a minute say nothing about those of a day.
+    // Tokens of a minute say nothing about tokens of a day.
     let learned = update(&GROQ, COMPLETION, &[points("tpd", 500_000, DAY), points("tpm", 6_000, MINUTE)]);
     assert_eq!(lessons(&learned), [("tpm", Some(18_000), Some(17_000))]);
     assert_eq!(charges(&learned), [], "both are charged the same");
@@ -180,7 +180,7 @@ fn input_and_output_are_budgets_of_their_own() {
     assert_eq!(charges(&update(&[], COMPLETION, &limits[3..])), [], "one number is enough");
     // What a response does not split is charged whole, since less would be a guess.
     assert_eq!(charges(&update(&[], r#"{"usage":{"total_tokens":50}}"#, &limits[..2])), [("otpm", 50)]);
-    // Tokens of both are not those of one, and the other way round.
+    // The sum of input and output tokens is not the number of either.
     assert_eq!(lessons(&update(&OPENAI, COMPLETION, &limits[1..3])), []);
     assert_eq!(lessons(&update(&ANTHROPIC[7..], MESSAGE, &limits[3..])), []);
 }
