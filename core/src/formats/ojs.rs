@@ -245,7 +245,7 @@ fn read_beside(root: &Field<'_>, policy: &mut RateLimit) -> Result<()> {
     if let Some(place) = root.get("concurrency") {
         let concurrency = concurrency_at(&place)?;
         if policy.concurrency.is_some_and(|known| known != concurrency) {
-            return Err(place.fault("differs from that of the rate_limit; give one of them"));
+            return Err(place.fault("differs from the value in rate_limit; give one of them"));
         }
         policy.concurrency = Some(concurrency);
     }

@@ -70,7 +70,7 @@ impl Policy {
             ));
         }
         if limits.iter().any(|limit| limit.kind() == Kind::Quota && limit.calendar().is_none()) {
-            return Err(Error::invalid("limits", "a quota of an override has no calendar; use that of the policy"));
+            return Err(Error::invalid("limits", "a quota of an override has no calendar; use the quota of the policy"));
         }
         limits.retain(|limit| limit.kind() != Kind::Unlimited);
         if limits.iter().filter(|limit| limit.kind() == Kind::Concurrency).count() > 1 {
@@ -337,7 +337,7 @@ impl Policy {
 
 /// Returns the error for a cost that can never be granted.
 pub(crate) fn exceeds_capacity(argument: &'static str, cost: u64, label: &Label, most: u64) -> Error {
-    Error::invalid(argument, format!("can never pass, take smaller steps: {argument}={cost} {label}={most}"))
+    Error::invalid(argument, format!("exceeds the limit, so it can never be granted: {argument}={cost} {label}={most}"))
 }
 
 /// Returns whether the limit can never grant a cost.

@@ -28,7 +28,7 @@ impl TurnsHost<'_> {
         check_id(self.id)?;
         let is_word = |text: &str| !text.is_empty() && !text.contains(|it: char| it.is_ascii_control() || it == ' ');
         if !is_word(self.channel) {
-            return Err(Error::invalid("channel", "must be that of a listener for wake-ups"));
+            return Err(Error::invalid("channel", "must be the channel of a listener for wake-ups"));
         }
         if self.id.contains(|it: char| it.is_ascii_control()) {
             return Err(Error::invalid("id", "must have no control characters"));

@@ -221,7 +221,7 @@ test("what cannot pass fails the job, and one without a server comes back", asyn
   assert.deepEqual(await finished([job]), ["ran"]);
   await small.override({ limit: 3 });
   for (const [cost, error] of [
-    [6, /can never pass/],
+    [6, /can never be granted/],
     [4, /over the limit/],
     [-1, /cost/],
   ]) {

@@ -188,7 +188,7 @@ impl Limiter {
         match (&self.inner.keys, &self.inner.key) {
             (Some(_), None) if !is_of_all => Err(self.key_is_missing()),
             (Some(_), Some(_)) if is_of_all => {
-                let message = format!("what is counted is of all keys; leave it out: name={}", self.name());
+                let message = format!("statistics cover all keys; call without a key: name={}", self.name());
                 Err(Error::invalid("key", message))
             }
             _ => Ok(()),

@@ -36,7 +36,7 @@ impl Limiter {
         for (i, limiter) in limiters.iter().enumerate() {
             let name = limiter.name();
             if !limiter.inner.together.is_empty() {
-                return invalid(format!("must be single limiters; give those of it: name={name}"));
+                return invalid(format!("must be single limiters; give the limiters that it joins: name={name}"));
             }
             if !limiter.inner.store.is_same(store) {
                 return invalid(format!("must be of this store: name={name}"));
