@@ -3,10 +3,10 @@
 const { createHash } = require("node:crypto");
 
 const { DefaultRestOptions } = require("@discordjs/rest");
-const { InvalidError, PaddlegateError } = require("./lib/errors.js");
+const { InvalidError, PaddlegateError } = require("./lib/shared/errors.js");
 const { discordRoute, discordWindow } = require("./lib/native.js");
 const { Paddlegate } = require("./lib/paddlegate.js");
-const { only } = require("./lib/request.js");
+const { only } = require("./lib/shared/arguments.js");
 
 const WINDOW = ["limit", "remaining", "reset-after"].map((it) => `x-ratelimit-${it}`);
 /** Windows are longer than Discord's by this, since requests take different times to it. */

@@ -17,6 +17,7 @@ import type {
   MeterLimitOptions,
   Mode,
   ModeOptions,
+  PaddlegateError,
   PageOptions,
   Policy,
   QueueOptions,
@@ -909,11 +910,6 @@ export class Paddlegate {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The base class of all errors of this package. The text of the message is not part of the API. */
-export abstract class PaddlegateError extends Error {
-  readonly code: "OVER_LIMIT" | "INVALID" | "UNAVAILABLE" | "DATA" | "INTERNAL";
-}
-
 /** The call was refused by a limit; retry after `retryAfterMs`. */
 export class OverLimitError extends PaddlegateError {
   private constructor();
@@ -926,34 +922,6 @@ export class OverLimitError extends PaddlegateError {
   readonly reason: Reason | "unavailable" | null;
   /** As in the decision. */
   readonly retryAfterMs: number | null;
-}
-
-/** An argument is invalid; correct the named argument. Nothing was changed. */
-export class InvalidError extends PaddlegateError {
-  private constructor();
-  readonly code: "INVALID";
-  /** The name of the invalid argument. */
-  readonly argument: string;
-}
-
-/** The store is unavailable. `cause` is the error of the socket, if there was one. */
-export class UnavailableError extends PaddlegateError {
-  private constructor();
-  readonly code: "UNAVAILABLE";
-  /** Whether the call may have been charged nevertheless. */
-  readonly mayHaveCounted: boolean;
-}
-
-/** The stored value belongs to other software or is damaged; reset the limiter or use another database. */
-export class DataError extends PaddlegateError {
-  private constructor();
-  readonly code: "DATA";
-}
-
-/** A defect of this library; please report it. */
-export class InternalError extends PaddlegateError {
-  private constructor();
-  readonly code: "INTERNAL";
 }
 
 declare global {

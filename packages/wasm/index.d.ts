@@ -17,6 +17,7 @@ import type {
   MeterLimitOptions,
   Mode,
   ModeOptions,
+  PaddlegateError,
   PageOptions,
   Policy,
   QueueOptions,
@@ -544,11 +545,6 @@ export interface Limiter<S = never> {
   reportBudget(options: BudgetOptions): Learned;
 }
 
-/** The base class of all errors of this package. The text of the message is not part of the API. */
-export abstract class PaddlegateError extends Error {
-  readonly code: "OVER_LIMIT" | "INVALID" | "UNAVAILABLE" | "DATA" | "INTERNAL";
-}
-
 /** The call was refused by a limit; retry after `retryAfterMs`. Only `acquire` and `withinLimit` reject with it. */
 export class OverLimitError extends PaddlegateError {
   private constructor();
@@ -558,33 +554,7 @@ export class OverLimitError extends PaddlegateError {
   /** The decision that refused the call. */
   readonly decision: Decision;
   /** As in the decision. */
+  readonly reason: Reason | null;
+  /** As in the decision. */
   readonly retryAfterMs: number | null;
-}
-
-/** An argument is invalid; correct the named argument. */
-export class InvalidError extends PaddlegateError {
-  private constructor();
-  readonly code: "INVALID";
-  /** The name of the invalid argument. */
-  readonly argument: string | null;
-}
-
-/** The store is unavailable: it already holds a million limiters. */
-export class UnavailableError extends PaddlegateError {
-  private constructor();
-  readonly code: "UNAVAILABLE";
-  /** Whether the call may have been charged nevertheless; always false in memory. */
-  readonly mayHaveCounted: boolean;
-}
-
-/** A stored value is damaged; does not occur in memory. */
-export class DataError extends PaddlegateError {
-  private constructor();
-  readonly code: "DATA";
-}
-
-/** A defect of this package; please report it. */
-export class InternalError extends PaddlegateError {
-  private constructor();
-  readonly code: "INTERNAL";
 }

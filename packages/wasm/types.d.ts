@@ -631,3 +631,42 @@ export interface BaseDecision {
   /** The same in microseconds, exact. */
   readonly readyAfterUs: number | null;
 }
+
+/** The base class of all errors of this package. The text of the message is not part of the API. */
+export abstract class PaddlegateError extends Error {
+  readonly code: "OVER_LIMIT" | "INVALID" | "UNAVAILABLE" | "DATA" | "INTERNAL";
+}
+
+/** An argument is invalid; correct the named argument. Nothing was changed. */
+export class InvalidError extends PaddlegateError {
+  private constructor();
+  readonly code: "INVALID";
+  /** The name of the invalid argument. */
+  readonly argument: string;
+}
+
+/**
+ * The store is unavailable: Redis, with the error of the socket as `cause`, if there was one; or memory, which already holds a
+ * million limiters.
+ */
+export class UnavailableError extends PaddlegateError {
+  private constructor();
+  readonly code: "UNAVAILABLE";
+  /** Whether the call may have been charged nevertheless; always false in memory. */
+  readonly mayHaveCounted: boolean;
+}
+
+/**
+ * The stored value belongs to other software or is damaged; reset the limiter or use another database. Does not occur in
+ * memory.
+ */
+export class DataError extends PaddlegateError {
+  private constructor();
+  readonly code: "DATA";
+}
+
+/** A defect of this package; please report it. */
+export class InternalError extends PaddlegateError {
+  private constructor();
+  readonly code: "INTERNAL";
+}

@@ -1,9 +1,9 @@
 "use strict";
 
 const { slots, OPERATION, NOTIFICATION_NODE, LISTEN } = require("./shared-buffer.js");
-const { InvalidError } = require("./errors.js");
+const { InvalidError } = require("./shared/errors.js");
 const { Subscription } = require("./subscription.js");
-const { Waiters } = require("./waiters.js");
+const { Waiters } = require("./shared/waiters.js");
 
 /** The waiters of one store, and whether it is open. */
 class Hub {

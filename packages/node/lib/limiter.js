@@ -52,41 +52,22 @@ const {
 } = require("./shared-buffer.js");
 const { admission, admissions } = require("./admission.js");
 const { unitsByLabel, withKeptCosts } = require("./cost.js");
-const { runtimeState, fromNative } = require("./runtime-state.js");
-const { learned } = require("./learned.js");
 const { finish } = require("./multi-step.js");
 const { Decision } = require("./decision.js");
-const {
-  IN_COMMAND,
-  IN_LIMIT,
-  InvalidError,
-  OverLimitError,
-  callNative,
-  failure,
-} = require("./errors.js");
+const { callNative, failure } = require("./call-native.js");
+const { IN_COMMAND, IN_LIMIT, InvalidError, OverLimitError } = require("./shared/errors.js");
 const { jobClaimTimeoutMs, newId, waitTimeoutMs } = require("./native.js");
 const commands = require("./commands.js");
 const { Permit, EXTEND: EXTEND_PERMIT } = require("./permit.js");
 const { now } = require("./timers.js");
-const {
-  request,
-  writeActual,
-  besides,
-  numeric,
-  text,
-  permitId,
-  PERMIT,
-  abortSignal,
-  object,
-  only,
-} = require("./request.js");
-const { SKIPPED } = require("./skipped.js");
-const { history } = require("./history.js");
-const { inspection } = require("./inspection.js");
-const { statistics } = require("./statistics.js");
+const { request, writeActual, besides, numeric, text, permitId, PERMIT } = require("./request.js");
+const answers = require("./shared/answers.js");
+const { abortSignal, limiterList, object, only } = require("./shared/arguments.js");
+const { abortable } = require("./shared/waiting.js");
+const { skips, withinLimit } = require("./shared/within-limit.js");
 const { Turns } = require("./turns.js");
 const { Waiter, ACQUIRE_JOB, ACQUIRE_QUEUED, RELEASE_LATE } = require("./waiter.js");
-const { abortable, giveBack } = require("./waiting.js");
+const { giveBack } = require("./waiting.js");
 
 // Fulfilled promises: creating one for each answer takes half as long as a decision.
 const TRUE = Promise.resolve(true);
@@ -139,10 +120,7 @@ class Limiter {
 
   /** Picks the limiters that decide together, for the addon. Returns a copy of the list. */
   static pick(limiters) {
-    const members = Array.isArray(limiters) ? [...limiters] : [null];
-    if (!members.every((it) => typeof it === "object" && it !== null && #run in it)) {
-      throw new InvalidError("limiters", "must be a list of limiters");
-    }
+    const members = limiterList(limiters, (it) => #run in it);
     for (const member of members) {
       slots[OPERATION] = PICK;
       member.#run();
@@ -336,7 +314,7 @@ class Limiter {
     return this.#multiStep(
       APPLY_OJS_OVERRIDE,
       make,
-      () => (steps) => fromNative(steps.runtimeState()),
+      () => (steps) => answers.runtimeState(steps.runtimeState()),
     );
   }
 
@@ -385,23 +363,8 @@ class Limiter {
     return limiter.#permit(await waiter.decision(), waiter.began, asked);
   }
 
-  async withinLimit(options, fn) {
-    const body = typeof options === "function" ? options : fn;
-    if (typeof body !== "function") {
-      throw new InvalidError("fn", "must be the function to call within the limit");
-    }
-    let permit;
-    try {
-      permit = await this.acquire(options === body ? undefined : options);
-    } catch (error) {
-      if (this.#skips && error instanceof OverLimitError) return SKIPPED;
-      throw error;
-    }
-    try {
-      return await body(permit);
-    } finally {
-      await this.#releaseAfter(permit);
-    }
+  withinLimit(options, fn) {
+    return withinLimit(this, this.#skips, options, fn);
   }
 
   /**
@@ -492,18 +455,6 @@ class Limiter {
   #permit(decision, began, { estimate }) {
     if (!decision.allowed) throw new OverLimitError(this.name, decision);
     return new Permit(this, decision, began, estimate !== undefined && estimate !== null);
-  }
-
-  async #releaseAfter(permit) {
-    if (permit.fencingToken === null) return;
-    // A lease that cannot be released expires.
-    await permit.release().catch(nothing);
-    if (permit.lost) {
-      process.emitWarning(
-        `the lease of ${JSON.stringify(this.name)} ended before its function did; others may have run meanwhile`,
-        "LeaseLostWarning",
-      );
-    }
   }
 
   /** Starts an operation with an admin command. */
@@ -669,7 +620,15 @@ const turns = (row, ticket, store) => ({
   ids: store.ready(ticket),
   afterMs: slots[row + 2] / 1000,
 });
+const runtimeState = (_row, ticket, store) => answers.runtimeState(store.runtimeState(ticket));
+const learned = (_row, ticket, store) => answers.learnedReport(store.learned(ticket));
+const statistics = (_row, ticket, store) => answers.statistics(store.statistics(ticket));
+const inspection = (_row, ticket, store) => answers.inspection(store.inspection(ticket));
 const tickets = (row, ticket, store) => inspection(row, ticket, store).tickets;
+const history = (_row, ticket, store) => {
+  const { minutes, hours } = store.history(ticket);
+  return answers.history(minutes, hours);
+};
 const lease = (row) => (Number.isNaN(slots[row + 2]) ? null : slots[row + 2] / 1000);
 const nothing = () => undefined;
 
@@ -698,15 +657,6 @@ function claimTimeout(given) {
     throw new InvalidError("claimTimeoutMs", "must be a number of milliseconds");
   }
   return given;
-}
-
-/** Returns whether `withinLimit` skips a refused function. */
-function skips(given) {
-  const onLimit = given ?? "raise";
-  if (!["raise", "ignore", "skip"].includes(onLimit)) {
-    throw new InvalidError("onLimit", "must be 'raise' or 'ignore'");
-  }
-  return onLimit !== "raise";
 }
 
 module.exports = { Limiter };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 import { InvalidError, Paddlegate, TestClock } from "../index.mjs";
-import errors from "../lib/errors.js";
+import errors from "../lib/shared/errors.js";
 import sharedBuffer from "../lib/shared-buffer.js";
 import waiter from "../lib/waiter.js";
 import { required, unique } from "./support.mjs";
