@@ -213,8 +213,9 @@ class Limiter {
     return this.#start(RENEW, options, lease, { permit });
   }
 
-  enqueue(id, options) {
-    return this.#queue(id, options, AT_END);
+  /** `queuePosition`: the number of a ticket before it lapsed. */
+  enqueue(id, options, queuePosition = AT_END) {
+    return this.#queue(id, options, queuePosition);
   }
 
   claim(id, options) {
