@@ -616,18 +616,18 @@ const decision = (row, ticket, store) => new Decision(row, ticket, store);
 const settlement = (_row, ticket, store) => store.text(ticket);
 const extension = (row, ticket, store) =>
   (slots[row + 1] === SETTLEMENT ? settlement : decision)(row, ticket, store);
-const ids = (_row, ticket, store) => store.ready(ticket);
+const ids = (_row, ticket, store) => store.answer(ticket);
 const turns = (row, ticket, store) => ({
-  ids: store.ready(ticket),
+  ids: store.answer(ticket),
   afterMs: slots[row + 2] / 1000,
 });
-const runtimeState = (_row, ticket, store) => answers.runtimeState(store.runtimeState(ticket));
-const learned = (_row, ticket, store) => answers.learnedReport(store.learned(ticket));
-const statistics = (_row, ticket, store) => answers.statistics(store.statistics(ticket));
-const inspection = (_row, ticket, store) => answers.inspection(store.inspection(ticket));
+const runtimeState = (_row, ticket, store) => answers.runtimeState(store.answer(ticket));
+const learned = (_row, ticket, store) => answers.learnedReport(store.answer(ticket));
+const statistics = (_row, ticket, store) => answers.statistics(store.answer(ticket));
+const inspection = (_row, ticket, store) => answers.inspection(store.answer(ticket));
 const tickets = (row, ticket, store) => inspection(row, ticket, store).tickets;
 const history = (_row, ticket, store) => {
-  const { minutes, hours } = store.history(ticket);
+  const { minutes, hours } = store.answer(ticket);
   return answers.history(minutes, hours);
 };
 const lease = (row) => (Number.isNaN(slots[row + 2]) ? null : slots[row + 2] / 1000);

@@ -249,7 +249,7 @@ impl Calls {
     fn answer_text(&mut self, text: paddlegate::Result<String>) -> i32 {
         match text {
             Ok(text) => {
-                self.texts.insert(AT_ONCE, text);
+                self.name = Some(text);
                 0
             }
             Err(error) => self.failed(error),
@@ -258,7 +258,7 @@ impl Calls {
 
     /// Fails a call at once.
     pub(crate) fn failed(&mut self, error: Error) -> i32 {
-        self.failures.insert(AT_ONCE, Err(error));
+        self.answers.insert(AT_ONCE, Err(error));
         FAILED
     }
 
