@@ -17,11 +17,8 @@ const {
   HAS_WEIGHT,
   BY_LABEL,
   LIMITS,
-  ACQUIRE,
-  ACQUIRE_WITH_ID,
-  ADMIT,
-  PEEK,
 } = require("./shared-buffer.js");
+const { Opcode } = require("./native.js");
 const { unitsByLabel } = require("./cost.js");
 const { abortSignal, flag, idOfPermit, noOption, object } = require("./shared/arguments.js");
 const { InvalidError } = require("./shared/errors.js");
@@ -30,12 +27,12 @@ const { InvalidError } = require("./shared/errors.js");
 const besides = { units: null, key: null, share: null };
 
 /** The operations whose decision may have each limit, for calls that return it. */
-const DECIDES = new Set([ACQUIRE, ACQUIRE_WITH_ID, PEEK]);
+const DECIDES = new Set([Opcode.Acquire, Opcode.AcquireWithId, Opcode.Peek]);
 const describes = (operation, others) =>
   DECIDES.has(operation) && (others?.includes("limits") ?? true);
 
 /** The operations that may queue. */
-const QUEUES = new Set([ACQUIRE, ACQUIRE_WITH_ID, ADMIT]);
+const QUEUES = new Set([Opcode.Acquire, Opcode.AcquireWithId, Opcode.Admit]);
 
 /**
  * Writes an operation and its options to the shared buffer. Returns the signal, if there is one; throws if it is
@@ -119,7 +116,8 @@ function writeActual(actual) {
 function unknown(name, operation, others) {
   const queue = QUEUES.has(operation) ? ["priority", "share", "weight"] : [];
   const limits = others === undefined && DECIDES.has(operation) ? ["limits"] : [];
-  const given = others ?? (operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : []);
+  const given =
+    others ?? (operation === Opcode.Acquire || operation === Opcode.AcquireWithId ? ["id"] : []);
   const always = ["cost", "estimate", "settleWithinMs", "key", "signal"];
   return noOption(name, [...given, ...limits, ...queue, ...always]);
 }
