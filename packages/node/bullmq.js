@@ -90,7 +90,7 @@ function idOf({ queueQualifiedName, id }) {
   return Buffer.byteLength(text) > MAX_ID ? createHash("sha256").update(text).digest("hex") : text;
 }
 
-/** The lease ends by itself. */
+/** The lease expires then. */
 function ignored(error) {
   if (!(error instanceof PaddlegateError)) throw error;
 }

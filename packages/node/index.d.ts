@@ -127,7 +127,7 @@ export interface CallOptions {
    *
    * `acquire`, `withinLimit` and `tryAcquire` leave neither ticket nor lease: if it is aborted while Redis decides, they
    * give back a lease and an estimate that were granted after the abort; units of a rate without an estimate stay taken.
-   * The ticket or the lease of `enqueue`, `claim`, `admit` and `admitAll` stays then, since its id is that of a job:
+   * The ticket or the lease of `enqueue`, `claim`, `admit` and `admitAll` stays then, since its id names a job:
    * call `cancel(id)`, or repeat the call.
    */
   readonly signal?: AbortSignal;
@@ -425,7 +425,7 @@ export interface Limiter<S = never> {
   ready(count?: number, options?: KeyedCallOptions): Promise<string[]>;
   /**
    * Returns an iterator over the ids of queued jobs, each when its turn comes: `ready` for a process that starts jobs and has
-   * nothing else to do. It sleeps until the next turn comes, over the connection of the wake-ups, and asks by itself after at
+   * nothing else to do. It sleeps until the next turn comes, over the connection of the wake-ups, and asks again after at
    * most 5 seconds. Each id comes once, to one process, and the job calls `admit` or `claim` within its claim timeout.
    *
    * The loop ends when no turn has come for `waitTimeoutMs`, if that is given, and rejects with the reason of an aborted
@@ -447,10 +447,10 @@ export interface Limiter<S = never> {
    * ```
    */
   inspect(options?: KeyedCallOptions & InspectionOptions): Promise<Inspection>;
-  /** Returns a page of the tickets, in the order of the queue: those of `inspect`. */
+  /** Returns a page of the tickets, in the order of the queue, as `inspect` has them. */
   queue(options?: KeyedCallOptions & InspectionOptions): Promise<readonly TicketInfo[]>;
   /**
-   * Returns the statistics of this limiter over all processes; those of a keyed limiter are of all keys, and it takes no
+   * Returns the statistics of this limiter over all processes; the statistics of a keyed limiter cover all keys, and it takes no
    * key. Rejects with `InvalidError`, whose argument is `statistics`, for a limiter without statistics.
    */
   stats(options?: CallOptions): Promise<Statistics>;
@@ -465,8 +465,8 @@ export interface Limiter<S = never> {
    */
   history(options?: CallOptions): Promise<History>;
   /**
-   * Deletes all taken units, permits, leases and tickets, and the statistics; of a keyed limiter those of one key, and the
-   * statistics of all keys stay.
+   * Deletes all taken units, permits, leases and tickets, and the statistics; for a keyed limiter only what belongs to
+   * one key, and the statistics of all keys stay.
    */
   reset(options?: KeyedCallOptions): Promise<void>;
   /**
@@ -589,7 +589,7 @@ export interface PauseOptions extends KeyedCallOptions {
 
 /** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`, or `mode`. */
 export interface OverrideOptions<L extends Limits = Limits> extends KeyedCallOptions {
-  /** The limit or the capacity. Default: that of the policy. */
+  /** The limit or the capacity. Default: as in the policy. */
   readonly limit?: number;
   /**
    * The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. Default: that of the
@@ -731,7 +731,7 @@ export class TestClock {
   /** @param nowUs The time in microseconds since 1970, from 0 to 2^52. Default 0. Otherwise throws `InvalidError`. */
   constructor(nowUs?: number);
   /**
-   * The time in microseconds since 1970, from 0 to 2^52. An earlier time is that of a server whose clock ran backwards:
+   * The time in microseconds since 1970, from 0 to 2^52. An earlier time acts as a server whose clock ran backwards:
    * the limiters keep their own time, which does not.
    */
   nowUs: number;
@@ -739,7 +739,7 @@ export class TestClock {
   advance(span: Interval): void;
 }
 
-/** A store, which creates limiters. Neither its creation nor that of limiters opens a connection. */
+/** A store, which creates limiters. Creating it or a limiter opens no connection. */
 export class Paddlegate {
   /**
    * @param url `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]` or `memory://`.
@@ -843,7 +843,7 @@ export class Paddlegate {
    * remaining units. It has the verbs of a limiter, but statistics, runtime states, reports and resets, which are of one
    * name and fail with `InvalidError`.
    *
-   * Each keeps its own queue. A call waits in that of the first limiter that refuses it; while another holds it up, it
+   * Each keeps its own queue. A call waits in the queue of the first limiter that refuses it; while another holds it up, it
    * keeps its position there and stops nobody behind it. A permit is for the same limiters in the same order. While Redis
    * is unavailable the strictest `onUnavailable` applies, and `"local"` refuses. In a Redis Cluster they need one `group`.
    */
@@ -916,7 +916,7 @@ export class OverLimitError extends PaddlegateError {
   readonly code: "OVER_LIMIT";
   /** The name of the limiter, of several the one that refused; or of the slot of a gate. */
   readonly limiter: string;
-  /** The decision that refused the call; that of a gate has a `slot`. */
+  /** The decision that refused the call; the decision of a gate has a `slot`. */
   readonly decision: Decision | GateDecision;
   /** As in the decision; `"unavailable"` when Redis was unavailable. */
   readonly reason: Reason | "unavailable" | null;

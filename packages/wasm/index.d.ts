@@ -37,7 +37,7 @@ export * from "./types.js";
 
 /** Options of a store. */
 export interface StoreOptions {
-  /** The clock that decides in place of that of the host, for tests and simulations. */
+  /** The clock that decides in place of the clock of the runtime, for tests and simulations. */
   readonly clock?: TestClock;
 }
 
@@ -153,7 +153,7 @@ export interface Permit {
   readonly fencingToken: number | null;
   /** As in the decision. */
   readonly degraded: false;
-  /** The milliseconds until the lease ends, by the clock of the host; `null` without a concurrency limit. */
+  /** The milliseconds until the lease ends, by the clock of the runtime; `null` without a concurrency limit. */
   readonly expiresInMs: number | null;
   /** Whether the lease ended before its release, so that another caller may hold it. Sends nothing. */
   readonly lost: boolean;
@@ -210,7 +210,7 @@ export interface PauseOptions extends KeyOptions {
 
 /** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`, or `mode`. */
 export interface OverrideOptions<L extends Limits = Limits> extends KeyOptions {
-  /** The limit or the capacity. Default: that of the policy. */
+  /** The limit or the capacity. Default: as in the policy. */
   readonly limit?: number;
   /**
    * The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. Default: that of the
@@ -273,7 +273,7 @@ export class TestClock {
   /** @param nowUs The time in microseconds since 1970, from 0 to 2^52. Default 0. Otherwise throws `InvalidError`. */
   constructor(nowUs?: number);
   /**
-   * The time in microseconds since 1970, from 0 to 2^52. An earlier time is that of a host whose clock ran backwards:
+   * The time in microseconds since 1970, from 0 to 2^52. An earlier time acts as a clock that ran backwards:
    * the limiters keep their own time, which does not.
    */
   nowUs: number;
@@ -380,7 +380,7 @@ export class Paddlegate {
    * ` + ` between; `decision.limiter` names the one that refused, or that has the fewest remaining units. It has the verbs
    * of a limiter, but statistics, runtime states, reports and resets, which are of one name and throw `InvalidError`.
    *
-   * Each keeps its own queue. A call waits in that of the first limiter that refuses it; while another holds it up, it
+   * Each keeps its own queue. A call waits in the queue of the first limiter that refuses it; while another holds it up, it
    * keeps its position there and stops nobody behind it. A permit is for the same limiters in the same order.
    */
   together<P extends Policy = "raise">(
@@ -509,18 +509,18 @@ export interface Limiter<S = never> {
    * ```
    */
   inspect(options?: KeyOptions & InspectionOptions): Inspection;
-  /** Returns a page of the tickets, in the order of the queue: those of `inspect`. */
+  /** Returns a page of the tickets, in the order of the queue, as `inspect` has them. */
   queue(options?: KeyOptions & InspectionOptions): readonly TicketInfo[];
   /**
-   * Returns the statistics of this limiter; those of a keyed limiter are of all keys, and it takes no key. Throws
+   * Returns the statistics of this limiter; the statistics of a keyed limiter cover all keys, and it takes no key. Throws
    * `InvalidError`, whose argument is `statistics`, for a limiter without statistics.
    */
   stats(): Statistics;
   /** Returns what was counted in each of the last 60 minutes and 48 hours, for charts. Throws as `stats` does. */
   history(): History;
   /**
-   * Deletes all taken units, permits, leases and tickets, and the statistics; of a keyed limiter those of one key, and the
-   * statistics of all keys stay.
+   * Deletes all taken units, permits, leases and tickets, and the statistics; for a keyed limiter only what belongs to
+   * one key, and the statistics of all keys stay.
    */
   reset(options?: KeyOptions): void;
   /**

@@ -310,7 +310,7 @@ export default function limiters({ Waiter }, host, inside) {
       }
     }
 
-    // Returns the limiter of a call in WebAssembly. It is that of the next key soon: call it last.
+    // Returns the limiter of a call in WebAssembly. The next call of this method changes its key: call it last.
     #of(key) {
       const chosen = key ?? this.#key;
       if (chosen === undefined) return this.#inner;

@@ -182,7 +182,7 @@ export type Reason = Kind | "too_large" | "blocked" | "running";
  */
 export type Mode = "enforce" | "shadow";
 
-/** After so many refusals within a time, a key, or a name without keys, is blocked for a time. */
+/** After a number of refusals within a time, a key, or a name without keys, is blocked for a time. */
 export interface BlockAfter {
   /** The refusals by a limit that lead to a block, from 1 to 1,000,000. Those by a pause or during a block do not count. */
   readonly refusals: number;
@@ -192,7 +192,7 @@ export interface BlockAfter {
   readonly forMs: number;
 }
 
-/** Options of a limiter that refuses nobody, that blocks by itself, or whose calls rise in the queue. */
+/** Options of a limiter that refuses nobody, that blocks automatically, or whose calls rise in the queue. */
 export interface ModeOptions {
   /**
    * The mode. Default `"enforce"`. For the roll-out of a limit `"shadow"` decides and counts as ever, but refuses nobody:
@@ -200,7 +200,7 @@ export interface ModeOptions {
    */
   readonly mode?: Mode;
   /**
-   * Blocks a key of a keyed limiter, or the name of another, after so many refusals in all processes; `resume` ends a
+   * Blocks a key of a keyed limiter, or the name of another, after a number of refusals in all processes; `resume` ends a
    * block. Default: never. Other numbers are an `InvalidError` with the argument `blockAfter`.
    *
    * ```js
@@ -313,7 +313,7 @@ export interface Learned {
  */
 export type Release = "released" | "late" | "unknown";
 
-/** One limit of an inspection, by itself. */
+/** One limit of an inspection, without regard to the others. */
 export interface InspectedLimit {
   readonly label: string;
   readonly kind: Kind;
@@ -372,7 +372,7 @@ export interface Inspection {
   readonly pausedForMs: number | null;
   /** The remaining time of the block in milliseconds; `null` without a block. */
   readonly blockedForMs: number | null;
-  /** The mode that rules: an override of it, otherwise that of the limiter. */
+  /** The mode in force: its override, otherwise the mode of the limiter. */
   readonly mode: Mode;
   /** A page of the leases, also of other policies of the name; the first to end first. */
   readonly leases: readonly LeaseInfo[];
@@ -443,7 +443,7 @@ export interface Statistics {
   readonly nearLimit: number;
   /** Units that grants and extensions took: `units` before corrections. */
   readonly estimatedUnits: number;
-  /** How many of the released leases were held how long, in 22 counts as those of `waits`. */
+  /** How long released leases were held, as a histogram with the same 22 buckets as `waits`. */
   readonly holds: readonly number[];
 }
 
@@ -531,7 +531,7 @@ export interface RuntimeState {
   readonly blockedForMs: number | null;
   /** The mode that an override gives to every limiter of the name; `null` without one. It expires as the overrides do. */
   readonly mode: Mode | null;
-  /** The active overrides, also those of labels that the policy does not have. */
+  /** The active overrides, also of labels that the policy does not have. */
   readonly overrides: SettingsByLabel;
   /** The remaining time of the overrides in milliseconds; `null` if they last until they are removed. */
   readonly expiresInMs: number | null;
@@ -539,7 +539,7 @@ export interface RuntimeState {
   readonly learned: SettingsByLabel;
 }
 
-/** One limit after a decision, by itself: a pause and the calls ahead in the queue do not count. Frozen. */
+/** One limit after a decision, without regard to the others: a pause and the calls ahead in the queue do not count. Frozen. */
 export interface DecisionLimit {
   /** Of limiters that decide together the name of the one that has the limit, otherwise `null`. */
   readonly limiter: string | null;

@@ -3,7 +3,7 @@
 import { Waiters } from "./dist/shared/waiters.mjs";
 import { Alarm } from "./dist/shared/waiting.mjs";
 
-// Those of the host at each call, so that tests can replace them.
+// The timers that the runtime has at each call, so that tests can replace them.
 const timers = {
   setTimeout: (then, ms) => setTimeout(then, ms),
   clearTimeout: (timer) => clearTimeout(timer),

@@ -8,8 +8,8 @@ const timers = require("./timers.js");
 const { now } = timers;
 
 /**
- * A loop over the turns of queued jobs: it sleeps until the next turn comes. The core says for how long; the timer, the signal
- * and the wake-ups are those of Node.
+ * A loop over the turns of queued jobs: it sleeps until the next turn comes. The core says for how long; this package has the
+ * timer, the signal and the wake-ups.
  */
 class Turns {
   /** The id that the wake-ups name. */
@@ -26,7 +26,7 @@ class Turns {
   #due = 0;
   #alarm = new Alarm(timers);
 
-  /** `hub` is that of the store, `run` the addon's function of the limiter; `ask(id, channel)` asks once. */
+  /** `hub` is the hub of the store, `run` the addon's function of the limiter; `ask(id, channel)` asks once. */
   constructor(hub, run, ask, { waitTimeoutMs, signal }) {
     this.#hub = hub;
     this.#run = run;

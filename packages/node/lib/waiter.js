@@ -17,7 +17,7 @@ const ACQUIRE_JOB = Symbol("acquire job");
 
 /**
  * One call that waits in the queue with a ticket. The core has the rules: when to retry, with which ticket, and what to
- * cancel. The timer, the signal and the wake-ups are those of Node.
+ * cancel. This package has the timer, the signal and the wake-ups.
  */
 class Waiter {
   /** The time at which the last attempt was sent; a lease counts from it. */

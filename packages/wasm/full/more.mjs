@@ -7,7 +7,7 @@ import simulation from "./simulation.mjs";
 
 // Adds methods to the classes; `inside` gives access to their private members.
 export default function more(module, host, { Paddlegate, Limiter, Permit, inside, idOf }) {
-  // The handling of refused work in the document of each limiter; those of its keys have the same one.
+  // The handling of refused work in the document of each limiter; the limiters of its keys share it.
   const onLimitByInner = new WeakMap();
 
   // More functions that WebAssembly calls, as in the host of the small module.

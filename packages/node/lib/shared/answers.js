@@ -77,7 +77,7 @@ function statistics({ refusedBy, waits, holds, ...counts }) {
   });
 }
 
-/** Returns the history of a limiter; the numbers are those of its entries, one after another. */
+/** Returns the history of a limiter. The arguments have the five numbers of each entry, one entry after another. */
 const history = (minutes, hours) =>
   Object.freeze({ minutes: historyEntries(minutes), hours: historyEntries(hours) });
 
