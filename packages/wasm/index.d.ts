@@ -13,22 +13,32 @@ import type {
   Limit,
   LimitInfo,
   Limits,
+  LimitsOption,
   ListOptions,
   MeterLimitOptions,
   Mode,
   ModeOptions,
+  NamedRequest,
+  OverrideOptions,
   PaddlegateError,
   PageOptions,
+  PauseOptions,
   Policy,
   QueueOptions,
   QuotaLimitOptions,
   Reason,
+  Refusal,
   Release,
+  Request,
+  RestoreOptions,
   RuntimeState,
   Settlement,
+  Skipped,
   StateOptions,
   Statistics,
+  TestClock,
   TicketInfo,
+  TicketRequest,
   TogetherOptions,
   WaitOptions,
 } from "./types.js";
@@ -82,55 +92,10 @@ export interface ThrottleOptions<P extends Policy = Policy> extends LimiterOptio
   readonly limit?: number;
 }
 
-/** The result of `withinLimit` if its limiter has the policy `"ignore"` and its function was not run. */
-export const SKIPPED: unique symbol;
-
-/** The type of `SKIPPED`. `value === SKIPPED` distinguishes it from a result of the function. */
-export type Skipped = typeof SKIPPED;
-
-/** The additional result type of `withinLimit` for a refused call. */
-export type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
-
-/** The demand of a call: a final cost, or an estimate to be corrected later. */
-export interface Request extends KeyOptions {
-  /** The units to take. Default 1; `points` has no default. A cost of 0 checks without taking. */
-  readonly cost?: Cost;
-  /** The units to take for now, not 0. The grant has a `permit` with which the actual cost is reported. */
-  readonly estimate?: Cost;
-  /**
-   * How long after its grant the estimate can be settled, in milliseconds, from 5 minutes to 7 days. Default 5 minutes.
-   * Another value, or one without an estimate, is an `InvalidError` with the argument `settleWithinMs`.
-   */
-  readonly settleWithinMs?: number;
-}
-
-/** A request with an id. */
-export interface NamedRequest extends Request {
-  /**
-   * The id of the call, 1 to 64 bytes. A repeated call with the same id takes no second lease while it holds one, and
-   * keeps its queue position while it has a ticket. Default: a new id.
-   */
-  readonly id?: string;
-}
-
-/** An option of a call that returns its decision. */
-export interface LimitsOption {
-  /** Whether the decision has each limit of the policy as `limits`, for headers and dashboards. Default `false`. */
-  readonly limits?: boolean;
-}
-
 /** A request that may wait. */
 export interface WaitingRequest extends NamedRequest, QueueOptions, WaitOptions, LimitsOption {
   /** Ends the wait on abort with the reason of the signal, and leaves neither ticket nor lease. */
   readonly signal?: AbortSignal;
-}
-
-/** A request for a ticket that the caller claims later. */
-export interface TicketRequest extends Request, QueueOptions {
-  /** The longest acceptable wait in milliseconds. A rate that needs longer refuses the call. Default ten years. */
-  readonly waitTimeoutMs?: number;
-  /** The time in milliseconds that a ticket keeps its queue position after it can be claimed. Default 60,000. */
-  readonly claimTimeoutMs?: number;
 }
 
 /** The decision about one call, with the values of the tightest limit. Frozen. */
@@ -200,43 +165,6 @@ export interface LimiterPage {
   readonly cursor: null;
 }
 
-/** The duration or the end of a pause or a block: give exactly one. */
-export interface PauseOptions extends KeyOptions {
-  /** The duration from now in milliseconds, up to ten years. */
-  readonly forMs?: number;
-  /** The end as a date, or in milliseconds since 1970. */
-  readonly until?: Date | number;
-}
-
-/** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`, or `mode`. */
-export interface OverrideOptions<L extends Limits = Limits> extends KeyOptions {
-  /** The limit or the capacity. Default: as in the policy. */
-  readonly limit?: number;
-  /**
-   * The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. Default: that of the
-   * policy.
-   */
-  readonly intervalMs?: number;
-  /** The label of the limit. Default: the only limit of the policy. */
-  readonly label?: string;
-  /** Whole limits by label, also by labels that the policy does not have, in place of the three above. */
-  readonly limits?: (L & Labelled<L>) | readonly Limit[];
-  /** The mode of every limiter of the name, alone. */
-  readonly mode?: Mode;
-  /** The lifetime of all overrides in milliseconds. Default: until `restore`, or 90 days without a grant. */
-  readonly expiresInMs?: number;
-  /** The same as a date, or in milliseconds since 1970. */
-  readonly expiresAt?: Date | number;
-}
-
-/** The overrides to remove. */
-export interface RestoreOptions extends KeyOptions {
-  /** The label of the limit. Default: all limits and the mode. */
-  readonly label?: string;
-  /** Whether to remove the override of the mode alone. Default `false`. */
-  readonly mode?: boolean;
-}
-
 /** The upstream's report of the budget behind one limit; an absent limit or interval stays as in the policy. */
 export interface BudgetOptions extends KeyOptions {
   /** The remaining units, from 0 to 10^12. */
@@ -255,30 +183,6 @@ export interface BudgetOptions extends KeyOptions {
   readonly label?: string;
   /** The permit of the call that received the report; its time distinguishes older reports from newer ones. */
   readonly permit?: string | Permit | null;
-}
-
-/**
- * A clock that moves only when a test moves it, for the option `clock` of one or several stores. Calls that wait still
- * sleep in real time; they see the clock at each attempt.
- *
- * ```js
- * const clock = new TestClock();
- * const api = new Paddlegate("memory://", { clock }).window("api", 1, "minute");
- * api.allow(); // true
- * clock.advance("minute");
- * api.allow(); // true again
- * ```
- */
-export class TestClock {
-  /** @param nowUs The time in microseconds since 1970, from 0 to 2^52. Default 0. Otherwise throws `InvalidError`. */
-  constructor(nowUs?: number);
-  /**
-   * The time in microseconds since 1970, from 0 to 2^52. An earlier time acts as a clock that ran backwards:
-   * the limiters keep their own time, which does not.
-   */
-  nowUs: number;
-  /** Moves the clock forward; a number is seconds. Throws `InvalidError` if the time would be above 2^52. */
-  advance(span: Interval): void;
 }
 
 /** A store, which creates limiters. Their state is in the memory of this page or process, separate for each object. */
