@@ -120,7 +120,8 @@ $(STAMPS)/kotlin: $(NATIVE) $(call files,packages/kotlin) \
 	$(STEP) build-kotlin scripts/build-kotlin.sh
 	@touch $@
 
-$(STAMPS)/wasm: $(RUST) $(call files,bindings/wasm packages/wasm) scripts/build-wasm.sh | $(SETUP)
+$(STAMPS)/wasm: $(RUST) $(call files,bindings/wasm packages/wasm packages/node/lib/shared) \
+		scripts/build-wasm.sh | $(SETUP)
 	$(STEP) build-wasm scripts/build-wasm.sh
 	@touch $@
 

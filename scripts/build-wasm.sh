@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds bindings/wasm into packages/wasm/dist/{bundler,web,node}, the larger module with documents and the simulator
-# into dist/full/, and checks their sizes.
+# into dist/full/, checks their sizes, and writes the JavaScript of dist/ that is not generated from Rust.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/versions.bash
@@ -49,9 +49,4 @@ bind "$dist" 176000
 compile --features full
 bind "$dist/full" 566000
 
-# The same code for `require`, side by side.
-common='s/^export default /module.exports = /; s/^export {/module.exports = {/'
-common+='; s/^import /const /; s/ from "\.\.\?\/\(.*\)\.mjs";$/ = require(".\/\1.cjs");/'
-for file in bind arguments limiter waiting full/more full/simulation; do
-    sed "$common" "packages/wasm/$file.mjs" >"$dist/$(basename "$file").cjs"
-done
+node packages/wasm/scripts/modules.mjs

@@ -16,16 +16,16 @@ export interface LimitedOptions<J extends Job = Job> {
   readonly estimate?: Of<J, Cost>;
   /** How long the estimate can be corrected, in milliseconds, from 5 minutes (default) to 7 days. */
   readonly settleWithinMs?: number;
-  /** The priority in the queue of the limiter, from 0 (default) to 9, the highest first; not that of BullMQ. */
+  /** The priority in the queue of the limiter, from 0 (default) to 9, the highest first. BullMQ has its own. */
   readonly priority?: Of<J, number>;
-  /** The share that the job counts for, such as a tenant: those of one priority take turns. */
+  /** The share that the job counts for, such as a tenant: shares of one priority take turns. */
   readonly share?: Of<J, string>;
   /** How much the share gets, from 1 (default) to 1000. */
   readonly weight?: Of<J, number>;
   /** How late a job may be for its turn before others pass it by. Default 5000; its place is kept for a minute more. */
   readonly claimTimeoutMs?: number;
   /**
-   * A job whose turn comes within so many milliseconds waits in its worker. Default 1000, and not less than 500, or 1000 for a
+   * A job whose turn comes within this many milliseconds waits in its worker. Default 1000, and not less than 500, or 1000 for a
    * job that was delayed: BullMQ gives it back up to half a second late, so it comes back that much earlier.
    */
   readonly patienceMs?: number;

@@ -2,16 +2,17 @@
 
 const { createHash } = require("node:crypto");
 const { DelayedError } = require("bullmq");
+const { callNative } = require("./lib/call-native.js");
 const {
   InvalidError,
   OverLimitError,
   PaddlegateError,
   UnavailableError,
-  callNative,
-} = require("./lib/errors.js");
+} = require("./lib/shared/errors.js");
 const { Waiter } = require("./lib/native.js");
 const { renewing } = require("./lib/renewal.js");
-const { numeric, only } = require("./lib/request.js");
+const { numeric } = require("./lib/request.js");
+const { only } = require("./lib/shared/arguments.js");
 const { now } = require("./lib/timers.js");
 const { ACQUIRE_JOB } = require("./lib/waiter.js");
 
@@ -89,7 +90,7 @@ function idOf({ queueQualifiedName, id }) {
   return Buffer.byteLength(text) > MAX_ID ? createHash("sha256").update(text).digest("hex") : text;
 }
 
-/** The lease ends by itself. */
+/** The lease expires then. */
 function ignored(error) {
   if (!(error instanceof PaddlegateError)) throw error;
 }

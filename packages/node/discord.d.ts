@@ -14,9 +14,9 @@ export interface LimitedOptions {
   readonly invalidLimit?: number;
   /** How long a request waits for its turn at most, in milliseconds. Default a minute. */
   readonly waitTimeoutMs?: number;
-  /** What happens when no store can be reached. Default: that of the store. */
+  /** What happens when no store can be reached. Default: what the store does. */
   readonly onUnavailable?: OnUnavailable;
-  /** What sends the requests. Default: that of @discordjs/rest. */
+  /** What sends the requests. Default: as @discordjs/rest does. */
   readonly makeRequest?: RESTOptions["makeRequest"];
 }
 

@@ -3,10 +3,10 @@
 const { createHash } = require("node:crypto");
 
 const { DefaultRestOptions } = require("@discordjs/rest");
-const { InvalidError, PaddlegateError } = require("./lib/errors.js");
+const { InvalidError, PaddlegateError } = require("./lib/shared/errors.js");
 const { discordRoute, discordWindow } = require("./lib/native.js");
 const { Paddlegate } = require("./lib/paddlegate.js");
-const { only } = require("./lib/request.js");
+const { only } = require("./lib/shared/arguments.js");
 
 const WINDOW = ["limit", "remaining", "reset-after"].map((it) => `x-ratelimit-${it}`);
 /** Windows are longer than Discord's by this, since requests take different times to it. */
@@ -15,8 +15,8 @@ const INVALID_INTERVAL_MS = 600_000;
 /** The limit of a route before its first response, in units and seconds. */
 const UNKNOWN = [1, 1];
 /**
- * That of a webhook's route. An interaction has a few requests to one that is then not used again, so its numbers are stored
- * only after some requests.
+ * The limit of a webhook's route before its first response. An interaction makes a few requests to a route that is then not
+ * used again, so its numbers are stored only after some requests.
  */
 const WEBHOOK = [5, 5];
 const STORED_AFTER = 20;

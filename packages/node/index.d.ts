@@ -1,3 +1,4 @@
+import type * as shared from "./types.js";
 import type {
   BaseDecision,
   CalendarPeriod,
@@ -13,20 +14,25 @@ import type {
   Limit,
   LimitInfo,
   Limits,
+  LimitsOption,
   ListOptions,
   MeterLimitOptions,
   Mode,
   ModeOptions,
+  PaddlegateError,
   PageOptions,
   Policy,
   QueueOptions,
   QuotaLimitOptions,
   Reason,
+  Refusal,
   Release,
   RuntimeState,
   Settlement,
+  Skipped,
   StateOptions,
   Statistics,
+  TestClock,
   TicketInfo,
   TogetherOptions,
   WaitOptions,
@@ -110,15 +116,6 @@ export interface ThrottleOptions<P extends Policy = Policy> extends LimiterOptio
   readonly limit?: number;
 }
 
-/** The result of `withinLimit` if its limiter has the policy `"ignore"` and its function was not run. */
-export const SKIPPED: unique symbol;
-
-/** The type of `SKIPPED`. `value === SKIPPED` distinguishes it from a result of the function. */
-export type Skipped = typeof SKIPPED;
-
-/** The additional result type of `withinLimit` for a refused call. */
-export type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
-
 /** The cancellation of a call. */
 export interface CallOptions {
   /**
@@ -126,7 +123,7 @@ export interface CallOptions {
    *
    * `acquire`, `withinLimit` and `tryAcquire` leave neither ticket nor lease: if it is aborted while Redis decides, they
    * give back a lease and an estimate that were granted after the abort; units of a rate without an estimate stay taken.
-   * The ticket or the lease of `enqueue`, `claim`, `admit` and `admitAll` stays then, since its id is that of a job:
+   * The ticket or the lease of `enqueue`, `claim`, `admit` and `admitAll` stays then, since its id names a job:
    * call `cancel(id)`, or repeat the call.
    */
   readonly signal?: AbortSignal;
@@ -147,32 +144,10 @@ export interface TurnsOptions extends KeyedCallOptions {
 }
 
 /** The demand of a call: a final cost, or an estimate to be corrected later. */
-export interface Request extends KeyedCallOptions {
-  /** The units to take. Default 1; `points` has no default. A cost of 0 checks without taking. */
-  readonly cost?: Cost;
-  /** The units to take for now, not 0. The grant has a permit with which the actual cost is reported. */
-  readonly estimate?: Cost;
-  /**
-   * How long after its grant the estimate can be settled, in milliseconds, from 5 minutes to 7 days. Default 5 minutes.
-   * Another value, or one without an estimate, is an `InvalidError` with the argument `settleWithinMs`.
-   */
-  readonly settleWithinMs?: number;
-}
+export interface Request extends shared.Request, CallOptions {}
 
 /** A request with an id. */
-export interface NamedRequest extends Request {
-  /**
-   * The id of the call, 1 to 64 bytes. A repeated call with the same id takes no second lease while it holds one, and
-   * keeps its queue position while it has a ticket. Default: a new id.
-   */
-  readonly id?: string;
-}
-
-/** An option of a call that returns its decision. */
-export interface LimitsOption {
-  /** Whether the decision has each limit of the policy as `limits`, for headers and dashboards. Default `false`. */
-  readonly limits?: boolean;
-}
+export interface NamedRequest extends shared.NamedRequest, CallOptions {}
 
 /** A request that may wait. */
 export interface WaitingRequest extends NamedRequest, QueueOptions, WaitOptions, LimitsOption {}
@@ -192,12 +167,7 @@ export interface AdmissionRequest extends Request, QueueOptions {
 }
 
 /** A request for a ticket that the caller claims later. */
-export interface TicketRequest extends Request, QueueOptions {
-  /** The longest acceptable wait in milliseconds. A rate that needs longer refuses the call. Default ten years. */
-  readonly waitTimeoutMs?: number;
-  /** The time in milliseconds that a ticket keeps its queue position after it can be claimed. Default 60,000. */
-  readonly claimTimeoutMs?: number;
-}
+export interface TicketRequest extends shared.TicketRequest, CallOptions {}
 
 /** The decision about one call, with the values of the tightest limit. Frozen. */
 export interface Decision extends BaseDecision {
@@ -424,7 +394,7 @@ export interface Limiter<S = never> {
   ready(count?: number, options?: KeyedCallOptions): Promise<string[]>;
   /**
    * Returns an iterator over the ids of queued jobs, each when its turn comes: `ready` for a process that starts jobs and has
-   * nothing else to do. It sleeps until the next turn comes, over the connection of the wake-ups, and asks by itself after at
+   * nothing else to do. It sleeps until the next turn comes, over the connection of the wake-ups, and asks again after at
    * most 5 seconds. Each id comes once, to one process, and the job calls `admit` or `claim` within its claim timeout.
    *
    * The loop ends when no turn has come for `waitTimeoutMs`, if that is given, and rejects with the reason of an aborted
@@ -446,10 +416,10 @@ export interface Limiter<S = never> {
    * ```
    */
   inspect(options?: KeyedCallOptions & InspectionOptions): Promise<Inspection>;
-  /** Returns a page of the tickets, in the order of the queue: those of `inspect`. */
+  /** Returns a page of the tickets, in the order of the queue, as `inspect` has them. */
   queue(options?: KeyedCallOptions & InspectionOptions): Promise<readonly TicketInfo[]>;
   /**
-   * Returns the statistics of this limiter over all processes; those of a keyed limiter are of all keys, and it takes no
+   * Returns the statistics of this limiter over all processes; the statistics of a keyed limiter cover all keys, and it takes no
    * key. Rejects with `InvalidError`, whose argument is `statistics`, for a limiter without statistics.
    */
   stats(options?: CallOptions): Promise<Statistics>;
@@ -464,8 +434,8 @@ export interface Limiter<S = never> {
    */
   history(options?: CallOptions): Promise<History>;
   /**
-   * Deletes all taken units, permits, leases and tickets, and the statistics; of a keyed limiter those of one key, and the
-   * statistics of all keys stay.
+   * Deletes all taken units, permits, leases and tickets, and the statistics; for a keyed limiter only what belongs to
+   * one key, and the statistics of all keys stay.
    */
   reset(options?: KeyedCallOptions): Promise<void>;
   /**
@@ -579,41 +549,15 @@ export interface WorkflowOptions extends UnavailableOptions {
 }
 
 /** The duration or the end of a pause or a block: give exactly one. */
-export interface PauseOptions extends KeyedCallOptions {
-  /** The duration from now in milliseconds, up to ten years. */
-  readonly forMs?: number;
-  /** The end as a date, or in milliseconds since 1970. */
-  readonly until?: Date | number;
-}
+export interface PauseOptions extends shared.PauseOptions, CallOptions {}
 
 /** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`, or `mode`. */
-export interface OverrideOptions<L extends Limits = Limits> extends KeyedCallOptions {
-  /** The limit or the capacity. Default: that of the policy. */
-  readonly limit?: number;
-  /**
-   * The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. Default: that of the
-   * policy.
-   */
-  readonly intervalMs?: number;
-  /** The label of the limit. Default: the only limit of the policy. */
-  readonly label?: string;
-  /** Whole limits by label, also by labels that the policy does not have, in place of the three above. */
-  readonly limits?: (L & Labelled<L>) | readonly Limit[];
-  /** The mode of every limiter of the name, alone. */
-  readonly mode?: Mode;
-  /** The lifetime of all overrides in milliseconds. Default: until `restore`, or 90 days without a grant. */
-  readonly expiresInMs?: number;
-  /** The same as a date, or in milliseconds since 1970. */
-  readonly expiresAt?: Date | number;
-}
+export interface OverrideOptions<L extends Limits = Limits>
+  extends shared.OverrideOptions<L>,
+    CallOptions {}
 
 /** The overrides to remove. */
-export interface RestoreOptions extends KeyedCallOptions {
-  /** The label of the limit. Default: all limits and the mode. */
-  readonly label?: string;
-  /** Whether to remove the override of the mode alone. Default `false`. */
-  readonly mode?: boolean;
-}
+export interface RestoreOptions extends shared.RestoreOptions, CallOptions {}
 
 /** The upstream's report of the budget behind one limit; an absent limit or interval stays as in the policy. */
 export interface BudgetOptions extends KeyedCallOptions {
@@ -714,31 +658,7 @@ export function graphqlCost(
 /** The handling of refused work. */
 export type OnLimit = "raise" | "ignore" | "wait" | "reschedule" | "drop";
 
-/**
- * A clock that moves only when a test moves it, for the option `clock` of one or several stores. Calls that wait still
- * sleep in real time; they see the clock at each attempt.
- *
- * ```js
- * const clock = new TestClock();
- * const api = new Paddlegate("memory://", { clock }).window("api", 1, "minute");
- * await api.allow(); // true
- * clock.advance("minute");
- * await api.allow(); // true again
- * ```
- */
-export class TestClock {
-  /** @param nowUs The time in microseconds since 1970, from 0 to 2^52. Default 0. Otherwise throws `InvalidError`. */
-  constructor(nowUs?: number);
-  /**
-   * The time in microseconds since 1970, from 0 to 2^52. An earlier time is that of a server whose clock ran backwards:
-   * the limiters keep their own time, which does not.
-   */
-  nowUs: number;
-  /** Moves the clock forward; a number is seconds. Throws `InvalidError` if the time would be above 2^52. */
-  advance(span: Interval): void;
-}
-
-/** A store, which creates limiters. Neither its creation nor that of limiters opens a connection. */
+/** A store, which creates limiters. Creating it or a limiter opens no connection. */
 export class Paddlegate {
   /**
    * @param url `redis://[user:password@]host[:port][/db]`, `rediss://` for TLS, `unix:///path[?db=n]` or `memory://`.
@@ -842,7 +762,7 @@ export class Paddlegate {
    * remaining units. It has the verbs of a limiter, but statistics, runtime states, reports and resets, which are of one
    * name and fail with `InvalidError`.
    *
-   * Each keeps its own queue. A call waits in that of the first limiter that refuses it; while another holds it up, it
+   * Each keeps its own queue. A call waits in the queue of the first limiter that refuses it; while another holds it up, it
    * keeps its position there and stops nobody behind it. A permit is for the same limiters in the same order. While Redis
    * is unavailable the strictest `onUnavailable` applies, and `"local"` refuses. In a Redis Cluster they need one `group`.
    */
@@ -909,51 +829,18 @@ export class Paddlegate {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The base class of all errors of this package. The text of the message is not part of the API. */
-export abstract class PaddlegateError extends Error {
-  readonly code: "OVER_LIMIT" | "INVALID" | "UNAVAILABLE" | "DATA" | "INTERNAL";
-}
-
 /** The call was refused by a limit; retry after `retryAfterMs`. */
 export class OverLimitError extends PaddlegateError {
   private constructor();
   readonly code: "OVER_LIMIT";
   /** The name of the limiter, of several the one that refused; or of the slot of a gate. */
   readonly limiter: string;
-  /** The decision that refused the call; that of a gate has a `slot`. */
+  /** The decision that refused the call; the decision of a gate has a `slot`. */
   readonly decision: Decision | GateDecision;
   /** As in the decision; `"unavailable"` when Redis was unavailable. */
   readonly reason: Reason | "unavailable" | null;
   /** As in the decision. */
   readonly retryAfterMs: number | null;
-}
-
-/** An argument is invalid; correct the named argument. Nothing was changed. */
-export class InvalidError extends PaddlegateError {
-  private constructor();
-  readonly code: "INVALID";
-  /** The name of the invalid argument. */
-  readonly argument: string;
-}
-
-/** The store is unavailable. `cause` is the error of the socket, if there was one. */
-export class UnavailableError extends PaddlegateError {
-  private constructor();
-  readonly code: "UNAVAILABLE";
-  /** Whether the call may have been charged nevertheless. */
-  readonly mayHaveCounted: boolean;
-}
-
-/** The stored value belongs to other software or is damaged; reset the limiter or use another database. */
-export class DataError extends PaddlegateError {
-  private constructor();
-  readonly code: "DATA";
-}
-
-/** A defect of this library; please report it. */
-export class InternalError extends PaddlegateError {
-  private constructor();
-  readonly code: "INTERNAL";
 }
 
 declare global {

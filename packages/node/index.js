@@ -1,21 +1,21 @@
 "use strict";
 
-const errors = require("./lib/errors.js");
+const errors = require("./lib/shared/errors.js");
 const { graphqlCost } = require("./lib/graphql.js");
-const { kinds } = require("./lib/limits.js");
 const { Paddlegate } = require("./lib/paddlegate.js");
-const { SKIPPED } = require("./lib/skipped.js");
+const { constructors } = require("./lib/shared/limits.js");
+const { SKIPPED } = require("./lib/shared/within-limit.js");
 const { TestClock } = require("./lib/test-clock.js");
 
 exports.Paddlegate = Paddlegate;
 exports.TestClock = TestClock;
-exports.bucket = kinds.bucket;
-exports.window = kinds.window;
-exports.leaky = kinds.leaky;
-exports.points = kinds.points;
-exports.throttle = kinds.throttle;
-exports.concurrency = kinds.concurrency;
-exports.quota = kinds.quota;
+exports.bucket = constructors.bucket;
+exports.window = constructors.window;
+exports.leaky = constructors.leaky;
+exports.points = constructors.points;
+exports.throttle = constructors.throttle;
+exports.concurrency = constructors.concurrency;
+exports.quota = constructors.quota;
 exports.SKIPPED = SKIPPED;
 exports.graphqlCost = graphqlCost;
 exports.PaddlegateError = errors.PaddlegateError;

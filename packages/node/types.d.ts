@@ -182,7 +182,7 @@ export type Reason = Kind | "too_large" | "blocked" | "running";
  */
 export type Mode = "enforce" | "shadow";
 
-/** After so many refusals within a time, a key, or a name without keys, is blocked for a time. */
+/** After a number of refusals within a time, a key, or a name without keys, is blocked for a time. */
 export interface BlockAfter {
   /** The refusals by a limit that lead to a block, from 1 to 1,000,000. Those by a pause or during a block do not count. */
   readonly refusals: number;
@@ -192,7 +192,7 @@ export interface BlockAfter {
   readonly forMs: number;
 }
 
-/** Options of a limiter that refuses nobody, that blocks by itself, or whose calls rise in the queue. */
+/** Options of a limiter that refuses nobody, that blocks automatically, or whose calls rise in the queue. */
 export interface ModeOptions {
   /**
    * The mode. Default `"enforce"`. For the roll-out of a limit `"shadow"` decides and counts as ever, but refuses nobody:
@@ -200,7 +200,7 @@ export interface ModeOptions {
    */
   readonly mode?: Mode;
   /**
-   * Blocks a key of a keyed limiter, or the name of another, after so many refusals in all processes; `resume` ends a
+   * Blocks a key of a keyed limiter, or the name of another, after a number of refusals in all processes; `resume` ends a
    * block. Default: never. Other numbers are an `InvalidError` with the argument `blockAfter`.
    *
    * ```js
@@ -313,7 +313,7 @@ export interface Learned {
  */
 export type Release = "released" | "late" | "unknown";
 
-/** One limit of an inspection, by itself. */
+/** One limit of an inspection, without regard to the others. */
 export interface InspectedLimit {
   readonly label: string;
   readonly kind: Kind;
@@ -372,7 +372,7 @@ export interface Inspection {
   readonly pausedForMs: number | null;
   /** The remaining time of the block in milliseconds; `null` without a block. */
   readonly blockedForMs: number | null;
-  /** The mode that rules: an override of it, otherwise that of the limiter. */
+  /** The mode in force: its override, otherwise the mode of the limiter. */
   readonly mode: Mode;
   /** A page of the leases, also of other policies of the name; the first to end first. */
   readonly leases: readonly LeaseInfo[];
@@ -443,7 +443,7 @@ export interface Statistics {
   readonly nearLimit: number;
   /** Units that grants and extensions took: `units` before corrections. */
   readonly estimatedUnits: number;
-  /** How many of the released leases were held how long, in 22 counts as those of `waits`. */
+  /** How long released leases were held, as a histogram with the same 22 buckets as `waits`. */
   readonly holds: readonly number[];
 }
 
@@ -531,7 +531,7 @@ export interface RuntimeState {
   readonly blockedForMs: number | null;
   /** The mode that an override gives to every limiter of the name; `null` without one. It expires as the overrides do. */
   readonly mode: Mode | null;
-  /** The active overrides, also those of labels that the policy does not have. */
+  /** The active overrides, also of labels that the policy does not have. */
   readonly overrides: SettingsByLabel;
   /** The remaining time of the overrides in milliseconds; `null` if they last until they are removed. */
   readonly expiresInMs: number | null;
@@ -539,7 +539,7 @@ export interface RuntimeState {
   readonly learned: SettingsByLabel;
 }
 
-/** One limit after a decision, by itself: a pause and the calls ahead in the queue do not count. Frozen. */
+/** One limit after a decision, without regard to the others: a pause and the calls ahead in the queue do not count. Frozen. */
 export interface DecisionLimit {
   /** Of limiters that decide together the name of the one that has the limit, otherwise `null`. */
   readonly limiter: string | null;
@@ -630,4 +630,149 @@ export interface BaseDecision {
   readonly readyAfterMs: number | null;
   /** The same in microseconds, exact. */
   readonly readyAfterUs: number | null;
+}
+
+/** The result of `withinLimit` if its limiter has the policy `"ignore"` and its function was not run. */
+export const SKIPPED: unique symbol;
+
+/** The type of `SKIPPED`. `value === SKIPPED` distinguishes it from a result of the function. */
+export type Skipped = typeof SKIPPED;
+
+/** The additional result type of `withinLimit` for a refused call. */
+export type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
+
+/** An option of a call that returns its decision. */
+export interface LimitsOption {
+  /** Whether the decision has each limit of the policy as `limits`, for headers and dashboards. Default `false`. */
+  readonly limits?: boolean;
+}
+
+/** The demand of a call: a final cost, or an estimate to be corrected later. */
+export interface Request extends KeyOptions {
+  /** The units to take. Default 1; `points` has no default. A cost of 0 checks without taking. */
+  readonly cost?: Cost;
+  /** The units to take for now, not 0. The grant has a `permit` with which the actual cost is reported. */
+  readonly estimate?: Cost;
+  /**
+   * How long after its grant the estimate can be settled, in milliseconds, from 5 minutes to 7 days. Default 5 minutes.
+   * Another value, or one without an estimate, is an `InvalidError` with the argument `settleWithinMs`.
+   */
+  readonly settleWithinMs?: number;
+}
+
+/** A request with an id. */
+export interface NamedRequest extends Request {
+  /**
+   * The id of the call, 1 to 64 bytes. A repeated call with the same id takes no second lease while it holds one, and
+   * keeps its queue position while it has a ticket. Default: a new id.
+   */
+  readonly id?: string;
+}
+
+/** A request for a ticket that the caller claims later. */
+export interface TicketRequest extends Request, QueueOptions {
+  /** The longest acceptable wait in milliseconds. A rate that needs longer refuses the call. Default ten years. */
+  readonly waitTimeoutMs?: number;
+  /** The time in milliseconds that a ticket keeps its queue position after it can be claimed. Default 60,000. */
+  readonly claimTimeoutMs?: number;
+}
+
+/** The duration or the end of a pause or a block: give exactly one. */
+export interface PauseOptions extends KeyOptions {
+  /** The duration from now in milliseconds, up to ten years. */
+  readonly forMs?: number;
+  /** The end as a date, or in milliseconds since 1970. */
+  readonly until?: Date | number;
+}
+
+/** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`, or `mode`. */
+export interface OverrideOptions<L extends Limits = Limits> extends KeyOptions {
+  /** The limit or the capacity. Default: as in the policy. */
+  readonly limit?: number;
+  /**
+   * The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. Default: as in the
+   * policy.
+   */
+  readonly intervalMs?: number;
+  /** The label of the limit. Default: the only limit of the policy. */
+  readonly label?: string;
+  /** Whole limits by label, also by labels that the policy does not have, in place of the three above. */
+  readonly limits?: (L & Labelled<L>) | readonly Limit[];
+  /** The mode of every limiter of the name, alone. */
+  readonly mode?: Mode;
+  /** The lifetime of all overrides in milliseconds. Default: until `restore`, or 90 days without a grant. */
+  readonly expiresInMs?: number;
+  /** The same as a date, or in milliseconds since 1970. */
+  readonly expiresAt?: Date | number;
+}
+
+/** The overrides to remove. */
+export interface RestoreOptions extends KeyOptions {
+  /** The label of the limit. Default: all limits and the mode. */
+  readonly label?: string;
+  /** Whether to remove the override of the mode alone. Default `false`. */
+  readonly mode?: boolean;
+}
+
+/**
+ * A clock that moves only when a test moves it, for the option `clock` of one or several stores. Calls that wait still
+ * sleep in real time; they see the clock at each attempt.
+ *
+ * ```js
+ * const clock = new TestClock();
+ * const api = new Paddlegate("memory://", { clock }).window("api", 1, "minute");
+ * await api.allow(); // true
+ * clock.advance("minute");
+ * await api.allow(); // true again
+ * ```
+ */
+export class TestClock {
+  /** @param nowUs The time in microseconds since 1970, from 0 to 2^52. Default 0. Otherwise throws `InvalidError`. */
+  constructor(nowUs?: number);
+  /**
+   * The time in microseconds since 1970, from 0 to 2^52. An earlier time acts as a clock that ran backwards:
+   * the limiters keep their own time, which does not.
+   */
+  nowUs: number;
+  /** Moves the clock forward; a number is seconds. Throws `InvalidError` if the time would be above 2^52. */
+  advance(span: Interval): void;
+}
+
+/** The base class of all errors of this package. The text of the message is not part of the API. */
+export abstract class PaddlegateError extends Error {
+  readonly code: "OVER_LIMIT" | "INVALID" | "UNAVAILABLE" | "DATA" | "INTERNAL";
+}
+
+/** An argument is invalid; correct the named argument. Nothing was changed. */
+export class InvalidError extends PaddlegateError {
+  private constructor();
+  readonly code: "INVALID";
+  /** The name of the invalid argument. */
+  readonly argument: string;
+}
+
+/**
+ * The store is unavailable: Redis, with the error of the socket as `cause`, if there was one; or memory, which already holds a
+ * million limiters.
+ */
+export class UnavailableError extends PaddlegateError {
+  private constructor();
+  readonly code: "UNAVAILABLE";
+  /** Whether the call may have been charged nevertheless; always false in memory. */
+  readonly mayHaveCounted: boolean;
+}
+
+/**
+ * The stored value belongs to other software or is damaged; reset the limiter or use another database. Does not occur in
+ * memory.
+ */
+export class DataError extends PaddlegateError {
+  private constructor();
+  readonly code: "DATA";
+}
+
+/** A defect of this package; please report it. */
+export class InternalError extends PaddlegateError {
+  private constructor();
+  readonly code: "INTERNAL";
 }

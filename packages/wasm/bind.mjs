@@ -1,29 +1,23 @@
 // The public API around the generated module of one platform.
-// The build converts this file to dist/bind.cjs for CommonJS: keep the one `export default` at the start of its line.
+import { invalid, nativeLimits, withNames } from "./arguments.mjs";
+import * as answers from "./dist/shared/answers.mjs";
+import { blockAfterNumbers, flag, only } from "./dist/shared/arguments.mjs";
 import {
-  blockAfter,
   DataError,
-  flag,
   IN_LIMIT,
   InternalError,
   InvalidError,
-  invalid,
-  limitList,
-  milliseconds,
   NAMES,
-  nativeLimits,
   OverLimitError,
-  only,
   PaddlegateError,
-  skips,
   UnavailableError,
-  values,
-  wholeMilliseconds,
-  withLockTimeout,
-  withNames,
-} from "./arguments.mjs";
+} from "./dist/shared/errors.mjs";
+import { constructors, limitList, withFactories, withLockTimeout } from "./dist/shared/limits.mjs";
+import { SKIPPED, skips } from "./dist/shared/within-limit.mjs";
 import limiters from "./limiter.mjs";
 import { WaiterHub } from "./waiting.mjs";
+
+const { milliseconds, wholeMs } = answers;
 
 // `more` creates the additional exports of the full module and adds methods to the classes.
 export default function bind(module, more) {
@@ -50,12 +44,12 @@ export default function bind(module, more) {
       const [permit, leaseUs, fencingToken, ticket, position, readyAfterUs, ...last] = more;
       const [limits, isLowered] = last;
       return Object.freeze({
-        status: STATUSES[status],
+        status: answers.STATUSES[status],
         allowed: status === GRANTED,
         limit: limit ?? null,
         remaining: remaining ?? null,
-        retryAfterMs: wholeMilliseconds(retryAfterUs),
-        resetAfterMs: wholeMilliseconds(resetAfterUs),
+        retryAfterMs: wholeMs(milliseconds(retryAfterUs)),
+        resetAfterMs: wholeMs(milliseconds(resetAfterUs)),
         reason: reason ?? null,
         wouldRefuse: wouldRefuse ?? null,
         label: label ?? null,
@@ -66,11 +60,11 @@ export default function bind(module, more) {
         fencingToken: fencingToken ?? null,
         ticket: ticket ?? null,
         position: position ?? null,
-        readyAfterMs: wholeMilliseconds(readyAfterUs),
+        readyAfterMs: wholeMs(milliseconds(readyAfterUs)),
         retryAfterUs: retryAfterUs ?? null,
         resetAfterUs: resetAfterUs ?? null,
         readyAfterUs: readyAfterUs ?? null,
-        limits: limits ?? NO_LIMITS,
+        limits: limits ?? answers.NO_LIMITS,
         degraded: false,
         isLowered,
       });
@@ -82,16 +76,14 @@ export default function bind(module, more) {
       const limit = (i) => {
         const [limit, intervalUs, remaining, ...times] = numbers.slice(5 * i, 5 * i + 5);
         const [retryAfterUs, resetAfterUs] = times.map(known);
-        return Object.freeze({
+        return answers.decisionLimit({
           limiter: texts[2 * i + 1] || null,
           label: texts[2 * i],
           limit,
-          intervalMs: intervalUs / 1000,
+          intervalUs,
           remaining,
-          retryAfterMs: wholeMilliseconds(retryAfterUs),
-          resetAfterMs: wholeMilliseconds(resetAfterUs),
-          retryAfterUs: retryAfterUs ?? null,
-          resetAfterUs: resetAfterUs ?? null,
+          retryAfterUs,
+          resetAfterUs,
         });
       };
       return Object.freeze(Array.from({ length: texts.length / 2 }, (_, i) => limit(i)));
@@ -111,31 +103,32 @@ export default function bind(module, more) {
           ...(kind === "quota" && { per: next(), timezone: next(), starts: next() }),
         }),
       );
-      return {
+      return answers.listedLimiter({
         name,
-        group: group ?? null,
+        group,
         keyed,
         mode,
         limits,
-        lastUsed: null,
         ttl: numbers.at(-1) / 1e6,
-      };
+      });
     },
     runtimeState: (version, inUse, pausedForUs, blockedForUs, mode, expiresInUs, ...more) => {
       const [overrides, labels, view] = more;
-      const limits = unflattened(labels, [...view]).map(([label, kind, limit, interval]) => [
+      const limits = unflattened(labels, [...view]).map(([label, kind, limit, interval]) => ({
         label,
-        Object.freeze({ kind, limit, intervalMs: interval / 1000 }),
-      ]);
-      return Object.freeze({
+        kind,
+        limit,
+        intervalMs: interval / 1000,
+      }));
+      return answers.runtimeState({
         version,
         inUse,
         pausedForMs: milliseconds(pausedForUs),
         blockedForMs: milliseconds(blockedForUs),
-        mode: mode ?? null,
-        overrides: Object.freeze(Object.fromEntries(limits.slice(0, overrides))),
+        mode,
+        overrides: limits.slice(0, overrides),
         expiresInMs: milliseconds(expiresInUs),
-        learned: Object.freeze(Object.fromEntries(limits.slice(overrides))),
+        learned: limits.slice(overrides),
       });
     },
     statistics: (view, labels) => {
@@ -146,11 +139,10 @@ export default function bind(module, more) {
       const buckets = (more.length - labels.length) / 2;
       const [waits, holds] = [more.slice(0, buckets), more.slice(buckets, 2 * buckets)];
       const counts = more.slice(2 * buckets);
-      return Object.freeze({
+      return answers.statistics({
         granted,
         refused,
         waited,
-        immediate: granted - waited,
         waitTimeMs: waitTimeUs / 1000,
         units,
         corrections,
@@ -161,27 +153,17 @@ export default function bind(module, more) {
         leases,
         tickets,
         shadowRefused,
-        refusedBy: Object.freeze(Object.fromEntries(labels.map((label, i) => [label, counts[i]]))),
-        waits: Object.freeze(waits),
-        // Of a store that is away; that in memory never is.
+        refusedBy: Object.fromEntries(labels.map((label, i) => [label, counts[i]])),
+        waits,
+        // They count the calls while the store was away, which that in memory never is.
         degraded: 0,
         errors: 0,
         nearLimit,
         estimatedUnits,
-        holds: Object.freeze(holds),
+        holds,
       });
     },
-    history: (...views) => {
-      const [minutes, hours] = views.map((view) => {
-        const entries = [];
-        for (let i = 0; i < view.length; i += 5) {
-          const [start, granted, refused, waited, units] = view.slice(i, i + 5);
-          entries.push(Object.freeze({ start, granted, refused, waited, units }));
-        }
-        return Object.freeze(entries);
-      });
-      return Object.freeze({ minutes, hours });
-    },
+    history: answers.history,
     inspection: (view, texts) => {
       // A copy: a WebAssembly call may move its memory and invalidate the view.
       const [number, text] = [[...view], texts].map((list) => {
@@ -190,58 +172,53 @@ export default function bind(module, more) {
       });
       const unlessNegative = (value) => (value < 0 ? null : value);
       const span = () => milliseconds(unlessNegative(number()));
-      const list = (entry) => Object.freeze(Array.from({ length: number() }, entry));
+      const list = (entry) => Array.from({ length: number() }, entry);
       const names = kinds().split(",");
-      return Object.freeze({
+      return answers.inspection({
         atUs: number(),
         pausedForMs: span(),
         blockedForMs: span(),
         leaseCount: number(),
         ticketCount: number(),
         mode: text(),
-        limits: list(() =>
-          Object.freeze({
-            label: text(),
-            kind: names[number()],
-            limit: number(),
-            intervalMs: span(),
-            source: text(),
-            taken: number(),
-            remaining: number(),
-            nextAfterMs: span(),
-            resetAfterMs: span(),
-          }),
-        ),
-        leases: list(() =>
-          Object.freeze({
-            id: text(),
-            heldForMs: span(),
-            endsInMs: span(),
-            fencingToken: unlessNegative(number()),
-          }),
-        ),
-        tickets: list(() =>
-          Object.freeze({
-            id: text(),
-            share: text() || null,
-            priority: number(),
-            waitedMs: span(),
-            ready: number() === 1,
-          }),
-        ),
+        limits: list(() => ({
+          label: text(),
+          kind: names[number()],
+          limit: number(),
+          intervalMs: span(),
+          source: text(),
+          taken: number(),
+          remaining: number(),
+          nextAfterMs: span(),
+          resetAfterMs: span(),
+        })),
+        leases: list(() => ({
+          id: text(),
+          heldForMs: span(),
+          endsInMs: span(),
+          fencingToken: unlessNegative(number()),
+        })),
+        tickets: list(() => ({
+          id: text(),
+          share: text() || null,
+          priority: number(),
+          waitedMs: span(),
+          ready: number() === 1,
+        })),
       });
     },
     learned: (settlement, learned, ignored, cost, pauseUs, scope, bucket) =>
-      Object.freeze({
-        settlement: settlement ?? null,
-        learned: Object.freeze([...learned]),
-        ignored: Object.freeze([...ignored]),
-        cost: cost ?? null,
+      answers.learnedReport({
+        settlement,
+        learned: [...learned],
+        ignored: [...ignored],
+        cost,
         pauseMs: milliseconds(pauseUs),
-        scope: scope ?? null,
-        bucket: bucket ?? null,
+        scope,
+        bucket,
       }),
-    overLimit: (message) => new OverLimitError(message),
+    // A refusal is a decision here.
+    overLimit: (message) => new InternalError(message),
     invalid,
     unavailable: (message, mayHaveCounted) => new UnavailableError(message, mayHaveCounted),
     data: (message) => new DataError(message),
@@ -257,7 +234,7 @@ export default function bind(module, more) {
     });
   };
 
-  const { Limiter, Permit, SKIPPED, idOf } = limiters(module, host, inside);
+  const { Limiter, Permit, idOf } = limiters(module, host, inside);
 
   // The clock of stores in tests, which moves only when a test moves it.
   class TestClock {
@@ -269,7 +246,7 @@ export default function bind(module, more) {
       inside.clock = (clock) => {
         if (clock === undefined || clock === null) return undefined;
         if (typeof clock !== "object" || !(#native in clock)) {
-          throw new InvalidError("must be a TestClock", "clock");
+          throw new InvalidError("clock", "must be a TestClock");
         }
         return clock.#native.share();
       };
@@ -294,7 +271,7 @@ export default function bind(module, more) {
     }
   }
 
-  class Paddlegate {
+  class Paddlegate extends withFactories(OPTIONS) {
     #store;
     #hub = new WaiterHub();
 
@@ -304,53 +281,10 @@ export default function bind(module, more) {
     }
 
     constructor(url, options) {
+      super();
       const { clock } = only(["clock"], options);
       this.#store = new Store(host, url, inside.clock(clock));
       inside.follow(clock, this.#hub);
-    }
-
-    concurrent(name, limit, options) {
-      return this.limiter(name, [["concurrency", limit]], options);
-    }
-
-    bucket(name, limit, interval, options) {
-      const { offset, ...others } = only(["offset", ...OPTIONS], options);
-      return this.limiter(name, [["bucket", limit, interval, offset]], others);
-    }
-
-    window(name, limit, interval, options) {
-      return this.limiter(name, [["window", limit, interval]], only(OPTIONS, options));
-    }
-
-    leaky(name, capacity, drain, options) {
-      const { refund, ...others } = only(["refund", ...OPTIONS], options);
-      return this.limiter(name, [["leaky", capacity, drain, refund]], others);
-    }
-
-    points(name, capacity, refill, options) {
-      const { refund, ...others } = only(["refund", ...OPTIONS], options);
-      return this.limiter(name, [["points", capacity, refill, refund]], others);
-    }
-
-    quota(name, limit, per, options) {
-      const { timezone, starts, ...others } = only(["timezone", "starts", ...OPTIONS], options);
-      return this.limiter(name, [["quota", limit, per, timezone, starts]], others);
-    }
-
-    throttle(name, interval, options) {
-      const { limit = 1, ...others } = only(["limit", ...OPTIONS], options);
-      return this.limiter(name, [["throttle", limit, interval]], others);
-    }
-
-    unlimited(name = "unlimited", options = undefined) {
-      const ofKinds = ["offset", "limit", "refund", "timezone", "starts"];
-      const others = { ...only([...ofKinds, "lockTimeoutMs", ...OPTIONS], options) };
-      for (const name of ofKinds) delete others[name];
-      return this.limiter(name, [["unlimited"]], others);
-    }
-
-    paused(name, options) {
-      return this.limiter(name, [["paused"]], only(OPTIONS, options));
     }
 
     limiter(name, limits, options) {
@@ -360,7 +294,7 @@ export default function bind(module, more) {
       );
       const { mode, onLimit, waitTimeoutMs } = more;
       const switches = [flag("keyed", keyed, false), flag("statistics", statistics, true)];
-      const rule = blockAfter(more.blockAfter);
+      const rule = blockAfterNumbers(more.blockAfter);
       const given = limitList(limits);
       const specs = withLockTimeout(given, lockTimeoutMs);
       const inner = withNames(specs === given ? IN_LIMIT : NAMES, () =>
@@ -404,7 +338,7 @@ export default function bind(module, more) {
     Paddlegate,
     TestClock,
     SKIPPED,
-    ...values,
+    ...constructors,
     PaddlegateError,
     OverLimitError,
     InvalidError,
@@ -415,8 +349,6 @@ export default function bind(module, more) {
   };
 }
 
-const NO_LIMITS = Object.freeze([]);
-const STATUSES = ["refused", "granted", "queued", "no_ticket"];
 const GRANTED = 1;
 
 const OPTIONS = [

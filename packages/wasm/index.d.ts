@@ -13,21 +13,32 @@ import type {
   Limit,
   LimitInfo,
   Limits,
+  LimitsOption,
   ListOptions,
   MeterLimitOptions,
   Mode,
   ModeOptions,
+  NamedRequest,
+  OverrideOptions,
+  PaddlegateError,
   PageOptions,
+  PauseOptions,
   Policy,
   QueueOptions,
   QuotaLimitOptions,
   Reason,
+  Refusal,
   Release,
+  Request,
+  RestoreOptions,
   RuntimeState,
   Settlement,
+  Skipped,
   StateOptions,
   Statistics,
+  TestClock,
   TicketInfo,
+  TicketRequest,
   TogetherOptions,
   WaitOptions,
 } from "./types.js";
@@ -36,7 +47,7 @@ export * from "./types.js";
 
 /** Options of a store. */
 export interface StoreOptions {
-  /** The clock that decides in place of that of the host, for tests and simulations. */
+  /** The clock that decides in place of the clock of the runtime, for tests and simulations. */
   readonly clock?: TestClock;
 }
 
@@ -81,55 +92,10 @@ export interface ThrottleOptions<P extends Policy = Policy> extends LimiterOptio
   readonly limit?: number;
 }
 
-/** The result of `withinLimit` if its limiter has the policy `"ignore"` and its function was not run. */
-export const SKIPPED: unique symbol;
-
-/** The type of `SKIPPED`. `value === SKIPPED` distinguishes it from a result of the function. */
-export type Skipped = typeof SKIPPED;
-
-/** The additional result type of `withinLimit` for a refused call. */
-export type Refusal<P extends Policy> = P extends "raise" ? never : Skipped;
-
-/** The demand of a call: a final cost, or an estimate to be corrected later. */
-export interface Request extends KeyOptions {
-  /** The units to take. Default 1; `points` has no default. A cost of 0 checks without taking. */
-  readonly cost?: Cost;
-  /** The units to take for now, not 0. The grant has a `permit` with which the actual cost is reported. */
-  readonly estimate?: Cost;
-  /**
-   * How long after its grant the estimate can be settled, in milliseconds, from 5 minutes to 7 days. Default 5 minutes.
-   * Another value, or one without an estimate, is an `InvalidError` with the argument `settleWithinMs`.
-   */
-  readonly settleWithinMs?: number;
-}
-
-/** A request with an id. */
-export interface NamedRequest extends Request {
-  /**
-   * The id of the call, 1 to 64 bytes. A repeated call with the same id takes no second lease while it holds one, and
-   * keeps its queue position while it has a ticket. Default: a new id.
-   */
-  readonly id?: string;
-}
-
-/** An option of a call that returns its decision. */
-export interface LimitsOption {
-  /** Whether the decision has each limit of the policy as `limits`, for headers and dashboards. Default `false`. */
-  readonly limits?: boolean;
-}
-
 /** A request that may wait. */
 export interface WaitingRequest extends NamedRequest, QueueOptions, WaitOptions, LimitsOption {
   /** Ends the wait on abort with the reason of the signal, and leaves neither ticket nor lease. */
   readonly signal?: AbortSignal;
-}
-
-/** A request for a ticket that the caller claims later. */
-export interface TicketRequest extends Request, QueueOptions {
-  /** The longest acceptable wait in milliseconds. A rate that needs longer refuses the call. Default ten years. */
-  readonly waitTimeoutMs?: number;
-  /** The time in milliseconds that a ticket keeps its queue position after it can be claimed. Default 60,000. */
-  readonly claimTimeoutMs?: number;
 }
 
 /** The decision about one call, with the values of the tightest limit. Frozen. */
@@ -152,7 +118,7 @@ export interface Permit {
   readonly fencingToken: number | null;
   /** As in the decision. */
   readonly degraded: false;
-  /** The milliseconds until the lease ends, by the clock of the host; `null` without a concurrency limit. */
+  /** The milliseconds until the lease ends, by the clock of the runtime; `null` without a concurrency limit. */
   readonly expiresInMs: number | null;
   /** Whether the lease ended before its release, so that another caller may hold it. Sends nothing. */
   readonly lost: boolean;
@@ -199,43 +165,6 @@ export interface LimiterPage {
   readonly cursor: null;
 }
 
-/** The duration or the end of a pause or a block: give exactly one. */
-export interface PauseOptions extends KeyOptions {
-  /** The duration from now in milliseconds, up to ten years. */
-  readonly forMs?: number;
-  /** The end as a date, or in milliseconds since 1970. */
-  readonly until?: Date | number;
-}
-
-/** An override: `limit` or `intervalMs` of one limit of the policy, or `limits`, or `mode`. */
-export interface OverrideOptions<L extends Limits = Limits> extends KeyOptions {
-  /** The limit or the capacity. Default: that of the policy. */
-  readonly limit?: number;
-  /**
-   * The interval, the time to drain or refill fully, or the duration of a lease, in milliseconds. Default: that of the
-   * policy.
-   */
-  readonly intervalMs?: number;
-  /** The label of the limit. Default: the only limit of the policy. */
-  readonly label?: string;
-  /** Whole limits by label, also by labels that the policy does not have, in place of the three above. */
-  readonly limits?: (L & Labelled<L>) | readonly Limit[];
-  /** The mode of every limiter of the name, alone. */
-  readonly mode?: Mode;
-  /** The lifetime of all overrides in milliseconds. Default: until `restore`, or 90 days without a grant. */
-  readonly expiresInMs?: number;
-  /** The same as a date, or in milliseconds since 1970. */
-  readonly expiresAt?: Date | number;
-}
-
-/** The overrides to remove. */
-export interface RestoreOptions extends KeyOptions {
-  /** The label of the limit. Default: all limits and the mode. */
-  readonly label?: string;
-  /** Whether to remove the override of the mode alone. Default `false`. */
-  readonly mode?: boolean;
-}
-
 /** The upstream's report of the budget behind one limit; an absent limit or interval stays as in the policy. */
 export interface BudgetOptions extends KeyOptions {
   /** The remaining units, from 0 to 10^12. */
@@ -254,30 +183,6 @@ export interface BudgetOptions extends KeyOptions {
   readonly label?: string;
   /** The permit of the call that received the report; its time distinguishes older reports from newer ones. */
   readonly permit?: string | Permit | null;
-}
-
-/**
- * A clock that moves only when a test moves it, for the option `clock` of one or several stores. Calls that wait still
- * sleep in real time; they see the clock at each attempt.
- *
- * ```js
- * const clock = new TestClock();
- * const api = new Paddlegate("memory://", { clock }).window("api", 1, "minute");
- * api.allow(); // true
- * clock.advance("minute");
- * api.allow(); // true again
- * ```
- */
-export class TestClock {
-  /** @param nowUs The time in microseconds since 1970, from 0 to 2^52. Default 0. Otherwise throws `InvalidError`. */
-  constructor(nowUs?: number);
-  /**
-   * The time in microseconds since 1970, from 0 to 2^52. An earlier time is that of a host whose clock ran backwards:
-   * the limiters keep their own time, which does not.
-   */
-  nowUs: number;
-  /** Moves the clock forward; a number is seconds. Throws `InvalidError` if the time would be above 2^52. */
-  advance(span: Interval): void;
 }
 
 /** A store, which creates limiters. Their state is in the memory of this page or process, separate for each object. */
@@ -379,7 +284,7 @@ export class Paddlegate {
    * ` + ` between; `decision.limiter` names the one that refused, or that has the fewest remaining units. It has the verbs
    * of a limiter, but statistics, runtime states, reports and resets, which are of one name and throw `InvalidError`.
    *
-   * Each keeps its own queue. A call waits in that of the first limiter that refuses it; while another holds it up, it
+   * Each keeps its own queue. A call waits in the queue of the first limiter that refuses it; while another holds it up, it
    * keeps its position there and stops nobody behind it. A permit is for the same limiters in the same order.
    */
   together<P extends Policy = "raise">(
@@ -508,18 +413,18 @@ export interface Limiter<S = never> {
    * ```
    */
   inspect(options?: KeyOptions & InspectionOptions): Inspection;
-  /** Returns a page of the tickets, in the order of the queue: those of `inspect`. */
+  /** Returns a page of the tickets, in the order of the queue, as `inspect` has them. */
   queue(options?: KeyOptions & InspectionOptions): readonly TicketInfo[];
   /**
-   * Returns the statistics of this limiter; those of a keyed limiter are of all keys, and it takes no key. Throws
+   * Returns the statistics of this limiter; the statistics of a keyed limiter cover all keys, and it takes no key. Throws
    * `InvalidError`, whose argument is `statistics`, for a limiter without statistics.
    */
   stats(): Statistics;
   /** Returns what was counted in each of the last 60 minutes and 48 hours, for charts. Throws as `stats` does. */
   history(): History;
   /**
-   * Deletes all taken units, permits, leases and tickets, and the statistics; of a keyed limiter those of one key, and the
-   * statistics of all keys stay.
+   * Deletes all taken units, permits, leases and tickets, and the statistics; for a keyed limiter only what belongs to
+   * one key, and the statistics of all keys stay.
    */
   reset(options?: KeyOptions): void;
   /**
@@ -544,11 +449,6 @@ export interface Limiter<S = never> {
   reportBudget(options: BudgetOptions): Learned;
 }
 
-/** The base class of all errors of this package. The text of the message is not part of the API. */
-export abstract class PaddlegateError extends Error {
-  readonly code: "OVER_LIMIT" | "INVALID" | "UNAVAILABLE" | "DATA" | "INTERNAL";
-}
-
 /** The call was refused by a limit; retry after `retryAfterMs`. Only `acquire` and `withinLimit` reject with it. */
 export class OverLimitError extends PaddlegateError {
   private constructor();
@@ -558,33 +458,7 @@ export class OverLimitError extends PaddlegateError {
   /** The decision that refused the call. */
   readonly decision: Decision;
   /** As in the decision. */
+  readonly reason: Reason | null;
+  /** As in the decision. */
   readonly retryAfterMs: number | null;
-}
-
-/** An argument is invalid; correct the named argument. */
-export class InvalidError extends PaddlegateError {
-  private constructor();
-  readonly code: "INVALID";
-  /** The name of the invalid argument. */
-  readonly argument: string | null;
-}
-
-/** The store is unavailable: it already holds a million limiters. */
-export class UnavailableError extends PaddlegateError {
-  private constructor();
-  readonly code: "UNAVAILABLE";
-  /** Whether the call may have been charged nevertheless; always false in memory. */
-  readonly mayHaveCounted: boolean;
-}
-
-/** A stored value is damaged; does not occur in memory. */
-export class DataError extends PaddlegateError {
-  private constructor();
-  readonly code: "DATA";
-}
-
-/** A defect of this package; please report it. */
-export class InternalError extends PaddlegateError {
-  private constructor();
-  readonly code: "INTERNAL";
 }

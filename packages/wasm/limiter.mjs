@@ -1,23 +1,21 @@
 // The limiters and the permits of the generated module of one platform.
-// The build converts this file to dist/limiter.cjs for CommonJS: keep the `export default` at the start of its line.
+import { date, nativeLimits, place, request, units, withNames } from "./arguments.mjs";
+import { milliseconds } from "./dist/shared/answers.mjs";
 import {
   abortSignal,
-  date,
+  checkEstimated,
+  checkOverride,
   flag,
-  IN_COMMAND,
-  IN_LIMIT,
-  InvalidError,
-  limitList,
-  milliseconds,
-  nativeLimits,
-  OverLimitError,
+  idOfPermit,
+  limiterList,
   only,
-  place,
-  request,
-  units,
-  withNames,
-} from "./arguments.mjs";
-import { abortable } from "./waiting.mjs";
+  restoresMode,
+} from "./dist/shared/arguments.mjs";
+import { IN_COMMAND, IN_LIMIT, OverLimitError } from "./dist/shared/errors.mjs";
+import { limitList } from "./dist/shared/limits.mjs";
+import { abortable } from "./dist/shared/waiting.mjs";
+import { withinLimit } from "./dist/shared/within-limit.mjs";
+import { Sleeper } from "./waiting.mjs";
 
 // `inside` gets the access of other files to private members.
 export default function limiters({ Waiter }, host, inside) {
@@ -37,10 +35,7 @@ export default function limiters({ Waiter }, host, inside) {
       inside.inner = (limiter) => limiter.#inner;
       // Returns the limiters of a list once more, for one of several limiters to take over.
       inside.shared = (limiters) => {
-        const list = Array.isArray(limiters) ? [...limiters] : [null];
-        if (!list.every((it) => typeof it === "object" && it !== null && #inner in it)) {
-          throw new InvalidError("must be a list of limiters", "limiters");
-        }
+        const list = limiterList(limiters, (it) => #inner in it);
         return list.map((limiter) => limiter.#of().share());
       };
     }
@@ -193,10 +188,8 @@ export default function limiters({ Waiter }, host, inside) {
     override(options) {
       const { limits, mode, expiresInMs, expiresAt, key, ...one } = only(OVERRIDE, options);
       const expires = [expiresInMs, date(expiresAt)];
+      checkOverride({ mode, limits, ...one });
       if ((mode ?? null) !== null) {
-        if ([limits, ...Object.values(one)].some((given) => (given ?? null) !== null)) {
-          throw new InvalidError("give a mode or limits, not both", "mode");
-        }
         return this.#deliverAfter(this.#of(key).overrideMode(mode, ...expires));
       }
       if ((limits ?? null) === null) {
@@ -204,9 +197,6 @@ export default function limiters({ Waiter }, host, inside) {
         return withNames(IN_COMMAND, () =>
           this.#deliverAfter(this.#of(key).override(label, limit, intervalMs, ...expires)),
         );
-      }
-      if (Object.values(one).some((given) => (given ?? null) !== null)) {
-        throw new InvalidError("give limits, or the values of one limit, not both", "limits");
       }
       const list = nativeLimits(limitList(limits));
       return withNames(IN_LIMIT, () =>
@@ -216,11 +206,9 @@ export default function limiters({ Waiter }, host, inside) {
 
     restore(options) {
       const { label, mode, key } = only(["label", "mode", ...KEY], options);
-      if (!flag("mode", mode, false)) return this.#deliverAfter(this.#of(key).restore(label));
-      if ((label ?? null) !== null) {
-        throw new InvalidError("give a label or the mode, not both", "mode");
-      }
-      return this.#deliverAfter(this.#of(key).restoreMode());
+      const ofMode = restoresMode({ mode, label });
+      const run = this.#of(key);
+      return this.#deliverAfter(ofMode ? run.restoreMode() : run.restore(label));
     }
 
     runtimeState(options) {
@@ -253,33 +241,12 @@ export default function limiters({ Waiter }, host, inside) {
         maxWaitMs > 0
           ? await limiter.#wait(asked, maxWaitMs, abort)
           : { began: performance.now(), decision: limiter.tryAcquire(asked) };
-      if (!decision.allowed) {
-        // That of several limiters which refused.
-        const name = decision.limiter ?? this.name;
-        const message = `over the limit: name=${JSON.stringify(name)} retry_after_ms=${decision.retryAfterMs}`;
-        throw new OverLimitError(message, name, decision);
-      }
+      if (!decision.allowed) throw new OverLimitError(this.name, decision);
       return new Permit(limiter, decision, began, (asked.estimate ?? null) !== null);
     }
 
-    async withinLimit(options, fn) {
-      const body = typeof options === "function" ? options : fn;
-      if (typeof body !== "function") {
-        throw new InvalidError("must be the function to call within the limit", "fn");
-      }
-      let permit;
-      try {
-        permit = await this.acquire(options === body ? undefined : options);
-      } catch (error) {
-        if (this.#skips && error instanceof OverLimitError) return SKIPPED;
-        throw error;
-      }
-      try {
-        return await body(permit);
-      } finally {
-        permit.release();
-        if (permit.lost) warn(this.name);
-      }
+    withinLimit(options, fn) {
+      return withinLimit(this, this.#skips, options, fn);
     }
 
     #queue(id, options, queuePosition) {
@@ -303,7 +270,8 @@ export default function limiters({ Waiter }, host, inside) {
       // Read once: the caller may change an object while the call waits.
       const units = request(asked);
       const limits = flag("limits", asked.limits, false);
-      const sleeper = this.#hub.add(id, this.#of());
+      const sleeper = new Sleeper(id);
+      this.#hub.add(sleeper, this.#of());
       const { channel } = this.#hub;
       let waiter;
       let isDelivered = false;
@@ -327,7 +295,7 @@ export default function limiters({ Waiter }, host, inside) {
           }
           const retryAfterMs = milliseconds(decision.retryAfterUs);
           waiter.onQueued(performance.now(), retryAfterMs, decision.ticket);
-          const slept = sleeper.sleep(waiter.retryAt(channel));
+          const slept = sleeper.sleep(channel);
           await (signal ? abortable(slept, signal) : slept);
         }
       } catch (error) {
@@ -342,7 +310,7 @@ export default function limiters({ Waiter }, host, inside) {
       }
     }
 
-    // Returns the limiter of a call in WebAssembly. It is that of the next key soon: call it last.
+    // Returns the limiter of a call in WebAssembly. The next call of this method changes its key: call it last.
     #of(key) {
       const chosen = key ?? this.#key;
       if (chosen === undefined) return this.#inner;
@@ -418,9 +386,7 @@ export default function limiters({ Waiter }, host, inside) {
     }
 
     correct(actual) {
-      if (!this.#isEstimated) {
-        throw new InvalidError("nothing was estimated; acquire with an estimate", "estimate");
-      }
+      checkEstimated(this.#isEstimated);
       return this.#limiter.correct(this.id, actual);
     }
 
@@ -430,9 +396,7 @@ export default function limiters({ Waiter }, host, inside) {
 
     // Extends the permit by the limiter that the caller chose.
     [EXTEND](limiter, units, options) {
-      if (!this.#isEstimated) {
-        throw new InvalidError("nothing was estimated; acquire with an estimate", "estimate");
-      }
+      checkEstimated(this.#isEstimated);
       const extension = limiter.extend(this.#id, units, options);
       if (extension.allowed && extension.permit !== null) this.#id = extension.permit;
       return extension;
@@ -445,28 +409,11 @@ export default function limiters({ Waiter }, host, inside) {
 
   // Returns the id of a permit; an id is returned as it is.
   function idOf(permit) {
-    if (!(permit instanceof Permit)) return permit;
-    if (permit.id === null) {
-      const message = "has no id: it was granted without an estimate or a lease";
-      throw new InvalidError(message, "permit");
-    }
-    return permit.id;
+    return permit instanceof Permit ? idOfPermit(permit) : permit;
   }
 
-  return { Limiter, Permit, SKIPPED, idOf };
+  return { Limiter, Permit, idOf };
 }
-
-function warn(name) {
-  const message = `the lease of ${JSON.stringify(name)} ended before its function did; others may have run meanwhile`;
-  if (typeof globalThis.process?.emitWarning === "function") {
-    globalThis.process.emitWarning(message, "LeaseLostWarning");
-  } else {
-    console.warn(`LeaseLostWarning: ${message}`);
-  }
-}
-
-// The result of `withinLimit` if its function was not run; identical in all copies of this package.
-const SKIPPED = Symbol.for("paddlegate.SKIPPED");
 
 // The existing queue position, in place of the number of a ticket.
 const EXISTING = -1;

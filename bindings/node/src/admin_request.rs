@@ -8,21 +8,7 @@ use paddlegate::{
 };
 
 use crate::convert::{LimitSpec, limits, millis, number, time, to_millis, whole};
-
-/// The operations of `lib/shared-buffer.js` that need an admin request.
-const PAUSE: usize = 13;
-const RESUME: usize = 14;
-const OVERRIDE: usize = 15;
-const RESTORE: usize = 16;
-const RUNTIME_STATE: usize = 17;
-const REPORT_BUDGET: usize = 18;
-const LEARN: usize = 19;
-const BLOCK: usize = 28;
-
-/// The operations that are procedures of several steps.
-const APPLY_OJS_OVERRIDE: usize = 21;
-const APPLY_OJS_SIGNAL: usize = 22;
-const ADMIT_ALL: usize = 23;
+use crate::opcode::Opcode;
 
 /// The arguments of an admin command. Absent arguments are `None`; JavaScript passes NaN for values that are not
 /// numbers.
@@ -59,11 +45,11 @@ pub(crate) struct AdminRequest {
 }
 
 impl AdminRequest {
-    pub(crate) fn prepare(&self, limiter: &Limiter, operation: usize) -> Result<Prepared> {
-        self.request(operation)?.operation(limiter, |operation| limiter.prepare(operation))
+    pub(crate) fn prepare(&self, limiter: &Limiter, opcode: Opcode) -> Result<Prepared> {
+        self.request(opcode)?.operation(limiter, |operation| limiter.prepare(operation))
     }
 
-    fn request(&self, operation: usize) -> Result<Request> {
+    fn request(&self, opcode: Opcode) -> Result<Request> {
         let whole_of = |name, value: Option<f64>| value.map(|value| whole(name, value)).transpose();
         let (after, at) = (self.after_ms, self.at_ms);
         let deadline = |span, time_name| {
@@ -71,17 +57,17 @@ impl AdminRequest {
             Ok::<_, Error>(((span, after), (time_name, at.map(|value| time(time_name, value)).transpose()?)))
         };
         let either = |span, time| deadline(span, time).and_then(|(span, time)| Deadline::either(span, time));
-        Ok(match operation {
-            PAUSE => {
+        Ok(match opcode {
+            Opcode::Pause => {
                 let (span, time) = deadline("for", "until")?;
                 Request::Pause(Deadline::one_of(span, time)?)
             }
-            BLOCK => {
+            Opcode::Block => {
                 let (span, time) = deadline("for", "until")?;
                 Request::Block(Deadline::one_of(span, time)?)
             }
-            RESUME => Request::Resume,
-            OVERRIDE => {
+            Opcode::Resume => Request::Resume,
+            Opcode::Override => {
                 let expires = either("expires_in", "expires_at")?;
                 if let Some(mode) = &self.mode {
                     return Ok(Request::OverrideMode { mode: Mode::from_name(mode)?, expires });
@@ -91,17 +77,17 @@ impl AdminRequest {
                     None => Request::Override { label: self.label.clone(), numbers: self.numbers()?, expires },
                 }
             }
-            RESTORE if self.of_mode == Some(true) => Request::RestoreMode,
-            RESTORE => Request::Restore(self.label.clone()),
-            RUNTIME_STATE => Request::Get,
-            REPORT_BUDGET => Request::ReportBudget {
+            Opcode::Restore if self.of_mode == Some(true) => Request::RestoreMode,
+            Opcode::Restore => Request::Restore(self.label.clone()),
+            Opcode::RuntimeState => Request::Get,
+            Opcode::ReportBudget => Request::ReportBudget {
                 label: self.label.clone(),
                 remaining: whole_of("remaining", self.remaining)?,
                 numbers: self.numbers()?,
                 reset: either("reset_in", "reset_at")?,
                 permit: self.permit.clone(),
             },
-            LEARN => {
+            Opcode::Learn => {
                 let headers: Vec<_> = self.headers.iter().flat_map(|flat| flat.as_chunks().0).map(pair).collect();
                 let options = LearnOptions {
                     provider: self.provider.as_deref(),
@@ -112,10 +98,7 @@ impl AdminRequest {
                 let status = whole_of("status", self.status)?;
                 Request::learn(status, &headers, self.body.as_deref().unwrap_or_default(), options)?
             }
-            other => {
-                let message = format!("the package and its addon are of different versions: operation={other}");
-                return Err(Error::internal(message));
-            }
+            _ => return Err(Error::internal("the operation has no admin request")),
         })
     }
 
@@ -128,12 +111,12 @@ impl AdminRequest {
     }
 
     /// Returns the procedure for an operation with several steps; `None` for a single operation.
-    pub(crate) fn procedure(&self, limiter: &Limiter, operation: usize) -> Result<Option<Procedure>> {
+    pub(crate) fn procedure(&self, limiter: &Limiter, opcode: Opcode) -> Result<Option<Procedure>> {
         let document = self.document.as_deref().unwrap_or_default();
-        Ok(Some(match operation {
-            APPLY_OJS_OVERRIDE => Procedure::Override(limiter.override_procedure(document)?),
-            APPLY_OJS_SIGNAL => Procedure::Pause(limiter.pause_procedure(document)?),
-            ADMIT_ALL => {
+        Ok(Some(match opcode {
+            Opcode::ApplyOjsOverride => Procedure::Override(limiter.override_procedure(document)?),
+            Opcode::ApplyOjsSignal => Procedure::Pause(limiter.pause_procedure(document)?),
+            Opcode::AdmitAll => {
                 let on_limit = self.on_limit.as_deref().map_or(Ok(OnLimit::Wait), OnLimit::from_name)?;
                 let jobs: Vec<&str> = self.jobs.iter().flatten().map(String::as_str).collect();
                 Procedure::Jobs(limiter.batch(&jobs, on_limit, self.partial.unwrap_or_default()))

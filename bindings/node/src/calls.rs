@@ -3,13 +3,14 @@
 mod begin;
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 use paddlegate::store::redis::{Address, Call, CallOutcome, Completion, ConnectionState, Next, Redis};
 use paddlegate::{
-    Action, Admission, Answer, DecisionLimit, Error, Extension, Fallback, History, Inspection, LIMITERS_PER_PAGE,
-    Learned, LimiterInfo, Micros, MultiStep, OnLimit, Procedure, RuntimeState, Statistics, Wakeup, WakeupListener,
+    Action, Admission, Answer, Decision, DecisionLimit, Error, Extension, Fallback, LIMITERS_PER_PAGE, LimiterInfo,
+    Micros, MultiStep, OnLimit, Procedure, Wakeup, WakeupListener,
 };
 
 pub(crate) use begin::picked;
@@ -35,28 +36,15 @@ pub(crate) struct Calls {
     held: HashMap<u64, Call>,
     /// Processing of the results of those calls that need it.
     settling: HashMap<u64, Settling>,
-    /// Values that do not fit into the shared buffer, until the next call: permits, settlement names and cursors, and
-    /// results of calls that ended without a reply.
-    texts: HashMap<u64, String>,
-    /// The limiters that decisions of several limiters name.
-    limiters: HashMap<u64, String>,
-    failures: HashMap<u64, paddlegate::Result<Answer>>,
-    /// Parts of the list of limiters, until JavaScript reads them.
-    lists: HashMap<u64, Vec<LimiterInfo>>,
-    /// Runtime states, until JavaScript reads them.
-    runtime_states: HashMap<u64, Box<RuntimeState>>,
-    learned: HashMap<u64, Box<Learned>>,
-    /// Ids of queued calls, until JavaScript reads them.
-    ready: HashMap<u64, Vec<String>>,
-    /// Inspections, until JavaScript reads them.
-    inspections: HashMap<u64, Box<Inspection>>,
-    /// Statistics, until JavaScript reads them.
-    statistics: HashMap<u64, Box<Statistics>>,
-    /// Histories, until JavaScript reads them.
-    histories: HashMap<u64, Box<History>>,
-    decision_limits: HashMap<u64, Vec<DecisionLimit>>,
-    /// Actions for jobs, until JavaScript reads them.
+    /// Answers with more than fits into the shared buffer, and results of calls that ended without a reply, until the next
+    /// call.
+    answers: HashMap<u64, paddlegate::Result<Answer>>,
+    /// Actions for jobs, until the next call.
     admissions: HashMap<u64, (Action, Option<Micros>)>,
+    /// The notification node or the channel that the last call asked for.
+    name: Option<String>,
+    /// Parts of the list of limiters, until JavaScript reads them after several calls.
+    lists: HashMap<u64, Vec<LimiterInfo>>,
     /// A procedure of several operations, until JavaScript reads it.
     pub(crate) started: Option<Procedure>,
     /// The wake-up listener for the waiters of a memory store.
@@ -92,18 +80,10 @@ impl Calls {
             unfinished: HashMap::new(),
             held: HashMap::new(),
             settling: HashMap::new(),
-            texts: HashMap::new(),
-            limiters: HashMap::new(),
-            failures: HashMap::new(),
-            lists: HashMap::new(),
-            runtime_states: HashMap::new(),
-            learned: HashMap::new(),
-            ready: HashMap::new(),
-            inspections: HashMap::new(),
-            statistics: HashMap::new(),
-            histories: HashMap::new(),
-            decision_limits: HashMap::new(),
+            answers: HashMap::new(),
             admissions: HashMap::new(),
+            name: None,
+            lists: HashMap::new(),
             started: None,
             listener: None,
         }
@@ -120,29 +100,9 @@ impl Calls {
         LimiterInfo::sorted(found).len() >= LIMITERS_PER_PAGE
     }
 
-    /// Returns the runtime state in the last call's answer.
-    pub(crate) fn runtime_state(&mut self, ticket: u64) -> Option<Box<RuntimeState>> {
-        self.runtime_states.remove(&ticket)
-    }
-
-    pub(crate) fn learned(&mut self, ticket: u64) -> Option<Box<Learned>> {
-        self.learned.remove(&ticket)
-    }
-
-    pub(crate) fn ready(&mut self, ticket: u64) -> Option<Vec<String>> {
-        self.ready.remove(&ticket)
-    }
-
-    pub(crate) fn inspection(&mut self, ticket: u64) -> Option<Box<Inspection>> {
-        self.inspections.remove(&ticket)
-    }
-
-    pub(crate) fn statistics(&mut self, ticket: u64) -> Option<Box<Statistics>> {
-        self.statistics.remove(&ticket)
-    }
-
-    pub(crate) fn history(&mut self, ticket: u64) -> Option<Box<History>> {
-        self.histories.remove(&ticket)
+    /// Takes an answer of the last call.
+    pub(crate) fn answer(&mut self, ticket: u64) -> Option<Answer> {
+        self.answers.remove(&ticket)?.ok()
     }
 
     /// Returns the action for the job of the last call, and the delay until the next attempt.
@@ -185,7 +145,7 @@ impl Calls {
             tickets.push(number(done.ticket));
             if let CallOutcome::Answered(result) = done.outcome {
                 let result = self.settle(done.ticket, result);
-                self.failures.insert(done.ticket, result);
+                self.answers.insert(done.ticket, result);
             }
         }
         tickets
@@ -213,7 +173,7 @@ impl Calls {
         match next {
             Next::Done(result) => {
                 let result = self.settle(ticket, result);
-                self.failures.insert(ticket, result);
+                self.answers.insert(ticket, result);
                 None
             }
             Next::Send(call) => {
@@ -241,23 +201,45 @@ impl Calls {
 
     /// Returns the permit, settlement name, cursor, notification node or channel in the last call's answer.
     pub(crate) fn text(&mut self, ticket: u64) -> Option<String> {
-        self.texts.remove(&ticket)
+        if let Some(decision) = self.decision(ticket) {
+            return decision.permit.take();
+        }
+        match self.answers.remove(&ticket) {
+            Some(Ok(Answer::Settlement(settlement))) => Some(settlement.name().to_owned()),
+            Some(Ok(Answer::Extension(extension))) => match *extension {
+                Extension::Closed(settlement) => Some(settlement.name().to_owned()),
+                Extension::Decided(_) => None,
+            },
+            Some(Ok(Answer::Page(page))) => page.cursor,
+            _ => self.name.take(),
+        }
     }
 
     /// Returns the limiter that the decision in the last call's answer names.
     pub(crate) fn limiter_of(&mut self, ticket: u64) -> Option<String> {
-        self.limiters.remove(&ticket)
+        self.decision(ticket)?.limiter.take()
     }
 
     /// Returns the limits of the decision in the last call's answer.
     pub(crate) fn limits_of(&mut self, ticket: u64) -> Vec<DecisionLimit> {
-        self.decision_limits.remove(&ticket).unwrap_or_default()
+        self.decision(ticket).map(|decision| mem::take(&mut decision.limits)).unwrap_or_default()
+    }
+
+    fn decision(&mut self, ticket: u64) -> Option<&mut Decision> {
+        match self.answers.get_mut(&ticket)? {
+            Ok(Answer::Decision(decision)) => Some(decision),
+            Ok(Answer::Extension(extension)) => match &mut **extension {
+                Extension::Decided(decision) => Some(decision),
+                Extension::Closed(_) => None,
+            },
+            _ => None,
+        }
     }
 
     /// Returns the error of the last call, or writes the limiter's fallback answer to the first row.
     pub(crate) fn failure(&mut self, ticket: u64) -> paddlegate::Result<()> {
         let defect = || Err(Error::internal("a failed call left no error"));
-        let answer = self.failures.remove(&ticket).unwrap_or_else(defect)?;
+        let answer = self.answers.remove(&ticket).unwrap_or_else(defect)?;
         self.answered(0, ticket, answer);
         Ok(())
     }
@@ -306,7 +288,7 @@ impl Calls {
             CallOutcome::Answered(result) => match self.settle(ticket, result) {
                 Ok(answer) => self.answered(row, ticket, answer),
                 Err(error) => {
-                    self.failures.insert(ticket, Err(error));
+                    self.answers.insert(ticket, Err(error));
                     self.buffer.event(row, ticket, Event::Failed);
                 }
             },
@@ -320,31 +302,14 @@ impl Calls {
     fn answered(&mut self, row: usize, ticket: u64, answer: Answer) {
         self.buffer.answer(row, ticket, &answer);
         match answer {
-            Answer::Decision(decision) => {
-                self.texts.extend(decision.permit.map(|permit| (ticket, permit)));
-                self.limiters.extend(decision.limiter.map(|limiter| (ticket, limiter)));
-                if !decision.limits.is_empty() {
-                    self.decision_limits.insert(ticket, decision.limits);
-                }
-            }
-            Answer::Settlement(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
+            // Its numbers in the row are all there is of most decisions.
+            Answer::Decision(it) if it.permit.is_none() && it.limiter.is_none() && it.limits.is_empty() => {}
             Answer::List(page) => self.lists.extend([(ticket, page.listed)]),
-            Answer::Page(page) => {
-                self.lists.extend([(ticket, page.limiters)]);
-                self.texts.extend(page.cursor.map(|cursor| (ticket, cursor)));
+            Answer::Page(mut page) => {
+                self.lists.insert(ticket, mem::take(&mut page.limiters));
+                self.answers.insert(ticket, Ok(Answer::Page(page)));
             }
-            Answer::RuntimeState(runtime_state) => self.runtime_states.extend([(ticket, runtime_state)]),
-            Answer::Inspection(inspection) => self.inspections.extend([(ticket, inspection)]),
-            Answer::Statistics(statistics) => self.statistics.extend([(ticket, statistics)]),
-            Answer::History(history) => self.histories.extend([(ticket, history)]),
-            Answer::Ready(ready) => self.ready.extend([(ticket, ready.ids)]),
-            Answer::Report(learned) => self.learned.extend([(ticket, learned)]),
-            Answer::Extension(extension) => match *extension {
-                Extension::Decided(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),
-                Extension::Closed(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
-            },
-            // The package does not ask for the most refused keys.
-            Answer::Renewal(_) | Answer::MostRefused(_) | Answer::Reset => {}
+            answer => self.answers.extend([(ticket, Ok(answer))]),
         }
     }
 
@@ -382,9 +347,8 @@ impl Calls {
     }
 
     fn clear_last_answers(&mut self) {
-        self.texts.clear();
-        self.limiters.clear();
-        self.decision_limits.clear();
-        self.failures.clear();
+        self.answers.clear();
+        self.admissions.clear();
+        self.name = None;
     }
 }

@@ -15,6 +15,7 @@ mod history;
 mod inspection;
 mod link;
 mod multi_step;
+mod opcode;
 mod sentinel;
 mod shared_buffer;
 mod statistics;

@@ -9,14 +9,11 @@ use paddlegate::{
 };
 
 use crate::convert::{GivenUnits, Units, millis, number, whole};
+use crate::opcode::Opcode;
 
 /// Slots that JavaScript writes before a call.
 pub(crate) mod input {
-    /// 1 acquire, 2 peek, 3 correct, 4 reset, 5 acquire with only the first field returned, 6 acquire with id, 7
-    /// release, 8 renew, 9 cancel, 10 statistics; 11, 12, 25, 26 and 33 are not operations: see
-    /// [`Calls::prepare`](crate::calls::Calls::prepare); 13 to 19 and 21 to 23 need an
-    /// [`AdminRequest`](crate::admin_request::AdminRequest), as 28 does; 20 admits a job; 24 debit; 27 extend; 29
-    /// ready; 30 inspect; 31 history; 32 as 5 for the key in the buffer.
+    /// An [`Opcode`].
     pub(crate) const OPERATION: usize = 0;
     /// Flags for the given values: 1 cost, 2 estimate, 32 settle-within time, 64 priority, 128 weight; and 4: wait in the
     /// queue, 8: the wait timed out, 16: the cost, the estimate, the actual cost or the further units are by label, in an
@@ -61,20 +58,6 @@ pub(crate) const MAX_ROWS: usize = 64;
 /// The slot with the length of the key of a call, and the first byte of the key, which is ASCII.
 const KEY_LENGTH: usize = ROWS + MAX_ROWS * ROW;
 const KEY: usize = (KEY_LENGTH + 1) * size_of::<f64>();
-
-pub(crate) const ACQUIRE: usize = 1;
-
-/// An acquire with only the first field returned.
-pub(crate) const ALLOW: usize = 5;
-
-/// The same of one unit, for the key in the buffer.
-const ALLOW_KEY: usize = 32;
-
-const CORRECT: usize = 3;
-const DEBIT: usize = 24;
-const EXTEND: usize = 27;
-const READY: usize = 29;
-const INSPECT: usize = 30;
 
 /// The flags of a cost by label, of a settle-within time and of a place in the queue.
 const BY_LABEL: usize = 16;
@@ -155,31 +138,28 @@ impl SharedBuffer {
         share: Option<&'a str>,
     ) -> paddlegate::Result<Operation<'a>> {
         let request = || self.request(by_label, share);
-        Ok(match self.small(input::OPERATION) {
-            ACQUIRE | ALLOW => Operation::Acquire(request()?),
-            2 => Operation::Peek(request()?),
-            CORRECT => Operation::Correct { permit: id, actual: self.cost("actual", input::ACTUAL, by_label)? },
-            4 => Operation::Reset,
-            6 => Operation::AcquireWithId { request: request()?, id, wait: self.wait(channel)? },
-            7 => Operation::Release { permit: id },
-            8 => Operation::Renew { permit: id },
-            9 => Operation::Cancel { id, gave_up: self.small(input::FLAGS) & 8 != 0 },
-            10 => Operation::Statistics,
-            31 => Operation::History,
-            DEBIT => Operation::Debit(self.cost("cost", input::COST, by_label)?),
-            EXTEND => Operation::Extend { permit: id, units: self.cost("units", input::COST, by_label)? },
-            READY => {
+        Ok(match self.opcode()? {
+            Opcode::Acquire | Opcode::Allow => Operation::Acquire(request()?),
+            Opcode::Peek => Operation::Peek(request()?),
+            Opcode::Correct => Operation::Correct { permit: id, actual: self.cost("actual", input::ACTUAL, by_label)? },
+            Opcode::Reset => Operation::Reset,
+            Opcode::AcquireWithId => Operation::AcquireWithId { request: request()?, id, wait: self.wait(channel)? },
+            Opcode::Release => Operation::Release { permit: id },
+            Opcode::Renew => Operation::Renew { permit: id },
+            Opcode::Cancel => Operation::Cancel { id, gave_up: self.small(input::FLAGS) & 8 != 0 },
+            Opcode::Statistics => Operation::Statistics,
+            Opcode::History => Operation::History,
+            Opcode::Debit => Operation::Debit(self.cost("cost", input::COST, by_label)?),
+            Opcode::Extend => Operation::Extend { permit: id, units: self.cost("units", input::COST, by_label)? },
+            Opcode::Ready => {
                 let host = (!channel.is_empty()).then_some(TurnsHost { id, channel });
                 Operation::Ready { count: whole("count", self.get(input::COST))?, host }
             }
-            INSPECT => {
+            Opcode::Inspect => {
                 let offset = whole("offset", self.get(input::ESTIMATE))?;
                 Operation::Inspect { page: Page { offset, count: whole("count", self.get(input::COST))? } }
             }
-            other => {
-                let message = format!("the package and its addon are of different versions: operation={other}");
-                return Err(Error::internal(message));
-            }
+            _ => return Err(Error::internal("the operation needs an admin request")),
         })
     }
 
@@ -216,9 +196,9 @@ impl SharedBuffer {
 
     /// Checks the units of a cost by label.
     pub(crate) fn units<'a>(&self, given: &'a GivenUnits) -> paddlegate::Result<Units<'a>> {
-        let argument = match self.small(input::OPERATION) {
-            CORRECT => "actual",
-            EXTEND => "units",
+        let argument = match self.opcode()? {
+            Opcode::Correct => "actual",
+            Opcode::Extend => "units",
             _ if self.small(input::FLAGS) & 1 != 0 => "cost",
             _ => "estimate",
         };
@@ -255,6 +235,17 @@ impl SharedBuffer {
         if given.is_nan() { Ok(None) } else { millis(argument, given).map(Some) }
     }
 
+    /// Returns the operation to begin.
+    pub(crate) fn opcode(&self) -> paddlegate::Result<Opcode> {
+        let number = self.small(input::OPERATION);
+        Opcode::from_number(number)
+            .ok_or_else(|| Error::internal(format!("there is no such operation: number={number}")))
+    }
+
+    fn is(&self, opcode: Opcode) -> bool {
+        self.small(input::OPERATION) == opcode as usize
+    }
+
     /// Reads a code, a set of flags or a size, which only this package writes.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(crate) fn small(&self, slot: usize) -> usize {
@@ -263,7 +254,7 @@ impl SharedBuffer {
 
     /// Writes the field that `allow` reads of a decision; returns false for other operations, which need all fields.
     pub(crate) fn allowed(&mut self, decision: &Decision) -> bool {
-        if self.small(input::OPERATION) != ALLOW {
+        if !self.is(Opcode::Allow) {
             return false;
         }
         self.set_allowed(decision.allowed());
@@ -272,12 +263,12 @@ impl SharedBuffer {
 
     /// Returns whether the operation is `allow` without arguments.
     pub(crate) fn is_plain_allow(&self) -> bool {
-        self.small(input::OPERATION) == ALLOW && self.small(input::FLAGS) == 0
+        self.is(Opcode::Allow) && self.small(input::FLAGS) == 0
     }
 
     /// Returns whether the operation is `allow` for the key in the buffer.
     pub(crate) fn is_allow_of_key(&self) -> bool {
-        self.small(input::OPERATION) == ALLOW_KEY
+        self.is(Opcode::AllowKey)
     }
 
     /// Returns the key in the buffer.
@@ -286,15 +277,15 @@ impl SharedBuffer {
         self.0.get(KEY..end).and_then(|key| str::from_utf8(key).ok()).unwrap_or_default()
     }
 
-    /// Makes `allow` for the key in the buffer an [`ALLOW`] without arguments.
+    /// Makes `allow` for the key in the buffer one without arguments.
     pub(crate) fn set_plain_allow(&mut self) {
-        self.set(input::OPERATION, 5.0);
+        self.set(input::OPERATION, f64::from(Opcode::Allow as i32));
         self.set(input::FLAGS, 0.0);
     }
 
     /// Returns whether the operation is `tryAcquire` without arguments.
     pub(crate) fn is_plain_acquire(&self) -> bool {
-        self.small(input::OPERATION) == ACQUIRE && self.small(input::FLAGS) == 0
+        self.is(Opcode::Acquire) && self.small(input::FLAGS) == 0
     }
 
     /// Writes the field that `allow` reads.

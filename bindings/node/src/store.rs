@@ -5,11 +5,11 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use napi::bindgen_prelude::{Buffer, ClassInstance, Function};
+use napi::bindgen_prelude::{Buffer, ClassInstance, Either6, Function};
 use napi::{Either, Env};
 use napi_derive::napi;
 use paddlegate::store::redis::{Address, Certificates, Redis, SentinelQuery};
-use paddlegate::{Error, Limiter, LoadOptions, Micros, Mode, Paddlegate, Policy};
+use paddlegate::{Answer, Error, Limiter, LoadOptions, Micros, Mode, Paddlegate, Policy};
 
 use crate::admin_request::{AdminRequest, InForce, ReportAnswer};
 use crate::calls::{Calls, picked};
@@ -29,6 +29,9 @@ use crate::subscription::{Message, Subscription};
 use crate::test_clock::TestClock;
 
 type Result<T> = napi::Result<T, Code>;
+
+/// An answer that is an object, or the ids of queued calls.
+type View = Either6<InForce, Statistics, History, Inspection, ReportAnswer, Vec<String>>;
 
 /// A store and its pending calls. Belongs to the thread that created it.
 #[napi]
@@ -271,40 +274,19 @@ impl Store {
         self.calls.borrow_mut().listed(&tickets).into_iter().map(ListedLimiter::from).collect()
     }
 
-    /// Returns the runtime state in the answer to a call.
+    /// Returns the answer to a call that is no decision: a runtime state, statistics, a history, an inspection, the result of a
+    /// report, or the ids of queued calls.
     #[napi(catch_unwind)]
-    pub fn runtime_state(&self, ticket: u32) -> Option<InForce> {
-        self.calls.borrow_mut().runtime_state(ticket.into()).map(|runtime_state| InForce::from(&*runtime_state))
-    }
-
-    /// Returns the ids of queued calls in the answer to a call.
-    #[napi(catch_unwind)]
-    pub fn ready(&self, ticket: u32) -> Option<Vec<String>> {
-        self.calls.borrow_mut().ready(ticket.into())
-    }
-
-    /// Returns the statistics in the answer to a call.
-    #[napi(catch_unwind)]
-    pub fn statistics(&self, ticket: u32) -> Option<Statistics> {
-        self.calls.borrow_mut().statistics(ticket.into()).map(|statistics| Statistics::from(&*statistics))
-    }
-
-    /// Returns the history in the answer to a call.
-    #[napi(catch_unwind)]
-    pub fn history(&self, ticket: u32) -> Option<History> {
-        self.calls.borrow_mut().history(ticket.into()).map(|history| History::from(&*history))
-    }
-
-    /// Returns the inspection in the answer to a call.
-    #[napi(catch_unwind)]
-    pub fn inspection(&self, ticket: u32) -> Option<Inspection> {
-        self.calls.borrow_mut().inspection(ticket.into()).map(|inspection| Inspection::from(*inspection))
-    }
-
-    /// Returns the result of a report.
-    #[napi(catch_unwind)]
-    pub fn learned(&self, ticket: u32) -> Option<ReportAnswer> {
-        self.calls.borrow_mut().learned(ticket.into()).map(|learned| ReportAnswer::from(*learned))
+    pub fn answer(&self, ticket: u32) -> Option<View> {
+        Some(match self.calls.borrow_mut().answer(ticket.into())? {
+            Answer::RuntimeState(state) => Either6::A(InForce::from(&*state)),
+            Answer::Statistics(statistics) => Either6::B(Statistics::from(&*statistics)),
+            Answer::History(history) => Either6::C(History::from(&*history)),
+            Answer::Inspection(inspection) => Either6::D(Inspection::from(*inspection)),
+            Answer::Report(learned) => Either6::E(ReportAnswer::from(*learned)),
+            Answer::Ready(ready) => Either6::F(ready.ids),
+            _ => return None,
+        })
     }
 
     /// Returns the action for a job in the answer to a call.

@@ -1,8 +1,9 @@
 "use strict";
 
 const { ROWS } = require("./shared-buffer.js");
-const { Decision, wholeMs } = require("./decision.js");
+const { Decision } = require("./decision.js");
 const { Permit } = require("./permit.js");
+const { wholeMs } = require("./shared/answers.js");
 
 /** Returns a function that reads the action for a job of `limiter`. `began` is the time at which the call was sent. */
 function admission(limiter, began, { estimate }) {

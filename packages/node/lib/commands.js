@@ -1,9 +1,18 @@
 "use strict";
 
-const { InvalidError } = require("./errors.js");
 const { limitSpecs } = require("./limits.js");
 const { isDate } = require("./timers.js");
-const { flag, noOption, numeric, object, only, permitId, text } = require("./request.js");
+const { numeric, optionalNumber, permitId, text } = require("./request.js");
+const {
+  checkOverride,
+  flag,
+  jobIds,
+  noOption,
+  object,
+  only,
+  restoresMode,
+} = require("./shared/arguments.js");
+const { jsonText, responseParts } = require("./shared/response.js");
 
 /**
  * Converts the options of admin methods to the form that the addon takes (`bindings/node/src/admin_request.rs`). Each
@@ -21,24 +30,14 @@ const runtimeState = resume;
 function override(options) {
   const names = ["limit", "intervalMs", "label", "limits", "mode", "expiresInMs", "expiresAt"];
   const { command, call } = read(names, options);
-  const { limit, intervalMs, label, limits, mode } = command;
-  if (mode !== undefined && (limit ?? intervalMs ?? label ?? limits) !== undefined) {
-    throw new InvalidError("mode", "give a mode or limits, not both");
-  }
-  if (limits !== undefined && (limit ?? intervalMs ?? label) !== undefined) {
-    throw new InvalidError("limits", "give whole limits or the numbers of one limit, not both");
-  }
+  checkOverride(command);
   return { command, call };
 }
 
 function restore(options) {
   const { mode, ...others } = object(options);
   const { command, call } = read(["label"], others);
-  const ofMode = flag("mode", mode);
-  if (ofMode === undefined) return { command, call };
-  if (ofMode && command.label !== undefined) {
-    throw new InvalidError("mode", "give a label or the mode, not both");
-  }
+  const ofMode = restoresMode({ mode, label: command.label });
   return { command: { ...command, ofMode }, call };
 }
 
@@ -50,32 +49,23 @@ const reportBudget = (options) =>
 
 function learnFromResponse(response, options) {
   const { command, call } = read(["provider", "maxPauseMs", "maxLearned", "permit"], options);
-  if (typeof response !== "object" || response === null) {
-    throw new InvalidError("response", "must be an object such as { status, headers, body }");
-  }
-  // Responses of Node's own client have `statusCode`.
-  const status = response.status ?? response.statusCode;
-  if (status !== undefined && status !== null) command.status = numeric(status);
-  command.headers = pairs(response.headers);
-  command.body = body(response.body);
-  return { command, call };
+  const { status, headers, body } = responseParts(response);
+  return { command: { ...command, status: optionalNumber(status), headers, body }, call };
 }
 
 /** Returns the command for an Open Job Spec document, given as text or as an object. */
 function ojsDocument(document, options) {
   const { command, call } = read([], options);
-  command.document = typeof document === "string" ? document : json("document", document);
-  return { command, call };
+  return { command: { ...command, document: jsonText("document", document) }, call };
 }
 
 /** Returns the command for several jobs. `known` is the handling of refused jobs if the call does not specify one. */
 function jobs(ids, options, known) {
   const { onLimit, partial, ...call } = only(["onLimit", "partial", ...OF_CALLS], options);
-  if (!Array.isArray(ids)) throw new InvalidError("jobs", "must be a list of ids");
   const command = {
-    jobs: ids.map((id) => text("jobs", id)),
+    jobs: jobIds(ids).map((id) => text("jobs", id)),
     onLimit: text("onLimit", onLimit ?? known ?? "wait"),
-    partial: flag("partial", partial) === true,
+    partial: flag("partial", partial, false),
   };
   return { command, call };
 }
@@ -125,53 +115,6 @@ function time(value) {
   return isDate(value) ? value.getTime() : numeric(value);
 }
 
-/**
- * Returns names and values alternately, from `Headers`, a `Map`, a list of pairs or a plain object. A value may be a
- * list.
- */
-function pairs(headers) {
-  if (headers === undefined || headers === null) return [];
-  if (typeof headers !== "object") throw new InvalidError("headers", NO_HEADERS);
-  const isIterable = typeof headers[Symbol.iterator] === "function";
-  const flat = [];
-  for (const pair of isIterable ? headers : Object.entries(headers)) {
-    if (!Array.isArray(pair) || pair.length !== 2) throw new InvalidError("headers", NO_HEADERS);
-    const [name, values] = pair;
-    for (const value of Array.isArray(values) ? values : [values]) {
-      if (value !== undefined && value !== null) flat.push(String(name), String(value));
-    }
-  }
-  return flat;
-}
-
-const NO_HEADERS = "must be Headers, an object, a Map or a list of pairs of a name and a value";
-
-/** Returns the text of a body; empty for a stream, which cannot be read here. */
-function body(given) {
-  if (given === undefined || given === null) return "";
-  if (typeof given === "string") return given;
-  if (typeof given === "object") {
-    if (ArrayBuffer.isView(given) || given instanceof ArrayBuffer) {
-      return new TextDecoder().decode(given);
-    }
-    if (typeof given.getReader === "function" || typeof given.pipe === "function") return "";
-  }
-  return json("body", given);
-}
-
-/** Returns the JSON text of an object. */
-function json(argument, value) {
-  if (typeof value === "object" && value !== null) {
-    try {
-      const written = JSON.stringify(value);
-      if (written !== undefined) return written;
-    } catch {
-      // The value has a circular reference or a bigint.
-    }
-  }
-  throw new InvalidError(argument, `must be a text or an object that JSON can hold: ${argument}`);
-}
-
 module.exports = {
   pause,
   block,
@@ -183,5 +126,4 @@ module.exports = {
   learnFromResponse,
   ojsDocument,
   jobs,
-  json,
 };

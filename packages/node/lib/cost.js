@@ -1,6 +1,6 @@
 "use strict";
 
-const { InvalidError } = require("./errors.js");
+const { checkByLabel, isPlain } = require("./shared/arguments.js");
 
 /** The units of a cost by label, in the form that the addon takes. */
 class UnitsByLabel {
@@ -13,16 +13,11 @@ class UnitsByLabel {
 }
 
 /**
- * Converts a cost by label, such as `{ tpm: 900 }`, or by limiter and label. Other objects, such as a `Map`, would seem
- * to name no limit. The addon checks names and numbers.
+ * Converts a cost by label, such as `{ tpm: 900 }`, or by limiter and label. The addon checks names and numbers.
  */
 function unitsByLabel(argument, value) {
   if (value instanceof UnitsByLabel) return value;
-  if (!isPlain(value)) {
-    const found = value === null ? "null" : typeof value;
-    const message = `must be a whole number or an object such as { tpm: 900 }: ${argument}=${found}`;
-    throw new InvalidError(argument, message);
-  }
+  checkByLabel(argument, value);
   // Read once: a getter may return something else each time.
   const values = Object.values(value);
   if (values.some(isPlain)) return unitsByLimiter(Object.keys(value), values);
@@ -45,13 +40,6 @@ function unitsByLimiter(keys, values) {
 
 /** Replaces a value that is not a number with NaN, which the addon rejects. */
 const numeric = (value) => (typeof value === "number" ? value : Number.NaN);
-
-/** Returns whether a value is an object literal, also one of another realm. */
-function isPlain(value) {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-}
 
 /** Returns options whose costs stay as they are now, for a call that sends them again while it waits. */
 function withKeptCosts(options) {

@@ -11,11 +11,11 @@ const {
   LOWERED,
 } = require("./shared-buffer.js");
 const native = require("./native.js");
+const { decisionLimit, NO_LIMITS, STATUSES, wholeMs } = require("./shared/answers.js");
 
 const REASONS = [null, ...native.reasons()];
 /** The labels by their codes, as far as they were read. */
 const LABELS = [];
-const STATUSES = ["refused", "granted", "queued", "no_ticket"];
 
 /** The decision about one call, with the values of the tightest limit. */
 class Decision {
@@ -48,32 +48,9 @@ class Decision {
     this.retryAfterUs = orNull(slots[row + 5]);
     this.resetAfterUs = orNull(slots[row + 6]);
     this.readyAfterUs = orNull(slots[row + 14]);
-    this.limits = code & WITH_LIMITS ? limits(store.limitsOf(ticket)) : NONE;
+    this.limits = code & WITH_LIMITS ? limits(store.limitsOf(ticket)) : NO_LIMITS;
     Object.freeze(this);
   }
-}
-
-const NONE = Object.freeze([]);
-
-/** Returns the limits of a decision, frozen. */
-function limits(all) {
-  const each = all.map(({ limiter = null, label, limit, remaining, ...times }) => {
-    const { intervalUs, retryAfterUs = null, resetAfterUs = null } = times;
-    const retryAfterMs = wholeMs((retryAfterUs ?? Number.NaN) / 1000);
-    const resetAfterMs = wholeMs((resetAfterUs ?? Number.NaN) / 1000);
-    const inUs = { retryAfterUs, resetAfterUs };
-    return Object.freeze({
-      limiter,
-      label,
-      limit,
-      intervalMs: intervalUs / 1000,
-      remaining,
-      retryAfterMs,
-      resetAfterMs,
-      ...inUs,
-    });
-  });
-  return Object.freeze(each);
 }
 
 /** Returns the label with this code; null for 0. */
@@ -83,12 +60,8 @@ function labelOf(code) {
   return LABELS[code];
 }
 
+const limits = (all) => Object.freeze(all.map(decisionLimit));
+
 const orNull = (value) => (Number.isNaN(value) ? null : value);
 
-/**
- * Rounds up to whole milliseconds, the unit of timers: a timer that ends too early would only cause another refusal.
- * Returns null for an unknown value.
- */
-const wholeMs = (ms) => orNull(Math.ceil(ms ?? Number.NaN));
-
-module.exports = { Decision, wholeMs };
+module.exports = { Decision };

@@ -1,9 +1,12 @@
 "use strict";
 
 const { finish } = require("./multi-step.js");
-const { wholeMs } = require("./decision.js");
-const { InvalidError, OverLimitError, callNative } = require("./errors.js");
-const { abortSignal, noOption, object, text } = require("./request.js");
+const { callNative } = require("./call-native.js");
+const { text } = require("./request.js");
+const { gateDecision } = require("./shared/answers.js");
+const { abortSignal, noOption, object } = require("./shared/arguments.js");
+const { OverLimitError } = require("./shared/errors.js");
+const { optionsAndBody } = require("./shared/within-limit.js");
 const { sleep } = require("./waiting.js");
 
 /** Selects the slot of a document that limits a request, and counts the request there. */
@@ -19,15 +22,11 @@ class Gate {
   async admit(facts) {
     const { signal, ...known } = read(facts);
     const steps = callNative(() => this.#gate.start(known));
-    return finish(this.#parts, steps, signal, gateDecision);
+    return finish(this.#parts, steps, signal, () => gateDecision(steps.gateDecision()));
   }
 
   async withinLimit(facts, fn) {
-    const body = typeof facts === "function" ? facts : fn;
-    if (typeof body !== "function") {
-      throw new InvalidError("fn", "must be the function to call within the limit");
-    }
-    const given = facts === body ? undefined : facts;
+    const [given, body] = optionsAndBody(facts, fn);
     const decision = await this.admit(given);
     if (decision.delayMs > 0) await sleep(decision.delayMs, given?.signal ?? undefined);
     if (!decision.allowed) throw new OverLimitError(decision.slot, decision);
@@ -49,18 +48,6 @@ function read(facts) {
   }
   known.signal?.throwIfAborted();
   return known;
-}
-
-function gateDecision(steps) {
-  const { allowed, delayMs, slot, level, retryAfterMs, reason } = steps.gateDecision();
-  return Object.freeze({
-    allowed,
-    delayMs: wholeMs(delayMs),
-    slot: slot ?? null,
-    level: level ?? null,
-    retryAfterMs: wholeMs(retryAfterMs),
-    reason: reason ?? null,
-  });
 }
 
 module.exports = { Gate };

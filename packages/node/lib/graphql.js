@@ -1,29 +1,21 @@
 "use strict";
 
-const { callNative } = require("./errors.js");
+const { callNative } = require("./call-native.js");
 const native = require("./native.js");
-const { json } = require("./commands.js");
-const { only, text } = require("./request.js");
+const { optionalText, text } = require("./request.js");
+const { only } = require("./shared/arguments.js");
+const { variablesText } = require("./shared/response.js");
 
 /** Returns the estimated cost of a query, in points of its provider. */
 function graphqlCost(query, variables, options) {
   const { rules, operation } = only(["rules", "operation"], options);
   const given = [
     text("query", query),
-    written(variables),
-    optional("rules", rules),
-    optional("operation", operation),
+    variablesText(variables),
+    optionalText("rules", rules),
+    optionalText("operation", operation),
   ];
   return callNative(() => native.graphqlCost(...given));
 }
-
-/** Returns the variables as JSON; an empty text if there are none. */
-function written(variables) {
-  if (variables === undefined || variables === null) return "";
-  return typeof variables === "string" ? variables : json("variables", variables);
-}
-
-const optional = (argument, value) =>
-  value === undefined || value === null ? undefined : text(argument, value);
 
 module.exports = { graphqlCost };

@@ -1,9 +1,10 @@
 "use strict";
 
-const { slots, OPERATION, NOTIFICATION_NODE, LISTEN } = require("./shared-buffer.js");
-const { InvalidError } = require("./errors.js");
+const { slots, OPERATION } = require("./shared-buffer.js");
+const { Opcode } = require("./native.js");
+const { InvalidError } = require("./shared/errors.js");
 const { Subscription } = require("./subscription.js");
-const { Waiters } = require("./waiters.js");
+const { Waiters } = require("./shared/waiters.js");
 
 /** The waiters of one store, and whether it is open. */
 class Hub {
@@ -72,7 +73,7 @@ class RedisHub extends Hub {
   deliver() {}
 
   #notificationNode(run) {
-    slots[OPERATION] = NOTIFICATION_NODE;
+    slots[OPERATION] = Opcode.NotificationNode;
     run();
     return this.#store.text(0);
   }
@@ -95,7 +96,7 @@ class MemoryHub extends Hub {
   open(run) {
     this.checkOpen();
     if (this.#waiters.channel === "") {
-      slots[OPERATION] = LISTEN;
+      slots[OPERATION] = Opcode.Listen;
       // Without a channel the waiters retry at the time of their decision.
       if (run() === 0) this.#waiters.channel = this.#store.text(0);
     }

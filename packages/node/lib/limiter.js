@@ -8,37 +8,6 @@ const {
   CLAIM_TIMEOUT,
   QUEUE_POSITION,
   ROWS,
-  ACQUIRE,
-  PEEK,
-  CORRECT,
-  DEBIT,
-  EXTEND,
-  RESET,
-  ALLOW,
-  ALLOW_KEY,
-  ACQUIRE_WITH_ID,
-  RELEASE,
-  RENEW,
-  CANCEL,
-  READY,
-  HISTORY,
-  INSPECT,
-  STATISTICS,
-  PICK,
-  CHECK_KEY,
-  GRANTS_LEASES,
-  PAUSE,
-  BLOCK,
-  RESUME,
-  OVERRIDE,
-  RESTORE,
-  RUNTIME_STATE,
-  REPORT_BUDGET,
-  LEARN,
-  ADMIT,
-  ADMIT_ALL,
-  APPLY_OJS_OVERRIDE,
-  APPLY_OJS_SIGNAL,
   WAITS,
   GAVE_UP,
   AT_END,
@@ -51,41 +20,22 @@ const {
 } = require("./shared-buffer.js");
 const { admission, admissions } = require("./admission.js");
 const { unitsByLabel, withKeptCosts } = require("./cost.js");
-const { runtimeState, fromNative } = require("./runtime-state.js");
-const { learned } = require("./learned.js");
 const { finish } = require("./multi-step.js");
 const { Decision } = require("./decision.js");
-const {
-  IN_COMMAND,
-  IN_LIMIT,
-  InvalidError,
-  OverLimitError,
-  callNative,
-  failure,
-} = require("./errors.js");
-const { jobClaimTimeoutMs, newId, waitTimeoutMs } = require("./native.js");
+const { callNative, failure } = require("./call-native.js");
+const { IN_COMMAND, IN_LIMIT, InvalidError, OverLimitError } = require("./shared/errors.js");
+const { Opcode, jobClaimTimeoutMs, newId, waitTimeoutMs } = require("./native.js");
 const commands = require("./commands.js");
 const { Permit, EXTEND: EXTEND_PERMIT } = require("./permit.js");
 const { now } = require("./timers.js");
-const {
-  request,
-  writeActual,
-  besides,
-  numeric,
-  text,
-  permitId,
-  PERMIT,
-  abortSignal,
-  object,
-  only,
-} = require("./request.js");
-const { SKIPPED } = require("./skipped.js");
-const { history } = require("./history.js");
-const { inspection } = require("./inspection.js");
-const { statistics } = require("./statistics.js");
+const { request, writeActual, besides, numeric, text, permitId, PERMIT } = require("./request.js");
+const answers = require("./shared/answers.js");
+const { abortSignal, limiterList, object, only } = require("./shared/arguments.js");
+const { abortable } = require("./shared/waiting.js");
+const { skips, withinLimit } = require("./shared/within-limit.js");
 const { Turns } = require("./turns.js");
 const { Waiter, ACQUIRE_JOB, ACQUIRE_QUEUED, RELEASE_LATE } = require("./waiter.js");
-const { abortable, giveBack } = require("./waiting.js");
+const { giveBack } = require("./waiting.js");
 
 // Fulfilled promises: creating one for each answer takes half as long as a decision.
 const TRUE = Promise.resolve(true);
@@ -138,12 +88,9 @@ class Limiter {
 
   /** Picks the limiters that decide together, for the addon. Returns a copy of the list. */
   static pick(limiters) {
-    const members = Array.isArray(limiters) ? [...limiters] : [null];
-    if (!members.every((it) => typeof it === "object" && it !== null && #run in it)) {
-      throw new InvalidError("limiters", "must be a list of limiters");
-    }
+    const members = limiterList(limiters, (it) => #run in it);
     for (const member of members) {
-      slots[OPERATION] = PICK;
+      slots[OPERATION] = Opcode.Pick;
       member.#run();
     }
     return members;
@@ -151,14 +98,14 @@ class Limiter {
 
   withKey(key) {
     const limiter = this.#of(text("key", key));
-    slots[OPERATION] = CHECK_KEY;
+    slots[OPERATION] = Opcode.CheckKey;
     if (limiter.#run() < 0) throw failure(this.#store, 0);
     return limiter;
   }
 
   allow(options) {
     const key = options === undefined ? null : onlyKey(options);
-    if (key === undefined) return this.#start(ALLOW, options, allowed);
+    if (key === undefined) return this.#start(Opcode.Allow, options, allowed);
     let ticket;
     try {
       this.#hub.checkOpen();
@@ -180,7 +127,7 @@ class Limiter {
     const key = options === undefined ? null : onlyKey(options);
     let ticket;
     if (key === undefined) {
-      request(ALLOW, options);
+      request(Opcode.Allow, options);
       ticket = runPlain(besides.key === null ? this.#run : ofKey(this.#run, besides.key));
     } else ticket = this.#allowOf(key);
     if (ticket < 0) throw failure(this.#store, 0);
@@ -194,13 +141,13 @@ class Limiter {
   }
 
   peek(options) {
-    return this.#start(PEEK, options, decision);
+    return this.#start(Opcode.Peek, options, decision);
   }
 
   correct(permit, cost, options) {
     try {
       const actual = typeof cost === "number" ? cost : unitsByLabel("actual", cost);
-      return this.#start(CORRECT, options, settlement, { permit, actual });
+      return this.#start(Opcode.Correct, options, settlement, { permit, actual });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -209,7 +156,7 @@ class Limiter {
   debit(cost, options) {
     try {
       const call = only(["key", "signal"], options);
-      return this.#start(DEBIT, { ...call, cost: cost ?? Number.NaN }, decision);
+      return this.#start(Opcode.Debit, { ...call, cost: cost ?? Number.NaN }, decision);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -220,22 +167,23 @@ class Limiter {
     try {
       const call = only(["key", "signal"], options);
       const cost = typeof units === "number" ? units : unitsByLabel("units", units);
-      return this.#start(EXTEND, { ...call, cost }, extension, { permit });
+      return this.#start(Opcode.Extend, { ...call, cost }, extension, { permit });
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
   release(permit, options) {
-    return this.#start(RELEASE, options, settlement, { permit });
+    return this.#start(Opcode.Release, options, settlement, { permit });
   }
 
   renew(permit, options) {
-    return this.#start(RENEW, options, lease, { permit });
+    return this.#start(Opcode.Renew, options, lease, { permit });
   }
 
-  enqueue(id, options) {
-    return this.#queue(id, options, AT_END);
+  /** `queuePosition`: the number of a ticket before it lapsed. */
+  enqueue(id, options, queuePosition = AT_END) {
+    return this.#queue(id, options, queuePosition);
   }
 
   claim(id, options) {
@@ -248,7 +196,7 @@ class Limiter {
       const limiter = this.#of(key);
       const onLimit = given ?? this.onLimit ?? "wait";
       const read = admission(limiter, now(), asked);
-      return limiter.#start(ADMIT, asked, read, {
+      return limiter.#start(Opcode.Admit, asked, read, {
         id: job,
         onLimit,
         claimTimeoutMs: claimTimeout(claimTimeoutMs),
@@ -261,20 +209,24 @@ class Limiter {
 
   admitAll(jobs, options) {
     const make = () => commands.jobs(jobs, options, this.onLimit);
-    return this.#multiStep(ADMIT_ALL, make, ({ partial }, limiter) =>
+    return this.#multiStep(Opcode.AdmitAll, make, ({ partial }, limiter) =>
       admissions(limiter, now(), this.#store, partial),
     );
   }
 
   /** `gaveUp`: the wait timed out, which counts as a refusal. */
   cancel(id, options, gaveUp = false) {
-    return this.#start(CANCEL, options, settlement, { id, gaveUp });
+    return this.#start(Opcode.Cancel, options, settlement, { id, gaveUp });
   }
 
   ready(count, options) {
     try {
       const call = only(["key", "signal"], options);
-      return this.#start(READY, { ...call, cost: count === undefined ? 100 : numeric(count) }, ids);
+      return this.#start(
+        Opcode.Ready,
+        { ...call, cost: count === undefined ? 100 : numeric(count) },
+        ids,
+      );
     } catch (error) {
       return Promise.reject(error);
     }
@@ -289,7 +241,8 @@ class Limiter {
     } = only(["count", "waitTimeoutMs", "key", "signal"], options);
     const limiter = key === undefined || key === null ? this : this.withKey(key);
     const cost = numeric(count);
-    const ask = (id, channel) => limiter.#start(READY, { cost, signal }, turns, { id, channel });
+    const ask = (id, channel) =>
+      limiter.#start(Opcode.Ready, { cost, signal }, turns, { id, channel });
     const given = { waitTimeoutMs: waiting(waitTimeoutMs), signal: abortSignal(signal) };
     return new Turns(this.#hub, limiter.#run, ask, given).ids();
   }
@@ -303,61 +256,61 @@ class Limiter {
   }
 
   stats(options) {
-    return this.#start(STATISTICS, options, statistics);
+    return this.#start(Opcode.Statistics, options, statistics);
   }
 
   history(options) {
-    return this.#start(HISTORY, options, history);
+    return this.#start(Opcode.History, options, history);
   }
 
   reset(options) {
-    return this.#start(RESET, options, nothing);
+    return this.#start(Opcode.Reset, options, nothing);
   }
 
   pause(options) {
-    return this.#admin(PAUSE, () => commands.pause(options), runtimeState);
+    return this.#admin(Opcode.Pause, () => commands.pause(options), runtimeState);
   }
 
   block(options) {
-    return this.#admin(BLOCK, () => commands.block(options), runtimeState);
+    return this.#admin(Opcode.Block, () => commands.block(options), runtimeState);
   }
 
   resume(options) {
-    return this.#admin(RESUME, () => commands.resume(options), runtimeState);
+    return this.#admin(Opcode.Resume, () => commands.resume(options), runtimeState);
   }
 
   override(options) {
-    return this.#admin(OVERRIDE, () => commands.override(options), runtimeState);
+    return this.#admin(Opcode.Override, () => commands.override(options), runtimeState);
   }
 
   applyOjsOverride(document, options) {
     const make = () => commands.ojsDocument(document, options);
     return this.#multiStep(
-      APPLY_OJS_OVERRIDE,
+      Opcode.ApplyOjsOverride,
       make,
-      () => (steps) => fromNative(steps.runtimeState()),
+      () => (steps) => answers.runtimeState(steps.runtimeState()),
     );
   }
 
   applyOjsSignal(document, options) {
     const make = () => commands.ojsDocument(document, options);
-    return this.#multiStep(APPLY_OJS_SIGNAL, make, () => (steps) => steps.applyOjsSignal());
+    return this.#multiStep(Opcode.ApplyOjsSignal, make, () => (steps) => steps.applyOjsSignal());
   }
 
   restore(options) {
-    return this.#admin(RESTORE, () => commands.restore(options), runtimeState);
+    return this.#admin(Opcode.Restore, () => commands.restore(options), runtimeState);
   }
 
   runtimeState(options) {
-    return this.#admin(RUNTIME_STATE, () => commands.runtimeState(options), runtimeState);
+    return this.#admin(Opcode.RuntimeState, () => commands.runtimeState(options), runtimeState);
   }
 
   reportBudget(options) {
-    return this.#admin(REPORT_BUDGET, () => commands.reportBudget(options), learned);
+    return this.#admin(Opcode.ReportBudget, () => commands.reportBudget(options), learned);
   }
 
   learnFromResponse(response, options) {
-    return this.#admin(LEARN, () => commands.learnFromResponse(response, options), learned);
+    return this.#admin(Opcode.Learn, () => commands.learnFromResponse(response, options), learned);
   }
 
   async acquire(options) {
@@ -384,23 +337,8 @@ class Limiter {
     return limiter.#permit(await waiter.decision(), waiter.began, asked);
   }
 
-  async withinLimit(options, fn) {
-    const body = typeof options === "function" ? options : fn;
-    if (typeof body !== "function") {
-      throw new InvalidError("fn", "must be the function to call within the limit");
-    }
-    let permit;
-    try {
-      permit = await this.acquire(options === body ? undefined : options);
-    } catch (error) {
-      if (this.#skips && error instanceof OverLimitError) return SKIPPED;
-      throw error;
-    }
-    try {
-      return await body(permit);
-    } finally {
-      await this.#releaseAfter(permit);
-    }
+  withinLimit(options, fn) {
+    return withinLimit(this, this.#skips, options, fn);
   }
 
   /**
@@ -408,7 +346,12 @@ class Limiter {
    * `channel` the channel for its wake-ups; `keeps` as in `KEEPS`.
    */
   [ACQUIRE_QUEUED](id, { signal, ...asked }, { channel = "", ...how }) {
-    return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, channel, ...how, options: WAITING });
+    return this.#start(Opcode.AcquireWithId, asked, decision, {
+      id,
+      channel,
+      ...how,
+      options: WAITING,
+    });
   }
 
   /** Returns the limiter of a key; this one without a key. The addon checks the key at the first call. */
@@ -429,11 +372,11 @@ class Limiter {
   /** Starts an `allow` of one unit of a key, or without one. Returns the ticket. */
   #allowOf(key) {
     if (key !== null && this.key === null && putKey(key)) {
-      slots[OPERATION] = ALLOW_KEY;
+      slots[OPERATION] = Opcode.AllowKey;
       return this.#run();
     }
     if (key !== null) text("key", key);
-    slots[OPERATION] = ALLOW;
+    slots[OPERATION] = Opcode.Allow;
     slots[FLAGS] = 0;
     return key === null ? this.#run() : this.#run(key);
   }
@@ -443,17 +386,17 @@ class Limiter {
     const id = options?.id ?? undefined;
     if (id === undefined) {
       if (this.#mayLeaveLease()) return this.#tryLease(options, names);
-      return this.#start(ACQUIRE, options, decision, names && { options: names });
+      return this.#start(Opcode.Acquire, options, decision, names && { options: names });
     }
     const { id: _, ...asked } = options;
-    return this.#start(ACQUIRE_WITH_ID, asked, decision, { id, options: names });
+    return this.#start(Opcode.AcquireWithId, asked, decision, { id, options: names });
   }
 
   /** Tries with an id of its own, by which the lease of a call without an answer can be cancelled. */
   #tryLease(options, names) {
     try {
       const more = { id: callNative(newId), ownsId: true, options: names };
-      return this.#start(ACQUIRE_WITH_ID, options, decision, more);
+      return this.#start(Opcode.AcquireWithId, options, decision, more);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -463,7 +406,7 @@ class Limiter {
   #mayLeaveLease() {
     if (this.#redis === null) return false;
     if (this.#leases.granted === undefined) {
-      slots[OPERATION] = GRANTS_LEASES;
+      slots[OPERATION] = Opcode.GrantsLeases;
       const answer = this.#run();
       // The key is invalid, as the call is about to say.
       if (answer < 0) return false;
@@ -478,7 +421,7 @@ class Limiter {
       const maxWaitMs = waiting(wait) ?? Number.NaN;
       const claimTimeoutMs = claimTimeout(given) ?? jobClaimTimeoutMs();
       const how = { maxWaitMs, claimTimeoutMs, queuePosition, channel: "" };
-      return this.#start(ACQUIRE_WITH_ID, asked, decision, {
+      return this.#start(Opcode.AcquireWithId, asked, decision, {
         id,
         ...how,
         options: ["claimTimeoutMs", "waitTimeoutMs"],
@@ -491,18 +434,6 @@ class Limiter {
   #permit(decision, began, { estimate }) {
     if (!decision.allowed) throw new OverLimitError(this.name, decision);
     return new Permit(this, decision, began, estimate !== undefined && estimate !== null);
-  }
-
-  async #releaseAfter(permit) {
-    if (permit.fencingToken === null) return;
-    // A lease that cannot be released expires.
-    await permit.release().catch(nothing);
-    if (permit.lost) {
-      process.emitWarning(
-        `the lease of ${JSON.stringify(this.name)} ended before its function did; others may have run meanwhile`,
-        "LeaseLostWarning",
-      );
-    }
   }
 
   /** Starts an operation with an admin command. */
@@ -536,7 +467,7 @@ class Limiter {
         ...call
       } = only(["offset", "count", "key", "signal"], options);
       const page = { cost: numeric(count), estimate: numeric(offset) };
-      return this.#start(INSPECT, { ...call, ...page }, read);
+      return this.#start(Opcode.Inspect, { ...call, ...page }, read);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -550,7 +481,7 @@ class Limiter {
       const signal = request(operation, options, more?.options);
       const { key } = besides;
       const run = key === null ? this.#run : ofKey(this.#run, key);
-      const isPlain = more === undefined || operation === ACQUIRE;
+      const isPlain = more === undefined || operation === Opcode.Acquire;
       const ticket = isPlain ? runPlain(run) : runWith(run, more);
       const command = more?.command;
       const names = command && (command.limits === undefined ? IN_COMMAND : IN_LIMIT);
@@ -560,7 +491,8 @@ class Limiter {
         ? finished.catch((error) => this.#cancelUndecided(error, more.id, key))
         : finished;
       const tries =
-        operation === ACQUIRE || (operation === ACQUIRE_WITH_ID && more.channel === undefined);
+        operation === Opcode.Acquire ||
+        (operation === Opcode.AcquireWithId && more.channel === undefined);
       if (signal === undefined || ticket <= 0) return promise;
       return abortable(promise, signal, () => {
         if (!tries) return;
@@ -654,7 +586,7 @@ function runWith(run, more) {
 /** Additional options of calls that may wait, for an error message. */
 const WAITING = ["id", "waitTimeoutMs", "limits"];
 
-const ALLOWED_WHILE_CLOSING = new Set([CORRECT, RELEASE, CANCEL]);
+const ALLOWED_WHILE_CLOSING = new Set([Opcode.Correct, Opcode.Release, Opcode.Cancel]);
 
 // Readers of an answer; the arguments are the row, the ticket and the store.
 const allowed = (row) => (slots[row + 2] & STATUS) === GRANTED;
@@ -662,12 +594,20 @@ const decision = (row, ticket, store) => new Decision(row, ticket, store);
 const settlement = (_row, ticket, store) => store.text(ticket);
 const extension = (row, ticket, store) =>
   (slots[row + 1] === SETTLEMENT ? settlement : decision)(row, ticket, store);
-const ids = (_row, ticket, store) => store.ready(ticket);
+const ids = (_row, ticket, store) => store.answer(ticket);
 const turns = (row, ticket, store) => ({
-  ids: store.ready(ticket),
+  ids: store.answer(ticket),
   afterMs: slots[row + 2] / 1000,
 });
+const runtimeState = (_row, ticket, store) => answers.runtimeState(store.answer(ticket));
+const learned = (_row, ticket, store) => answers.learnedReport(store.answer(ticket));
+const statistics = (_row, ticket, store) => answers.statistics(store.answer(ticket));
+const inspection = (_row, ticket, store) => answers.inspection(store.answer(ticket));
 const tickets = (row, ticket, store) => inspection(row, ticket, store).tickets;
+const history = (_row, ticket, store) => {
+  const { minutes, hours } = store.answer(ticket);
+  return answers.history(minutes, hours);
+};
 const lease = (row) => (Number.isNaN(slots[row + 2]) ? null : slots[row + 2] / 1000);
 const nothing = () => undefined;
 
@@ -696,15 +636,6 @@ function claimTimeout(given) {
     throw new InvalidError("claimTimeoutMs", "must be a number of milliseconds");
   }
   return given;
-}
-
-/** Returns whether `withinLimit` skips a refused function. */
-function skips(given) {
-  const onLimit = given ?? "raise";
-  if (!["raise", "ignore", "skip"].includes(onLimit)) {
-    throw new InvalidError("onLimit", "must be 'raise' or 'ignore'");
-  }
-  return onLimit !== "raise";
 }
 
 module.exports = { Limiter };

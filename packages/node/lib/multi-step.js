@@ -1,7 +1,7 @@
 "use strict";
 
-const { callNative } = require("./errors.js");
-const { abortable } = require("./waiting.js");
+const { callNative } = require("./call-native.js");
+const { abortable } = require("./shared/waiting.js");
 
 /**
  * Runs a procedure of several operations to its end and returns what `read` makes of its outcome. The addon itself

@@ -9,7 +9,7 @@ module.exports = load();
 // Nothing can wait for a promise then.
 process.on("exit", () => module.exports.sendCounts());
 
-/** Loads the addon: that of the checkout in which this package is, or else the package of this platform. */
+/** Loads the addon: the one that was built in this checkout, or else the package of this platform. */
 function load() {
   const { platform, arch } = process;
   let reason = "there is no package for this platform";

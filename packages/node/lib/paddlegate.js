@@ -3,83 +3,59 @@
 const { readFileSync } = require("node:fs");
 
 const { slots, memory, ROWS } = require("./shared-buffer.js");
-const { IN_LIMIT, InvalidError, NAMES, callNative, failure } = require("./errors.js");
+const { callNative, failure } = require("./call-native.js");
 const { Gate } = require("./gate.js");
 const { MemoryHub, RedisHub } = require("./hubs.js");
 const { Limiter } = require("./limiter.js");
-const { kinds, limitSpecs, only, optional, setLockTimeout } = require("./limits.js");
+const { limitSpec, optionalSpan } = require("./limits.js");
 const native = require("./native.js");
-const { json } = require("./commands.js");
 const { Redis } = require("./redis.js");
-const { flag, numeric, text } = require("./request.js");
+const { numeric, optionalNumber, optionalText, text } = require("./request.js");
+const { listedLimiter } = require("./shared/answers.js");
+const { blockAfterNumbers, flag } = require("./shared/arguments.js");
+const { IN_LIMIT, InvalidError, NAMES } = require("./shared/errors.js");
+const { limitList, only, withFactories, withLockTimeout } = require("./shared/limits.js");
+const { jsonText } = require("./shared/response.js");
 const { nativeClock, follow } = require("./test-clock.js");
 const { setImmediate } = require("./timers.js");
 
+/** The options of every limiter. */
+const OPTIONS = [
+  "waitTimeoutMs",
+  "onLimit",
+  "ttl",
+  "group",
+  "keyed",
+  "statistics",
+  "mode",
+  "blockAfter",
+  "aging",
+  "onUnavailable",
+  "localSharePercent",
+];
+
 /** A store, which creates limiters. */
-class Paddlegate {
+class Paddlegate extends withFactories(OPTIONS) {
   #store;
   #redis;
   #hub;
   #closing = null;
 
   constructor(url, options) {
+    super();
     // The environment of this thread: a worker may have its own, which the addon cannot read.
     const given = url ?? (process.env.PADDLEGATE_URL || "memory://");
     if (typeof given !== "string") {
       throw new InvalidError("url", `must be a string: url=${typeof given}`);
     }
     const { timeoutMs, clock } = only(["timeoutMs", "clock"], options);
-    const timeout = timeoutMs === undefined || timeoutMs === null ? undefined : numeric(timeoutMs);
+    const timeout = optionalNumber(timeoutMs);
     const testClock = nativeClock(clock);
     this.#store = callNative(() => new native.Store(given, timeout, memory, testClock));
     const isMemory = typeof this.#store.timeoutMs() !== "number";
     this.#redis = isMemory ? null : new Redis(this.#store);
     this.#hub = isMemory ? new MemoryHub(this.#store) : new RedisHub(this.#store);
     if (testClock !== undefined) follow(clock, this.#hub);
-  }
-
-  concurrent(name, limit, options) {
-    return this.limiter(name, [kinds.concurrency(limit)], options);
-  }
-
-  bucket(name, limit, interval, options) {
-    const { offset, ...others } = only(["offset", ...OPTIONS], options);
-    return this.limiter(name, [kinds.bucket(limit, interval, { offset })], others);
-  }
-
-  window(name, limit, interval, options) {
-    return this.#single(name, kinds.window(limit, interval), options);
-  }
-
-  leaky(name, capacity, drain, options) {
-    const { refund, ...others } = only(["refund", ...OPTIONS], options);
-    return this.limiter(name, [kinds.leaky(capacity, drain, { refund })], others);
-  }
-
-  points(name, capacity, refill, options) {
-    const { refund, ...others } = only(["refund", ...OPTIONS], options);
-    return this.limiter(name, [kinds.points(capacity, refill, { refund })], others);
-  }
-
-  quota(name, limit, per, options) {
-    const { timezone, starts, ...others } = only(["timezone", "starts", ...OPTIONS], options);
-    return this.limiter(name, [kinds.quota(limit, per, { timezone, starts })], others);
-  }
-
-  throttle(name, interval, options) {
-    const { limit, ...others } = only(["limit", ...OPTIONS], options);
-    return this.limiter(name, [kinds.throttle(interval, { limit })], others);
-  }
-
-  unlimited(name = "unlimited", options = undefined) {
-    const ofKinds = ["offset", "limit", "refund", "timezone", "starts"];
-    const others = only([...ofKinds, "lockTimeoutMs", ...OPTIONS], options);
-    for (const name of ofKinds) delete others[name];
-    return this.limiter(name, [["unlimited"]], others);
-  }
-
-  paused(name, options) {
-    return this.#single(name, ["paused"], options);
   }
 
   limiter(name, limits, options) {
@@ -96,17 +72,19 @@ class Paddlegate {
       localSharePercent,
       ...others
     } = only([...OPTIONS, "lockTimeoutMs"], options);
-    const specs = limitSpecs(limits);
-    const argumentNames = setLockTimeout(specs, lockTimeoutMs) ? NAMES : IN_LIMIT;
-    const keptFor = optional(ttl);
+    const list = limitList(limits);
+    const timed = withLockTimeout(list, lockTimeoutMs);
+    const argumentNames = timed === list ? IN_LIMIT : NAMES;
+    const specs = timed.map(limitSpec);
+    const keptFor = optionalSpan(ttl);
     const given = text("name", name);
-    const inGroup = (group ?? null) === null ? undefined : text("group", group);
+    const inGroup = optionalText("group", group);
     const isKeyed = flag("keyed", keyed);
     const counts = flag("statistics", statistics);
     const variant = [
-      (mode ?? null) === null ? undefined : text("mode", mode),
+      optionalText("mode", mode),
       blockAfterArgument(blockAfter),
-      optional(aging),
+      optionalSpan(aging),
     ];
     const unavailable = onUnavailableArguments(onUnavailable, localSharePercent);
     const more = [keptFor, inGroup, isKeyed, counts, ...variant, ...unavailable];
@@ -130,11 +108,11 @@ class Paddlegate {
       options,
     );
     const mode = onUnavailableArguments(onUnavailable, localSharePercent);
-    const written = typeof document === "string" ? document : json("document", document);
+    const written = jsonText("document", document);
     const beside = [
-      (lockTimeoutMs ?? null) === null ? undefined : numeric(lockTimeoutMs),
-      (tenant ?? null) === null ? undefined : text("tenant", tenant),
-      (group ?? null) === null ? undefined : text("group", group),
+      optionalNumber(lockTimeoutMs),
+      optionalText("tenant", tenant),
+      optionalText("group", group),
     ];
     const loaded = callNative(() => this.#store.load(written, ...beside, ...mode));
     return new Map(
@@ -162,7 +140,7 @@ class Paddlegate {
   }
 
   invantiveGate(document) {
-    const written = typeof document === "string" ? document : json("document", document);
+    const written = jsonText("document", document);
     return new Gate(
       this.#parts,
       callNative(() => this.#store.invantiveGate(written)),
@@ -175,12 +153,8 @@ class Paddlegate {
       options,
     );
     const mode = onUnavailableArguments(onUnavailable, localSharePercent);
-    const lease =
-      lockTimeoutMs === undefined || lockTimeoutMs === null ? undefined : numeric(lockTimeoutMs);
-    const texts = [
-      typeof definition === "string" ? definition : json("definition", definition),
-      typeof run === "string" ? run : json("run", run),
-    ];
+    const lease = optionalNumber(lockTimeoutMs);
+    const texts = [jsonText("definition", definition), jsonText("run", run)];
     const { name, onLimit } = callNative(() =>
       this.#store.conductorLimiter(...texts, lease, ...mode),
     );
@@ -226,7 +200,7 @@ class Paddlegate {
   async limiterPage(options) {
     const { cursor, ...others } = only(["prefix", "cursor"], options);
     const prefix = prefixOf(others);
-    let at = (cursor ?? null) === null ? undefined : text("cursor", cursor);
+    let at = optionalText("cursor", cursor);
     const store = this.#store;
     const tickets = [];
     try {
@@ -257,26 +231,13 @@ class Paddlegate {
   get #parts() {
     return { store: this.#store, redis: this.#redis, hub: this.#hub };
   }
-
-  #single(name, limit, options) {
-    return this.limiter(name, [limit], only(OPTIONS, options));
-  }
 }
 
 /** Returns the prefix of the names to list; empty for all. */
-const prefixOf = ({ prefix }) => ((prefix ?? null) === null ? "" : text("prefix", prefix));
+const prefixOf = ({ prefix }) => optionalText("prefix", prefix) ?? "";
 
 /** Returns the limiters in the answers to these calls. */
-const listed = (store, tickets) =>
-  store.listed(tickets).map(({ name, group, keyed, mode, limits, lastUsed, ttl }) => ({
-    name,
-    group: group ?? null,
-    keyed,
-    mode,
-    limits,
-    lastUsed: lastUsed ?? null,
-    ttl,
-  }));
+const listed = (store, tickets) => store.listed(tickets).map(listedLimiter);
 
 /** Returns the cursor of what follows a part of a page of the limiter list; undefined at its end. */
 const following = (_row, ticket, store) => store.text(ticket) ?? undefined;
@@ -295,41 +256,16 @@ if (Symbol.asyncDispose) {
   });
 }
 
-/** The options of every limiter. */
-const OPTIONS = [
-  "waitTimeoutMs",
-  "onLimit",
-  "ttl",
-  "group",
-  "keyed",
-  "statistics",
-  "mode",
-  "blockAfter",
-  "aging",
-  "onUnavailable",
-  "localSharePercent",
-];
-
 /** Returns a rule for blocks as an argument of the addon, which checks its numbers. */
 function blockAfterArgument(rule) {
-  if (rule === undefined || rule === null) return undefined;
-  const names = ["refusals", "withinMs", "forMs"];
-  const isRule = typeof rule === "object" && Object.keys(rule).every((it) => names.includes(it));
-  if (!isRule) {
-    const message =
-      "must be an object such as { refusals: 100, withinMs: 60_000, forMs: 3_600_000 }";
-    throw new InvalidError("blockAfter", message);
-  }
-  const [refusals, withinMs, forMs] = names.map((name) => numeric(rule[name]));
-  return { refusals, withinMs, forMs };
+  const [refusals, withinMs, forMs] = blockAfterNumbers(rule)?.map(numeric) ?? [];
+  return refusals === undefined ? undefined : { refusals, withinMs, forMs };
 }
 
 /** Returns the behaviour of a limiter whose store is unavailable, as arguments of the addon. */
 const onUnavailableArguments = (mode, localSharePercent) => [
-  mode === undefined || mode === null ? undefined : text("onUnavailable", mode),
-  localSharePercent === undefined || localSharePercent === null
-    ? undefined
-    : numeric(localSharePercent),
+  optionalText("onUnavailable", mode),
+  optionalNumber(localSharePercent),
 ];
 
 module.exports = { Paddlegate };

@@ -1,8 +1,8 @@
 "use strict";
 
-const { InvalidError } = require("./errors.js");
 const { now } = require("./timers.js");
-const { PERMIT, only } = require("./request.js");
+const { PERMIT } = require("./request.js");
+const { checkEstimated, only } = require("./shared/arguments.js");
 
 /** Internal method of `Permit`: extends it by the limiter that the caller chose. */
 const EXTEND = Symbol("extend");
@@ -65,9 +65,7 @@ class Permit {
   }
 
   async correct(actual) {
-    if (!this.#isEstimated) {
-      throw new InvalidError("estimate", "nothing was estimated; acquire with an estimate");
-    }
+    checkEstimated(this.#isEstimated);
     if (this.#extending !== null) await this.#extending;
     return this.#limiter.correct(this.id, actual);
   }
@@ -78,9 +76,7 @@ class Permit {
 
   /** Extends the permit by a limiter, after its extensions that are pending. */
   async [EXTEND](limiter, units, options) {
-    if (!this.#isEstimated) {
-      throw new InvalidError("estimate", "nothing was estimated; acquire with an estimate");
-    }
+    checkEstimated(this.#isEstimated);
     const before = this.#extending ?? Promise.resolve();
     const extended = before.then(() => this.#extend(limiter, units, options));
     const settled = extended.then(nothing, nothing);

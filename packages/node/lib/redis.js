@@ -1,7 +1,7 @@
 "use strict";
 
 const { slots, LINK, ROWS, ROW, FAILED, UNFINISHED } = require("./shared-buffer.js");
-const { failure } = require("./errors.js");
+const { failure } = require("./call-native.js");
 const { Link } = require("./link.js");
 const { now, setImmediate, setTimeout } = require("./timers.js");
 

@@ -1,6 +1,6 @@
 "use strict";
 
-const { PaddlegateError } = require("./errors.js");
+const { PaddlegateError } = require("./shared/errors.js");
 const { clearTimeout } = require("./timers.js");
 const { after } = require("./waiting.js");
 

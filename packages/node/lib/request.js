@@ -17,24 +17,22 @@ const {
   HAS_WEIGHT,
   BY_LABEL,
   LIMITS,
-  ACQUIRE,
-  ACQUIRE_WITH_ID,
-  ADMIT,
-  PEEK,
 } = require("./shared-buffer.js");
+const { Opcode } = require("./native.js");
 const { unitsByLabel } = require("./cost.js");
-const { InvalidError } = require("./errors.js");
+const { abortSignal, flag, idOfPermit, noOption, object } = require("./shared/arguments.js");
+const { InvalidError } = require("./shared/errors.js");
 
 /** What the operation in the shared buffer has besides: the units of a cost by label, key and share, otherwise null. */
 const besides = { units: null, key: null, share: null };
 
 /** The operations whose decision may have each limit, for calls that return it. */
-const DECIDES = new Set([ACQUIRE, ACQUIRE_WITH_ID, PEEK]);
+const DECIDES = new Set([Opcode.Acquire, Opcode.AcquireWithId, Opcode.Peek]);
 const describes = (operation, others) =>
   DECIDES.has(operation) && (others?.includes("limits") ?? true);
 
 /** The operations that may queue. */
-const QUEUES = new Set([ACQUIRE, ACQUIRE_WITH_ID, ADMIT]);
+const QUEUES = new Set([Opcode.Acquire, Opcode.AcquireWithId, Opcode.Admit]);
 
 /**
  * Writes an operation and its options to the shared buffer. Returns the signal, if there is one; throws if it is
@@ -118,14 +116,10 @@ function writeActual(actual) {
 function unknown(name, operation, others) {
   const queue = QUEUES.has(operation) ? ["priority", "share", "weight"] : [];
   const limits = others === undefined && DECIDES.has(operation) ? ["limits"] : [];
-  const given = others ?? (operation === ACQUIRE || operation === ACQUIRE_WITH_ID ? ["id"] : []);
+  const given =
+    others ?? (operation === Opcode.Acquire || operation === Opcode.AcquireWithId ? ["id"] : []);
   const always = ["cost", "estimate", "settleWithinMs", "key", "signal"];
   return noOption(name, [...given, ...limits, ...queue, ...always]);
-}
-
-/** Returns the error for a name that is none of the options. */
-function noOption(name, names) {
-  return new InvalidError(name, `is no option here: option=${name}; there is ${names.join(", ")}`);
 }
 
 /** Marks a permit, which is accepted in place of its id. */
@@ -133,10 +127,7 @@ const PERMIT = Symbol("permit");
 
 function permitId(value) {
   if (value?.[PERMIT] !== true) return text("permit", value);
-  if (value.id === null) {
-    throw new InvalidError("permit", "has no id: it was granted without an estimate or a lease");
-  }
-  return value.id;
+  return idOfPermit(value);
 }
 
 /** Replaces a value that is not a number with NaN, which the addon rejects with the name of the argument. */
@@ -161,54 +152,23 @@ const isWhole =
     ? (value) => value.isWellFormed()
     : (value) => !LONE_SURROGATE.test(value);
 
-/** Checks an option that is true or false; undefined without one. */
-function flag(argument, value) {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== "boolean") throw new InvalidError(argument, "must be true or false");
-  return value;
-}
+/** Returns the text of an option; undefined if it is absent. */
+const optionalText = (argument, value) =>
+  value === undefined || value === null ? undefined : text(argument, value);
 
-function abortSignal(signal) {
-  if (signal === undefined || signal === null) return undefined;
-  if (
-    typeof signal.throwIfAborted !== "function" ||
-    typeof signal.addEventListener !== "function"
-  ) {
-    throw new InvalidError("signal", "must be an AbortSignal");
-  }
-  return signal;
-}
-
-/** Checks that the options are an object: a number in their place would otherwise be ignored, with a cost of 1. */
-function object(options = NOTHING) {
-  if (typeof options !== "object" || options === null) {
-    throw new InvalidError("options", "must be an object such as { cost: 2 }");
-  }
-  return options;
-}
-
-const NOTHING = Object.freeze({});
-
-/** Checks the names of options: a misspelt name would otherwise be ignored. */
-function only(names, options) {
-  for (const name in object(options)) {
-    if (!names.includes(name)) throw noOption(name, names);
-  }
-  return { ...options };
-}
+/** Returns the number of an option as `numeric` does; undefined if it is absent. */
+const optionalNumber = (value) =>
+  value === undefined || value === null ? undefined : numeric(value);
 
 module.exports = {
   request,
   writeActual,
   besides,
   numeric,
+  optionalNumber,
   span,
   text,
-  flag,
+  optionalText,
   permitId,
   PERMIT,
-  abortSignal,
-  object,
-  only,
-  noOption,
 };

@@ -52,49 +52,6 @@ module.exports = {
   ROW: 15,
   MAX_ROWS: 64,
 
-  ACQUIRE: 1,
-  PEEK: 2,
-  CORRECT: 3,
-  RESET: 4,
-  ALLOW: 5,
-  /** As `ALLOW` of one unit, for the key in this buffer. */
-  ALLOW_KEY: 32,
-  ACQUIRE_WITH_ID: 6,
-  RELEASE: 7,
-  RENEW: 8,
-  CANCEL: 9,
-  STATISTICS: 10,
-  /**
-   * Not operations: these return the limiter's notification node and the wake-up channel of the memory store, pick the
-   * limiter as one of several that decide together, only check the key, and return 1 if grants are leases.
-   */
-  NOTIFICATION_NODE: 11,
-  LISTEN: 12,
-  PICK: 25,
-  CHECK_KEY: 26,
-  GRANTS_LEASES: 33,
-  /** With an admin command in the sixth argument: see `commands.js`. */
-  PAUSE: 13,
-  RESUME: 14,
-  OVERRIDE: 15,
-  RESTORE: 16,
-  RUNTIME_STATE: 17,
-  REPORT_BUDGET: 18,
-  LEARN: 19,
-  /** With the handling of a refused job in place of the channel. */
-  ADMIT: 20,
-  /** Procedures of several operations; also with a command. */
-  APPLY_OJS_OVERRIDE: 21,
-  APPLY_OJS_SIGNAL: 22,
-  ADMIT_ALL: 23,
-  DEBIT: 24,
-  EXTEND: 27,
-  /** With an admin command, as 13 to 19. */
-  BLOCK: 28,
-  READY: 29,
-  INSPECT: 30,
-  HISTORY: 31,
-
   HAS_COST: 1,
   HAS_ESTIMATE: 2,
   WAITS: 4,

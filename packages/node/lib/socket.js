@@ -4,7 +4,7 @@ const { readFileSync } = require("node:fs");
 const net = require("node:net");
 const tls = require("node:tls");
 
-const { callNative } = require("./errors.js");
+const { callNative } = require("./call-native.js");
 const { setImmediate, withRealTicks } = require("./timers.js");
 
 /**

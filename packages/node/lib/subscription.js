@@ -1,10 +1,10 @@
 "use strict";
 
-const { callNative } = require("./errors.js");
+const { callNative } = require("./call-native.js");
 const { reconnectPauseMs } = require("./native.js");
 const { clearTimeout, setTimeout } = require("./timers.js");
 const { connect } = require("./socket.js");
-const { Waiters } = require("./waiters.js");
+const { Waiters } = require("./shared/waiters.js");
 
 /** The idle time before TCP keep-alive probes; after the subscription nothing else is sent. */
 const SILENCE_MS = 10_000;

@@ -1,6 +1,7 @@
 "use strict";
 
-const { InvalidError, callNative } = require("./errors.js");
+const { callNative } = require("./call-native.js");
+const { InvalidError } = require("./shared/errors.js");
 const native = require("./native.js");
 const { numeric, span } = require("./request.js");
 

@@ -21,8 +21,8 @@ function withRealTicks(connect) {
 }
 
 /**
- * The timers and the clock as of the load of this package, which uses no others: a test that fakes those of the process
- * later must not stop this package, because the store's clock is that of a server.
+ * The timers and the clock as of the load of this package, which uses no others: a test that fakes them later must not stop
+ * this package, because the store reads the clock of a server.
  */
 module.exports = {
   clearTimeout,

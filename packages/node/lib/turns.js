@@ -1,13 +1,15 @@
 "use strict";
 
-const { callNative } = require("./errors.js");
+const { callNative } = require("./call-native.js");
 const { newId } = require("./native.js");
-const { clearTimeout, now } = require("./timers.js");
-const { abortable, after } = require("./waiting.js");
+const { abortable, Alarm } = require("./shared/waiting.js");
+const timers = require("./timers.js");
+
+const { now } = timers;
 
 /**
- * A loop over the turns of queued jobs: it sleeps until the next turn comes. The core says for how long; the timer, the signal
- * and the wake-ups are those of Node.
+ * A loop over the turns of queued jobs: it sleeps until the next turn comes. The core says for how long; this package has the
+ * timer, the signal and the wake-ups.
  */
 class Turns {
   /** The id that the wake-ups name. */
@@ -22,11 +24,9 @@ class Turns {
   #channel = "";
   /** When the next question is due. */
   #due = 0;
-  /** The function and the timer that end the sleep. */
-  #resume = null;
-  #timer = null;
+  #alarm = new Alarm(timers);
 
-  /** `hub` is that of the store, `run` the addon's function of the limiter; `ask(id, channel)` asks once. */
+  /** `hub` is the hub of the store, `run` the addon's function of the limiter; `ask(id, channel)` asks once. */
   constructor(hub, run, ask, { waitTimeoutMs, signal }) {
     this.#hub = hub;
     this.#run = run;
@@ -45,14 +45,14 @@ class Turns {
       }
     } finally {
       this.#join();
-      clearTimeout(this.#timer);
+      this.#alarm.stop();
     }
   }
 
   /** Moves the next question forward to `delayMs` from now, unless it is due earlier. */
   wake(delayMs) {
     this.#due = Math.min(this.#due, now() + delayMs);
-    if (this.#resume !== null) this.#sleepUntil(this.#due);
+    this.#alarm.moved();
   }
 
   /** Returns the turns that come next; null if none has come in time. */
@@ -63,7 +63,8 @@ class Turns {
       if (this.#join(this.#hub.open(this.#run)) !== this.#channel) this.#due = 0;
       if (this.#due - now() >= 0.001) {
         if (end <= now()) return null;
-        await this.#sleep(Math.min(this.#due, end));
+        const slept = this.#alarm.sleepUntil(() => Math.min(this.#due, end));
+        await (this.#signal ? abortable(slept, this.#signal) : slept);
         continue;
       }
       this.#channel = this.#waiters?.channel ?? "";
@@ -81,26 +82,6 @@ class Turns {
       this.#waiters = waiters;
     }
     return waiters?.channel ?? "";
-  }
-
-  #sleep(until) {
-    const slept = new Promise((resolve) => {
-      this.#resume = resolve;
-      this.#sleepUntil(until);
-    });
-    return this.#signal ? abortable(slept, this.#signal) : slept;
-  }
-
-  #sleepUntil(until) {
-    clearTimeout(this.#timer);
-    const ms = until - now();
-    const resume = () => {
-      this.#resume?.();
-      this.#resume = null;
-    };
-    // The core rounds to microseconds, so a wake-up for now may be due a part of one later.
-    if (ms >= 0.001) this.#timer = after(ms, resume);
-    else resume();
   }
 }
 

@@ -1,10 +1,13 @@
 "use strict";
 
 const { AT_END } = require("./shared-buffer.js");
-const { callNative } = require("./errors.js");
+const { callNative } = require("./call-native.js");
 const { Waiter: Rules, newId } = require("./native.js");
-const { clearTimeout, now } = require("./timers.js");
-const { abortable, after, giveBack } = require("./waiting.js");
+const { abortable, Alarm } = require("./shared/waiting.js");
+const timers = require("./timers.js");
+const { giveBack } = require("./waiting.js");
+
+const { now } = timers;
 
 /** Internal methods of `Limiter`: sends one attempt of a waiter; returns a grant that came too late. */
 const ACQUIRE_QUEUED = Symbol("acquire queued");
@@ -14,7 +17,7 @@ const ACQUIRE_JOB = Symbol("acquire job");
 
 /**
  * One call that waits in the queue with a ticket. The core has the rules: when to retry, with which ticket, and what to
- * cancel. The timer, the signal and the wake-ups are those of Node.
+ * cancel. This package has the timer, the signal and the wake-ups.
  */
 class Waiter {
   /** The time at which the last attempt was sent; a lease counts from it. */
@@ -32,9 +35,7 @@ class Waiter {
   #waiters = null;
   #channel = "";
   #call = null;
-  /** The function and the timer that end the sleep. */
-  #resume = null;
-  #timer = null;
+  #alarm = new Alarm(timers);
 
   /**
    * `run` is the addon's function of the limiter, `hub` the hub of its store. If `id` is null the waiter creates a
@@ -82,7 +83,8 @@ class Waiter {
           return decision;
         }
         this.#join(this.#hub.open(this.#run));
-        const slept = this.#sleep();
+        // Meanwhile another call of this process may poll for this one too.
+        const slept = this.#alarm.sleepUntil(() => this.#native.retryAt(this.#waiters.channel));
         await (signal ? abortable(slept, signal) : slept);
       }
     } catch (error) {
@@ -90,14 +92,14 @@ class Waiter {
       throw error;
     } finally {
       this.#join(null);
-      clearTimeout(this.#timer);
+      this.#alarm.stop();
     }
   }
 
   /** Moves the next attempt forward to `delayMs` from now, unless it is due earlier. */
   wake(delayMs) {
     this.#rules().onWakeup(now() + delayMs);
-    if (this.#resume !== null) this.#sleepUntilDue();
+    this.#alarm.moved();
   }
 
   /** Joins the waiters of a node, or none. Returns the channel for their wake-ups; empty if there is none. */
@@ -127,26 +129,6 @@ class Waiter {
     if (status === "queued") return this.#rules().onQueued(now(), retryAfterUs, ticket);
     this.#native?.onFinal(allowed, degraded);
     return true;
-  }
-
-  #sleep() {
-    return new Promise((resolve) => {
-      this.#resume = resolve;
-      this.#sleepUntilDue();
-    });
-  }
-
-  #sleepUntilDue() {
-    clearTimeout(this.#timer);
-    const ms = this.#native.retryAt(this.#waiters.channel) - now();
-    // The core rounds to microseconds, so a wake-up for now may be due a part of one later.
-    if (ms >= 0.001) {
-      // Meanwhile another call of this process may look for this one too.
-      this.#timer = after(ms, () => this.#sleepUntilDue());
-    } else {
-      this.#resume?.();
-      this.#resume = null;
-    }
   }
 
   /** Cancels what the call left in the store; with `isDelivered` not a grant, which the caller or the limiter has. */

@@ -1,5 +1,5 @@
-// Packs what a registry would get into a folder: `pack.mjs FOLDER`. The package asks for those of its platforms only there: in a
-// checkout npm would ask the registry for them.
+// Packs what a registry would get into a folder: `pack.mjs FOLDER`. Only the packed package depends on the packages of its
+// platforms: in a checkout npm would ask the registry for them.
 import { execFileSync } from "node:child_process";
 import {
   cpSync,

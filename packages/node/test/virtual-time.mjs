@@ -10,7 +10,7 @@ let now = 1_700_000_000_000;
 /** Milliseconds since 1970. */
 export const time = () => now;
 
-/** Calls `then` after so many milliseconds. */
+/** Calls `then` after `ms` milliseconds. */
 export function after(ms, then) {
   const timer = { at: now + Math.max(0, Math.ceil(ms)), then };
   timer.ref = timer.unref = () => timer;

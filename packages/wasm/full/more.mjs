@@ -1,17 +1,19 @@
 // The additions of the full module: documents, jobs, responses of upstream APIs, the cost of queries and the simulator.
-// The build also converts this file to CommonJS: keep the imports and the export at the start of their lines.
-import { flag, InvalidError, only, place, request, wholeMilliseconds } from "../arguments.mjs";
+import { place, request } from "../arguments.mjs";
+import { gateDecision, milliseconds, wholeMs } from "../dist/shared/answers.mjs";
+import { flag, jobIds, only } from "../dist/shared/arguments.mjs";
+import { jsonText, responseParts, variablesText } from "../dist/shared/response.mjs";
 import simulation from "./simulation.mjs";
 
 // Adds methods to the classes; `inside` gives access to their private members.
 export default function more(module, host, { Paddlegate, Limiter, Permit, inside, idOf }) {
-  // The handling of refused work in the document of each limiter; those of its keys have the same one.
+  // The handling of refused work in the document of each limiter; the limiters of its keys share it.
   const onLimitByInner = new WeakMap();
 
   // More functions that WebAssembly calls, as in the host of the small module.
   host.admission = (action, afterUs, decision) => ({
     action,
-    afterMs: wholeMilliseconds(afterUs),
+    afterMs: wholeMs(milliseconds(afterUs)),
     decision,
   });
   host.policy = (name, limits, waitTimeout, onLimit) => ({
@@ -31,19 +33,19 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     ...(per !== undefined && { per, timezone, starts }),
   });
   host.gateDecision = (allowed, delayUs, slot, level, retryAfterUs, reason) =>
-    Object.freeze({
+    gateDecision({
       allowed,
-      delayMs: wholeMilliseconds(delayUs),
-      slot: slot ?? null,
-      level: level ?? null,
-      retryAfterMs: wholeMilliseconds(retryAfterUs),
-      reason: reason ?? null,
+      delayMs: milliseconds(delayUs),
+      slot,
+      level,
+      retryAfterMs: milliseconds(retryAfterUs),
+      reason,
     });
 
   extend(Paddlegate, {
     load(document, options) {
       const { lockTimeoutMs, tenant, group } = only(["lockTimeoutMs", "tenant", "group"], options);
-      const text = written("document", document);
+      const text = jsonText("document", document);
       const flat = inside.store(this).load(text, lockTimeoutMs, tenant, group);
       const limiters = Array.from({ length: flat.length / 3 }, (_, i) =>
         loaded(this, ...flat.slice(3 * i, 3 * i + 3)),
@@ -53,12 +55,12 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
 
     conductorLimiter(definition, run, options) {
       const { lockTimeoutMs } = only(["lockTimeoutMs"], options);
-      const texts = [written("definition", definition), written("run", run)];
+      const texts = [jsonText("definition", definition), jsonText("run", run)];
       return loaded(this, ...inside.store(this).conductorLimiter(...texts, lockTimeoutMs));
     },
 
     invantiveGate(document) {
-      return new Gate(inside.store(this).invantiveGate(written("document", document)));
+      return new Gate(inside.store(this).invantiveGate(jsonText("document", document)));
     },
   });
 
@@ -72,15 +74,10 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
         ["provider", "maxPauseMs", "maxLearned", "permit", "key"],
         options,
       );
-      if (typeof response !== "object" || response === null) {
-        throw new InvalidError("must be an object such as { status, headers, body }", "response");
-      }
-      // Responses of Node's own client have `statusCode`.
-      const status = response.status ?? response.statusCode;
-      const answer = [status, pairs(response.headers), textOf(response.body)];
+      const { status, headers, body } = responseParts(response);
       const own = permit === undefined || permit === null ? permit : idOf(permit);
       return inside.run(inside.with(this, key), (inner) =>
-        inner.learnFromResponse(provider, maxPauseMs, maxLearned, ...answer, own),
+        inner.learnFromResponse(provider, maxPauseMs, maxLearned, status, headers, body, own),
       );
     },
 
@@ -97,10 +94,9 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
 
     admitAll(jobs, options) {
       const { onLimit, partial, key } = only(["onLimit", "partial", "key"], options);
-      if (!Array.isArray(jobs)) throw new InvalidError("must be a list of ids", "jobs");
       const isPartial = flag("partial", partial, false);
       const limiter = inside.with(this, key);
-      const ids = [...jobs];
+      const ids = jobIds(jobs);
       const began = performance.now();
       const admissions = inside.run(limiter, (inner) =>
         inner.admitAll(ids, onLimit ?? this.onLimit ?? "wait", isPartial),
@@ -110,13 +106,13 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     },
 
     applyOjsOverride(document, options) {
-      const text = written("document", document);
+      const text = jsonText("document", document);
       const limiter = inside.with(this, only(["key"], options).key);
       return inside.run(limiter, (inner) => inner.applyOjsOverride(text));
     },
 
     applyOjsSignal(document, options) {
-      const text = written("document", document);
+      const text = jsonText("document", document);
       const limiter = inside.with(this, only(["key"], options).key);
       return inside.run(limiter, (inner) => inner.applyOjsSignal(text));
     },
@@ -162,45 +158,6 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     };
   }
 
-  // Returns names and values alternately, from `Headers`, a `Map`, a list of pairs or a plain object. A value may be a
-  // list.
-  function pairs(headers) {
-    if (headers === undefined || headers === null) return [];
-    const isObject = typeof headers === "object";
-    const isIterable = isObject && typeof headers[Symbol.iterator] === "function";
-    const list = isIterable ? [...headers] : Object.entries(headers);
-    if (!isObject || !list.every((pair) => Array.isArray(pair) && pair.length === 2)) {
-      throw new InvalidError("must be Headers, an object, a Map or a list of pairs", "headers");
-    }
-    const single = list.flatMap(([name, values]) => [values].flat().map((value) => [name, value]));
-    const sent = single.filter(([, value]) => value !== undefined && value !== null);
-    return sent.flat().map(String);
-  }
-
-  // Returns the text of a body; empty for a stream, which cannot be read here.
-  function textOf(body) {
-    if (body === undefined || body === null) return "";
-    if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) {
-      return new TextDecoder().decode(body);
-    }
-    const isStream = typeof body.getReader === "function" || typeof body.pipe === "function";
-    return isStream ? "" : written("body", body);
-  }
-
-  // Returns a text as it is and an object as JSON.
-  function written(argument, value) {
-    if (typeof value === "string") return value;
-    if (typeof value === "object" && value !== null) {
-      try {
-        const text = JSON.stringify(value);
-        if (text !== undefined) return text;
-      } catch {
-        // The value has a circular reference or a bigint.
-      }
-    }
-    throw new InvalidError("must be a text or an object that JSON can hold", argument);
-  }
-
   return {
     Simulation: simulation(module, host),
     limitersFromDocument: (text) => {
@@ -211,8 +168,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     },
     graphqlCost: (query, variables, options) => {
       const { rules, operation } = only(["rules", "operation"], options);
-      const known = (variables ?? null) === null ? "" : written("variables", variables);
-      return module.graphqlCost(host, query, known, rules, operation);
+      return module.graphqlCost(host, query, variablesText(variables), rules, operation);
     },
   };
 }

@@ -21,15 +21,17 @@ const pages = {
     </script>`,
   "/vectors": `<script type="module">
       import * as paddlegate from "./node_modules/paddlegate-wasm/web.mjs";
-      import { replay } from "./node_modules/paddlegate-wasm/test/replay.mjs";
+      import { openStore, replay } from "./replay.mjs";
       const report = { replayed: 0, failures: [] };
       try {
         await paddlegate.default();
         for (const file of await (await fetch("/vectors.json")).json()) {
-          file.cases.forEach((_, index) => {
+          for (const index of file.cases.keys()) {
             report.replayed += 1;
-            try { replay(paddlegate, file, index); } catch (error) { report.failures.push(String(error)); }
-          });
+            try {
+              await replay(openStore(paddlegate, "wasm"), file, index);
+            } catch (error) { report.failures.push(String(error)); }
+          }
         }
       } catch (error) { report.failures.push(String(error)); }
       await fetch("/report/vectors", { method: "POST", body: JSON.stringify(report) });
@@ -112,7 +114,9 @@ async function reported(t, ...paths) {
 }
 
 function serve(path, response) {
-  const file = path.replace(/^\/node_modules\/paddlegate-wasm\//, "");
+  const file = path
+    .replace(/^\/node_modules\/paddlegate-wasm\//, "")
+    .replace(/^\/replay.mjs$/, "../node/test/replay.mjs");
   if (path in pages) {
     if (path in policies) response.setHeader("content-security-policy", policies[path]);
     response.setHeader("content-type", "text/html").end(`<!doctype html>${pages[path]}`);

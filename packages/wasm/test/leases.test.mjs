@@ -75,6 +75,7 @@ test("a wait that takes too long, and one that is aborted, leave nothing", async
   await assert.rejects(limiter.acquire(), (error) => {
     assert.ok(error instanceof OverLimitError);
     assert.deepEqual([error.limiter, error.decision.status], ["erp", "refused"]);
+    assert.equal(error.reason, "concurrency");
     assert.ok(error.retryAfterMs > 0);
     return true;
   });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as paddlegate from "paddlegate-wasm";
 
-const { concurrency, InvalidError, Paddlegate, PaddlegateError, TestClock, window } = paddlegate;
+const { concurrency, Paddlegate, PaddlegateError, TestClock, window } = paddlegate;
 const invalid = (argument) => ({ name: "InvalidError", code: "INVALID", argument });
 
 test("without a test's clock that of the host counts", () => {
@@ -191,12 +191,12 @@ test("mistakes of JavaScript are named", () => {
 test("every error is a PaddlegateError", () => {
   const kinds = Object.entries(paddlegate).filter(([name]) => name.endsWith("Error"));
   assert.equal(kinds.length, 6);
-  for (const [name, Kind] of kinds) {
-    const error = new Kind("message");
+  for (const [name, Kind] of kinds.filter(([name]) => name !== "PaddlegateError")) {
+    const error = new Kind("cost", {});
     assert.ok(error instanceof PaddlegateError && error instanceof Error);
     assert.equal(error.name, name);
+    assert.equal(Object.keys(error).includes("name"), false);
   }
-  assert.equal(new InvalidError("message").message, "message");
 });
 
 test("messages name arguments and units as they were written", () => {

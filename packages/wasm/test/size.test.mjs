@@ -1,4 +1,4 @@
-// The sizes that the README says are those of the modules.
+// The README says how large the modules are.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";

@@ -1,22 +1,10 @@
-// The shared vector files, as Node reads them.
-import { readdirSync, readFileSync } from "node:fs";
+// The shared vectors, and what the modules of this package replay of them.
 import test from "node:test";
+import { openStore, replay } from "../../node/test/replay.mjs";
+import { vectors as allVectors } from "../../node/test/vectors.mjs";
 
-const folder = new URL("../../../tests/vectors/", import.meta.url);
-
-const read = (name) => JSON.parse(readFileSync(new URL(name, folder), "utf8"));
-
-// The rules of a waiting call are no calls of a limiter.
-export const waiting = read("waiting.json");
-
-export const allVectors = readdirSync(folder)
-  .filter((name) => name.endsWith(".json") && name !== "waiting.json")
-  .map(read)
-  // How long a ticket is kept beyond its claim timeout is no option: `admit` has it.
-  .map((file) => ({
-    ...file,
-    cases: file.cases.filter(({ steps }) => !steps?.some((step) => "keep_us" in step)),
-  }));
+export { waiting } from "../../node/test/vectors.mjs";
+export { allVectors };
 
 // The small module reads no answers of upstream APIs, and has no time zones by name.
 const isNamed = (zone) => /^[A-Z]/.test(zone ?? "UTC") && (zone ?? "UTC") !== "UTC";
@@ -35,3 +23,13 @@ export const soak = isSoak ? test : () => {};
 /** What a further module of the same core replays: of each file the first case, in `make soak` all. */
 export const share = (files) =>
   isSoak ? files : files.map((file) => ({ ...file, cases: file.cases.slice(0, 1) }));
+
+/** Replays a case in a store of its own. */
+export const replayCase = (paddlegate, file, index) =>
+  replay(openStore(paddlegate, "wasm"), file, index);
+
+/** Replays the cases of one file in one store, where names could collide. */
+export async function replayTogether(paddlegate, file) {
+  const store = openStore(paddlegate, "wasm");
+  for (const index of file.cases.keys()) await replay(store, file, index);
+}

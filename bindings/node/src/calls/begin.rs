@@ -11,23 +11,13 @@ use super::{AT_ONCE, Calls, Settling};
 use crate::admin_request::AdminRequest;
 use crate::convert::{GivenUnits, Units};
 use crate::multi_step::CallState;
-use crate::shared_buffer::{ALLOW, input};
+use crate::opcode::Opcode;
 
 /// Tickets restart after this: small integers are the cheapest in JavaScript, and the first calls are long complete.
 const MAX_TICKET: u64 = i32::MAX as u64;
 
 /// Returned instead of a ticket when the call failed at once.
 const FAILED: i32 = -1;
-
-/// Requests to a limiter that are not operations.
-const NOTIFICATION_NODE: usize = 11;
-const LISTEN: usize = 12;
-const PICK: usize = 25;
-const CHECK_KEY: usize = 26;
-const GRANTS_LEASES: usize = 33;
-
-/// An operation that returns more than the decision.
-const ADMIT: usize = 20;
 
 thread_local! {
     /// The limiters that are to decide together, of whichever store.
@@ -81,10 +71,6 @@ impl Calls {
 
     /// Starts the operation in the shared buffer. Returns 0 when it is answered, -1 when it failed, otherwise its
     /// ticket.
-    ///
-    /// Two requests that are not operations return a text: the notification node of a limiter, and the wake-up channel
-    /// of the memory store, created if needed. A third picks the limiter for [`picked`], and a fourth does nothing: the
-    /// key was checked before. A fifth returns 1 if grants of the limiter are leases, otherwise 0.
     pub(crate) fn prepare(
         &mut self,
         limiter: &Limiter,
@@ -105,24 +91,28 @@ impl Calls {
             Err(error) => return self.failed(error),
         };
         let by_label = units.as_ref().map_or(Cost::ByLabel(&[]), Units::cost);
-        match self.buffer.small(input::OPERATION) {
-            NOTIFICATION_NODE => self.answer_text(Ok(limiter.notification_node().unwrap_or_default())),
-            LISTEN => {
+        let opcode = match self.buffer.opcode() {
+            Ok(opcode) => opcode,
+            Err(error) => return self.failed(error),
+        };
+        match opcode {
+            Opcode::NotificationNode => self.answer_text(Ok(limiter.notification_node().unwrap_or_default())),
+            Opcode::Listen => {
                 let channel = self.listen(limiter);
                 self.answer_text(channel)
             }
-            PICK => {
+            Opcode::Pick => {
                 PICKED.with_borrow_mut(|picked| picked.push(limiter.clone()));
                 0
             }
-            CHECK_KEY => 0,
-            GRANTS_LEASES => i32::from(limiter.grants_leases()),
-            ADMIT => {
+            Opcode::CheckKey => 0,
+            Opcode::GrantsLeases => i32::from(limiter.grants_leases()),
+            Opcode::Admit => {
                 let request = self.buffer.request(by_label, share);
                 self.admit(limiter, id.unwrap_or_default(), channel.unwrap_or_default(), request)
             }
-            operation => {
-                if operation == ALLOW
+            opcode => {
+                if opcode == Opcode::Allow
                     && let Err(error) = limiter.check_allow()
                 {
                     return self.failed(error);
@@ -175,9 +165,12 @@ impl Calls {
     /// Starts the operation in the shared buffer with an admin request; returns as [`prepare`](Self::prepare) does.
     pub(crate) fn begin_admin(&mut self, limiter: &Limiter, request: &AdminRequest) -> i32 {
         self.clear_last_answers();
-        let operation = self.buffer.small(input::OPERATION);
-        match request.procedure(limiter, operation) {
-            Ok(None) => self.answer_or_send(request.prepare(limiter, operation), None),
+        let opcode = match self.buffer.opcode() {
+            Ok(opcode) => opcode,
+            Err(error) => return self.failed(error),
+        };
+        match request.procedure(limiter, opcode) {
+            Ok(None) => self.answer_or_send(request.prepare(limiter, opcode), None),
             Ok(steps) => {
                 self.started = steps;
                 0
@@ -249,7 +242,7 @@ impl Calls {
     fn answer_text(&mut self, text: paddlegate::Result<String>) -> i32 {
         match text {
             Ok(text) => {
-                self.texts.insert(AT_ONCE, text);
+                self.name = Some(text);
                 0
             }
             Err(error) => self.failed(error),
@@ -258,7 +251,7 @@ impl Calls {
 
     /// Fails a call at once.
     pub(crate) fn failed(&mut self, error: Error) -> i32 {
-        self.failures.insert(AT_ONCE, Err(error));
+        self.answers.insert(AT_ONCE, Err(error));
         FAILED
     }
 

@@ -1,5 +1,7 @@
 "use strict";
 
+/** The errors, and the public names of arguments in them. packages/wasm has a copy of this folder, which its build makes. */
+
 /** The base class. Each subclass is one way in which a caller can react. */
 class PaddlegateError extends Error {
   constructor(name, code, message, options) {
@@ -14,7 +16,7 @@ class PaddlegateError extends Error {
 class OverLimitError extends PaddlegateError {
   constructor(name, decision) {
     const { reason, retryAfterMs: wait } = decision;
-    // That of several limiters which refused.
+    // A decision of several limiters names the one that refused.
     const limiter = decision.limiter ?? name;
     super(
       "OverLimitError",
@@ -32,7 +34,7 @@ class OverLimitError extends PaddlegateError {
 class InvalidError extends PaddlegateError {
   constructor(argument, message) {
     super("InvalidError", "INVALID", message);
-    this.argument = argument;
+    this.argument = argument ?? null;
   }
 }
 
@@ -98,6 +100,7 @@ function withPublicNames(message, names) {
   const isMs = names[argument]?.endsWith("Ms");
   return message
     .replace(isMs ? "a number of seconds" : "", isMs ? "a number of milliseconds" : "")
+    .replace(/\b([a-z_]+) is of type/g, (_, name) => `${names[name] ?? name} is of type`)
     .replace(/\b([a-z_]+)_us=(\d+)/g, (_, name, us) => {
       const given = names[name] ?? name;
       return `${given}=${us / (MICROSECONDS[given.slice(-2)] ?? 1e6)}`;
@@ -106,46 +109,6 @@ function withPublicNames(message, names) {
       const seconds = Number(value.replace("inf", "Infinity"));
       return `${names[name] ?? name}=${isMs && name === argument ? seconds * 1000 : value}`;
     });
-}
-
-/**
- * Converts an error of the addon to the public class. Its `code` has the kind, the argument and whether the call may
- * have counted.
- */
-function toPaddlegateError(error, { cause, names = NAMES } = {}) {
-  const [kind, argument, mayHaveCounted] = String(error.code).split(" ");
-  switch (kind) {
-    case "invalid": {
-      const name = names[argument] ?? argument;
-      return new InvalidError(name, withPublicNames(error.message, names));
-    }
-    case "unavailable":
-      return new UnavailableError(error.message, mayHaveCounted === "true", cause && { cause });
-    case "data":
-      return new DataError(error.message);
-    default:
-      return new InternalError(error.message, { cause: error });
-  }
-}
-
-/**
- * Returns the error of a call of the addon; undefined if the limiter's fallback answered, which is in the first row.
- */
-function failure(store, ticket, how) {
-  try {
-    return store.raise(ticket);
-  } catch (error) {
-    return toPaddlegateError(error, how);
-  }
-}
-
-/** Calls the addon and converts its errors to the public classes, with the given public names of arguments. */
-function callNative(call, names) {
-  try {
-    return call();
-  } catch (error) {
-    throw toPaddlegateError(error, { names });
-  }
 }
 
 module.exports = {
@@ -158,6 +121,5 @@ module.exports = {
   NAMES,
   IN_LIMIT,
   IN_COMMAND,
-  failure,
-  callNative,
+  withPublicNames,
 };

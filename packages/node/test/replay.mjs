@@ -1,130 +1,70 @@
-// Replays tests/vectors through the public API. Runs in Node and in a browser alike.
+// Replays tests/vectors through the public API, for packages/node and packages/wasm. Runs in Node and in a browser alike, so it
+// has no `assert`.
 
-/** Throws what the case expected and what it got. `prefix` keeps the names of one file apart from all others. */
-export function replay(paddlegate, file, index, prefix = file.name) {
+/** Opens a store with a clock of its own. `paddlegate` has the exports of the package, `language` is its name in the vectors. */
+export function openStore(paddlegate, language, url, options) {
+  const clock = new paddlegate.TestClock();
+  const pg = new paddlegate.Paddlegate(url, { ...options, clock });
+  return { paddlegate, language, clock, pg };
+}
+
+/** Throws what a case of a file expected and what it got. `prefix` keeps the names of a store apart. */
+export async function replay(store, file, index, prefix = file.name) {
   const testCase = file.cases[index];
-  if (file.name === "errors") misuse(paddlegate, testCase, prefix + index);
-  else steps(clocked(paddlegate), testCase, prefix + (testCase.name ?? index));
+  if (file.name === "errors") await misuse(store, testCase, prefix + index);
+  else await steps(store, testCase, prefix + (testCase.name ?? index));
 }
 
-/** Replays the cases of one file in one store, where names could collide. */
-export function replayTogether(paddlegate, file) {
-  const store = clocked(paddlegate);
-  file.cases.forEach((testCase, index) => {
-    steps(store, testCase, file.name + (testCase.name ?? index));
-  });
-}
-
-function clocked({ Paddlegate, TestClock }) {
-  const clock = new TestClock();
-  return { pg: new Paddlegate("memory://", { clock }), clock };
-}
-
-function steps({ pg, clock }, testCase, name) {
+async function steps({ paddlegate, pg, clock }, testCase, name) {
   const permits = new Map();
   const several = testCase.limiters && new Several(pg, testCase.limiters, name);
   let limiter = several ? undefined : pg.limiter(name, asLimits(testCase.limits));
   let key;
-  testCase.steps.forEach((written, number) => {
-    let answer;
+  for (const [number, written] of testCase.steps.entries()) {
+    const title = `${testCase.title}, step ${number}: ${JSON.stringify(written)}`;
     const step = several?.renamed(written) ?? written;
     if (step.at_us !== undefined) clock.nowUs = step.at_us;
     if (several && step.do !== "together") [limiter, key] = several.of(step);
+    const permit = permits.get(step.permit) ?? step.permit;
+    const calls = {
+      together: () => several.of(step),
+      acquire: () => limiter.tryAcquire(request(step, key)),
+      peek: () => limiter.peek(request(step, key)),
+      debit: () => limiter.debit(step.cost, { key }),
+      correct: () => limiter.correct(permit, step.actual, { key }),
+      extend: () => limiter.extend(permit, step.units, { key }),
+      enter: () => enter(limiter, step, key),
+      release: () => limiter.release(permit, { key }),
+      renew: () => limiter.renew(permit, { key }),
+      cancel: () => limiter.cancel(step.id, { key }, step.gave_up),
+      // They cover all keys, so a key is an error.
+      statistics: () => limiter.stats({ key: step.error && key }),
+      history: () => limiter.history({ key: step.error && key }),
+      ready: () => limiter.ready(step.count, { key }),
+      inspect: () => limiter.inspect({ offset: step.offset, count: step.count, key }),
+      queue: () => limiter.queue({ offset: step.offset, count: step.count, key }),
+      sync: () => reportBudget(limiter, step, key, permit),
+      learn: () => learnFromResponse(limiter, step, key, permit),
+      reset: () => limiter.reset({ key }),
+      limits: () => pg.limiter(name, asLimits(step.limits)),
+    };
+    const call = calls[step.do] ?? (() => control(limiter, step, key));
     if (step.error) {
-      const error = thrown(() =>
-        step.do === "together" ? several.of(step) : attempt(limiter, step, key, permits),
-      );
-      equal(
-        error?.argument,
-        IN_ORDER[step.error] ?? step.error,
-        `${testCase.title}, step ${number}: ${error}`,
-      );
-      return;
+      const error = await thrown(call);
+      equal(error instanceof paddlegate.InvalidError, true, `${title}: ${error?.stack}`);
+      equal(error.argument, IN_COMMAND[step.error] ?? step.error, title);
+      continue;
     }
-    switch (step.do) {
-      case "acquire":
-        for (let i = 0; i < (step.times ?? 1); i++) answer = limiter.tryAcquire(request(step, key));
-        if (step.permit) permits.set(step.permit, answer.permit);
-        answer = asText(answer);
-        break;
-      case "peek":
-        answer = asText(limiter.peek(request(step, key)));
-        break;
-      case "correct": {
-        const permit = permits.get(step.permit) ?? step.permit;
-        answer = JSON.stringify(limiter.correct(permit, step.actual, { key }));
-        break;
-      }
-      case "debit":
-        answer = asText(limiter.debit(step.cost, { key }));
-        break;
-      case "extend": {
-        const permit = permits.get(step.permit) ?? step.permit;
-        answer = limiter.extend(permit, step.units, { key });
-        if (step.as) permits.set(step.as, answer.permit);
-        answer = typeof answer === "string" ? JSON.stringify(answer) : asText(answer);
-        break;
-      }
-      case "enter":
-        answer = enter(limiter, step, key);
-        if (step.permit) permits.set(step.permit, answer.permit);
-        answer = asAnswer(answer);
-        break;
-      case "release":
-      case "renew": {
-        const permit = permits.get(step.permit) ?? step.permit;
-        answer = limiter[step.do](permit, { key });
-        answer = JSON.stringify(step.do === "renew" ? micros(answer) : answer);
-        break;
-      }
-      case "cancel":
-        answer = JSON.stringify(limiter.cancel(step.id, { key }, step.gave_up));
-        break;
-      case "inspect":
-        answer = asInspection(limiter.inspect({ offset: step.offset, count: step.count, key }));
-        break;
-      case "queue": {
-        const tickets = limiter.queue({ offset: step.offset, count: step.count, key });
-        answer = JSON.stringify(tickets.map(ticketOf));
-        break;
-      }
-      case "ready":
-        answer = JSON.stringify(limiter.ready(step.count, { key }));
-        break;
-      case "statistics":
-        answer = asCounts(limiter.stats());
-        break;
-      case "history":
-        answer = asHistory(limiter.history());
-        break;
-      case "pause":
-      case "block":
-      case "mode":
-      case "resume":
-      case "override":
-      case "overrides":
-      case "restore":
-      case "controls":
-        answer = asControls(control(limiter, step, key));
-        if (!step.expect) return;
-        break;
-      case "sync":
-        answer = asLearned(sync(limiter, step, key, permits.get(step.permit) ?? step.permit));
-        break;
-      case "learn":
-        answer = asLearned(learn(limiter, step, key, permits.get(step.permit) ?? step.permit));
-        break;
-      case "reset":
-        limiter.reset({ key });
-        return;
-      case "limits":
-        limiter = pg.limiter(name, asLimits(step.limits));
-        return;
-      default:
-        throw new Error(`no such step: ${step.do}`);
+    let answer = await call();
+    for (let times = step.times ?? 1; times > 1; times -= 1) answer = await call();
+    if (step.do === "limits") limiter = answer;
+    const granted = step.do === "acquire" || step.do === "enter" ? step.permit : step.as;
+    if (granted !== undefined) permits.set(granted, answer.permit);
+    if (step.do in SHOWN || "expect" in step) {
+      const shown = SHOWN[step.do] ?? asControls;
+      equal(JSON.stringify(shown(answer)), JSON.stringify(step.expect), title);
     }
-    equal(answer, JSON.stringify(step.expect), `${testCase.title}, step ${number}`);
-  });
+  }
 }
 
 // The limiters of a case, which decide together or alone.
@@ -171,31 +111,32 @@ class Several {
   }
 }
 
-function misuse({ Paddlegate, TestClock, InvalidError }, testCase, name) {
-  if (testCase.not_in?.includes("wasm") || isAmbiguous(testCase.limits)) return;
-  const pg = new Paddlegate();
-  const limits = asLimits(testCase.limits);
+async function misuse({ paddlegate, language, pg }, testCase, name) {
+  if (testCase.not_in?.includes(language) || isAmbiguous(testCase.limits)) return;
+  const make = () =>
+    pg.limiter("name" in testCase ? testCase.name : name, asLimits(testCase.limits));
+  const limiter = testCase.do === "limiter" ? undefined : make();
   const call = {
-    limiter: () => pg.limiter("name" in testCase ? testCase.name : name, limits),
+    limiter: make,
     acquire: () => limiter.tryAcquire(request(testCase)),
     peek: () => limiter.peek(request(testCase)),
     correct: () => limiter.correct(testCase.permit, value(testCase.actual)),
     debit: () => limiter.debit(value(testCase.cost)),
-    clock: () => new TestClock(testCase.now_us),
+    clock: () => new paddlegate.TestClock(testCase.now_us),
   }[testCase.do];
-  const limiter = testCase.do === "limiter" ? undefined : pg.limiter(name, limits);
   const { kind, argument } = testCase.expect;
-  const error = thrown(call);
-  equal(String(error instanceof InvalidError), "true", `${testCase.title}: ${error}`);
+  const error = await thrown(call);
+  equal(error instanceof paddlegate.InvalidError, true, `${testCase.title}: ${error?.stack}`);
   equal(error.code, kind.toUpperCase(), testCase.title);
   equal(error.argument, NAMES[argument] ?? argument, testCase.title);
+  equal(error.message === "", false, testCase.title);
   if (limiter) {
-    const { limit, remaining } = limiter.peek({ cost: 0 });
+    const { limit, remaining } = await limiter.peek({ cost: 0 });
     equal(remaining, limit, `${testCase.title}: what is left`);
   }
 }
 
-// What vectors call otherwise than this package.
+// The arguments that have another name in the vectors; in errors of admin commands one more.
 const NAMES = {
   expires_at: "expiresAt",
   expires_in: "expiresInMs",
@@ -204,11 +145,11 @@ const NAMES = {
   now: "nowUs",
   settle_within: "settleWithinMs",
 };
-const IN_ORDER = { ...NAMES, interval: "intervalMs" };
+const IN_COMMAND = { ...NAMES, interval: "intervalMs" };
 
-function thrown(call) {
+async function thrown(call) {
   try {
-    call();
+    await call();
   } catch (error) {
     return error;
   }
@@ -242,50 +183,28 @@ function request({ cost, estimate, settle_within_us }, key) {
   return { cost: value(cost), estimate: value(estimate), settleWithinMs, key };
 }
 
-function value(written) {
-  switch (written) {
-    case "$nan":
-      return Number.NaN;
-    case "$inf":
-      return Number.POSITIVE_INFINITY;
-    case "$-inf":
-      return Number.NEGATIVE_INFINITY;
-    case "$2^53":
-      return 2 ** 53;
-    default:
-      return written;
-  }
+const WORDS = {
+  $nan: Number.NaN,
+  $inf: Number.POSITIVE_INFINITY,
+  "$-inf": Number.NEGATIVE_INFINITY,
+  "$2^53": 2 ** 53,
+};
+
+/** Returns a value of the vectors, which have words for what JSON lacks; also a cost by label. */
+function value(json) {
+  if (typeof json === "string" && json in WORDS) return WORDS[json];
+  if (typeof json !== "object" || json === null || Array.isArray(json)) return json;
+  return Object.fromEntries(Object.entries(json).map(([label, units]) => [label, value(units)]));
 }
 
-// A place of the vector's choice, which waiters take by themselves, stands behind the options.
+/** Takes a permit, or a ticket for a call that may wait. */
 function enter(limiter, step, key) {
   const { id, patience_us, grace_us = 2_000_000, place, priority, share, weight } = step;
-  const queued = { ...request(step, key), priority, share, weight };
-  if (patience_us === undefined) return limiter.tryAcquire({ ...queued, id });
-  const asked = {
-    ...queued,
-    waitTimeoutMs: patience_us / 1000,
-    claimTimeoutMs: grace_us / 1000,
-  };
-  return place === "kept" ? limiter.claim(id, asked) : limiter.enqueue(id, asked, place);
-}
-
-/** Runs a step that is to fail. */
-function attempt(limiter, step, key, permits) {
-  const calls = {
-    acquire: () => limiter.tryAcquire(request(step, key)),
-    peek: () => limiter.peek(request(step, key)),
-    debit: () => limiter.debit(step.cost, { key }),
-    extend: () => limiter.extend(permits.get(step.permit) ?? step.permit, step.units, { key }),
-    correct: () => limiter.correct(permits.get(step.permit) ?? step.permit, step.actual, { key }),
-    enter: () => enter(limiter, step, key),
-    statistics: () => limiter.stats({ key }),
-    history: () => limiter.history({ key }),
-    ready: () => limiter.ready(step.count, { key }),
-    inspect: () => limiter.inspect({ offset: step.offset, count: step.count, key }),
-    queue: () => limiter.queue({ offset: step.offset, count: step.count, key }),
-  };
-  return (calls[step.do] ?? (() => control(limiter, step, key)))();
+  const asked = { ...request(step, key), priority, share, weight };
+  if (patience_us === undefined) return limiter.tryAcquire({ ...asked, id });
+  const queued = { ...asked, waitTimeoutMs: ms(patience_us), claimTimeoutMs: ms(grace_us) };
+  // Waiters take the place of their earlier ticket, which is behind the options.
+  return place === "kept" ? limiter.claim(id, queued) : limiter.enqueue(id, queued, place);
 }
 
 function control(limiter, step, key) {
@@ -310,33 +229,20 @@ function control(limiter, step, key) {
   return limiter[name]({ ...options[step.do], key });
 }
 
-function sync(limiter, step, key, permit) {
+function reportBudget(limiter, step, key, permit) {
   const { label, remaining, amount: limit } = step;
   const [intervalMs, resetInMs] = [ms(step.interval_us), ms(step.reset_in_us)];
-  const resetAt = ms(step.reset_at_us);
-  return limiter.reportBudget({
-    label,
-    remaining,
-    limit,
-    intervalMs,
-    resetInMs,
-    resetAt,
-    permit,
-    key,
-  });
+  const budget = { label, remaining, limit, intervalMs, resetInMs, resetAt: ms(step.reset_at_us) };
+  return limiter.reportBudget({ ...budget, permit, key });
 }
 
-function learn(limiter, step, key, permit) {
+function learnFromResponse(limiter, step, key, permit) {
   const { status, headers, body, provider, max_learned: maxLearned } = step;
-  return limiter.learnFromResponse(
-    { status, headers, body },
-    { provider, maxLearned, permit, key },
-  );
+  const response = { status, headers, body };
+  return limiter.learnFromResponse(response, { provider, maxLearned, permit, key });
 }
 
-function asLearned({ settlement, learned, ignored }) {
-  return JSON.stringify({ settlement, learned, ignored });
-}
+const asLearned = ({ settlement, learned, ignored }) => ({ settlement, learned, ignored });
 
 const ms = (us) => (us === undefined ? undefined : us / 1000);
 
@@ -348,7 +254,7 @@ function asControls({ version, pausedForMs, overrides, expiresInMs, learned, ...
       amount: limit,
       interval_us: micros(intervalMs),
     }));
-  return JSON.stringify({
+  return {
     version,
     paused_for_us: micros(pausedForMs),
     overrides: limits(overrides),
@@ -356,23 +262,25 @@ function asControls({ version, pausedForMs, overrides, expiresInMs, learned, ...
     learned: limits(learned),
     ...(more.blockedForMs !== null && { blocked_for_us: micros(more.blockedForMs) }),
     ...(more.mode !== null && { mode: more.mode }),
-  });
+  };
 }
 
-const asText = (decision) =>
-  JSON.stringify({ allowed: decision.allowed, ...numbers(decision), ...more(decision) });
+const asDecision = (decision) => ({
+  allowed: decision.allowed,
+  ...numbers(decision),
+  ...more(decision),
+});
 
-const asAnswer = (decision) =>
-  JSON.stringify({
-    status: decision.status === "no_ticket" ? "gone" : decision.status,
-    ...numbers(decision),
-    lease_us: micros(decision.leaseMs),
-    fence: decision.fencingToken,
-    number: decision.ticket,
-    position: decision.position,
-    ready_after_us: decision.readyAfterUs,
-    ...more(decision),
-  });
+const asEntered = (decision) => ({
+  status: decision.status === "no_ticket" ? "gone" : decision.status,
+  ...numbers(decision),
+  lease_us: micros(decision.leaseMs),
+  fence: decision.fencingToken,
+  number: decision.ticket,
+  position: decision.position,
+  ready_after_us: decision.readyAfterUs,
+  ...more(decision),
+});
 
 // What only some decisions have.
 const more = (decision) => ({
@@ -396,7 +304,7 @@ function asInspection({
   tickets,
   ...counts
 }) {
-  return JSON.stringify({
+  return {
     at_us: atUs,
     limits: limits.map(({ intervalMs, nextAfterMs, resetAfterMs, label, kind, ...limit }) => ({
       label,
@@ -421,7 +329,7 @@ function asInspection({
     lease_count: counts.leaseCount,
     tickets: tickets.map(ticketOf),
     ticket_count: counts.ticketCount,
-  });
+  };
 }
 
 const ticketOf = ({ id, priority, share, waitedMs, ready }) => ({
@@ -432,13 +340,13 @@ const ticketOf = ({ id, priority, share, waitedMs, ready }) => ({
   ready,
 });
 
-function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
+function asCounts({ immediate, waitTimeMs, heldTimeMs, ...counts }) {
   const { granted, refused, waited, units, corrections, shadowRefused, ...more } = counts;
   const { refusedBy, waits, degraded, errors, nearLimit, estimatedUnits, holds, ...others } = more;
   const times = (counts) => counts.slice(0, counts.findLastIndex((count) => count > 0) + 1);
-  // A browser has no `assert`.
-  if (degraded !== 0 || errors !== 0) throw new Error(`degraded=${degraded} errors=${errors}`);
-  return JSON.stringify({
+  equal(immediate, granted - waited, "immediate");
+  equal(degraded + errors, 0, "degraded and errors");
+  return {
     granted,
     refused,
     waited,
@@ -453,17 +361,17 @@ function asCounts({ immediate: _, waitTimeMs, heldTimeMs, ...counts }) {
     ...(nearLimit > 0 && { near_limit: nearLimit }),
     ...(estimatedUnits !== units && { estimated_units: estimatedUnits }),
     ...(times(holds).length > 0 && { holds: times(holds) }),
-  });
+  };
 }
 
 function asHistory({ minutes, hours }) {
-  if (minutes.length !== 60 || hours.length !== 48)
-    throw new Error(`${minutes.length} ${hours.length}`);
+  equal(minutes.length, 60, "minutes");
+  equal(hours.length, 48, "hours");
   const entries = (list) =>
     list
       .filter(({ start: _, ...counts }) => Object.values(counts).some((count) => count > 0))
       .map(({ start, ...counts }) => ({ start_us: start * 1e6, ...counts }));
-  return JSON.stringify({ minutes: entries(minutes), hours: entries(hours) });
+  return { minutes: entries(minutes), hours: entries(hours) };
 }
 
 function numbers(decision) {
@@ -480,6 +388,28 @@ function numbers(decision) {
 }
 
 const micros = (milliseconds) => (milliseconds === null ? null : Math.round(milliseconds * 1000));
+
+const asItIs = (answer) => answer;
+
+/** What the vectors say of an answer, by step; other steps return the runtime state. */
+const SHOWN = {
+  acquire: asDecision,
+  peek: asDecision,
+  debit: asDecision,
+  extend: (answer) => (typeof answer === "string" ? answer : asDecision(answer)),
+  enter: asEntered,
+  correct: asItIs,
+  release: asItIs,
+  renew: micros,
+  cancel: asItIs,
+  statistics: asCounts,
+  history: asHistory,
+  ready: asItIs,
+  inspect: asInspection,
+  queue: (tickets) => tickets.map(ticketOf),
+  sync: asLearned,
+  learn: asLearned,
+};
 
 function equal(actual, expected, title) {
   if (actual !== expected) {
