@@ -16,7 +16,6 @@ from paddlegate._skipped import SKIPPED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
-    from types import TracebackType
 
     from paddlegate._gate_decision import GateDecision
     from paddlegate._permit import Grant
@@ -163,12 +162,7 @@ class AsyncRelease:
     async def __aenter__(self) -> None:
         pass
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         await settle_and_release(self._permit, error)
 
 
@@ -180,12 +174,7 @@ class AsyncJobRelease(AsyncRelease):
 
     __slots__ = ()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         try:
             await super().__aexit__(kind, error, traceback)
         except UnavailableError as unavailable:

@@ -20,7 +20,6 @@ from paddlegate._waiting import CLOSE_CANCEL_TIMEOUT
 
 if TYPE_CHECKING:
     import os
-    from types import TracebackType
 
     from typing_extensions import Self, Unpack
 
@@ -114,23 +113,13 @@ class Paddlegate(_native.Paddlegate):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await self.aclose()
 
     def concurrent(

@@ -21,7 +21,7 @@ from paddlegate._guarded import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import FrameType, TracebackType
+    from types import FrameType
 
     from paddlegate._cost import Cost
     from paddlegate._limiter import Limiter
@@ -109,12 +109,7 @@ class WithinLimit(Guarded):
         self._held.append((opener, owner, permit))
         return permit
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         held = self._find_held(sys._getframe(1))
         if held is not None:
             self._remove_held(held)
