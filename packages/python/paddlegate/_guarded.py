@@ -12,6 +12,7 @@ from paddlegate import _native
 from paddlegate._errors import InvalidError, LeaseLostWarning, PaddlegateError, UnavailableError
 from paddlegate._native import call_with_fallback
 from paddlegate._permit import AsyncPermit, Permit
+from paddlegate._permit_argument import PERMIT, hide_permit
 from paddlegate._skipped import SKIPPED
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., Any]")
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
-
-PERMIT = "permit"
-"""The keyword-only argument with which a function receives its permit."""
 
 
 class TakesPermit(Protocol[Result_co]):
@@ -80,10 +78,7 @@ class Guarded(_native.WithinLimit):
         passes_permit = self._passes_permit(function)
         wrapped = functools.wraps(function)(self._wrap(function, passes_permit))
         if passes_permit:
-            # Frameworks that pass arguments by signature must not see `permit`.
-            signature = inspect.signature(function)
-            others = [it for it in signature.parameters.values() if it.name != PERMIT]
-            wrapped.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+            hide_permit(wrapped, function)
         return wrapped
 
     def _wrap(self, function: Callable[..., Any], passes_permit: bool) -> Callable[..., Any]:

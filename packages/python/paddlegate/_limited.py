@@ -13,9 +13,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError, shown
-from paddlegate._guarded import PERMIT, AsyncJobRelease, release_held, release_held_again
+from paddlegate._guarded import AsyncJobRelease, release_held, release_held_again
 from paddlegate._native import Waiter, call_with_fallback
 from paddlegate._order import order
+from paddlegate._permit_argument import PERMIT, hide_permit, takes_permit
 from paddlegate._renewal import AsyncRenewal, Renewal
 from paddlegate._waiting import TaskWaiter, ThreadWaiter
 
@@ -149,10 +150,7 @@ class BaseLimited:
             def body(*args: Any, **kwargs: Any) -> Any:
                 return self._run(self._task_of(body, args, kwargs), function, args, kwargs)
 
-        signature = inspect.signature(function)
-        shown = [it for it in signature.parameters.values() if not _is_permit(it)]
-        # Hosts check the arguments of a task by its signature.
-        body.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        hide_permit(body, function)
         setattr(body, LIMITED, True)
         return body
 
@@ -323,9 +321,4 @@ def _short(task_id: str) -> str:
 
 
 def _with_permit(function: Body, permit: Grant, kwargs: dict[str, Any]) -> dict[str, Any]:
-    takes = any(map(_is_permit, inspect.signature(function).parameters.values()))
-    return {PERMIT: permit, **kwargs} if takes else kwargs
-
-
-def _is_permit(parameter: inspect.Parameter) -> bool:
-    return parameter.name == PERMIT and parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    return {PERMIT: permit, **kwargs} if takes_permit(function) else kwargs

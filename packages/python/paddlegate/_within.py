@@ -7,20 +7,14 @@ import contextlib
 import sys
 import threading
 from contextlib import suppress
-from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paddlegate._errors import InvalidError, OverLimit
-from paddlegate._guarded import (
-    PERMIT,
-    Guarded,
-    release_held,
-    release_held_again,
-    settle_and_release,
-)
+from paddlegate._guarded import Guarded, release_held, release_held_again, settle_and_release
+from paddlegate._permit_argument import takes_permit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from types import FrameType
 
     from paddlegate._cost import Cost
@@ -116,8 +110,7 @@ class WithinLimit(Guarded):
             await settle_and_release(held[2], error)
 
     def _passes_permit(self, function: Callable[..., Any]) -> bool:
-        parameter = _parameters(function).get(PERMIT)
-        takes = parameter is not None and parameter.kind is Parameter.KEYWORD_ONLY
+        takes = takes_permit(function)
         if self._estimate is not None and not takes:
             raise InvalidError(
                 "a function with an estimate takes its permit, to say by permit.points_used() "
@@ -202,14 +195,6 @@ class WithinLimit(Guarded):
     def _remove_held(self, held: Held) -> None:
         with suppress(ValueError):
             self._held.remove(held)
-
-
-def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
-    try:
-        return signature(function).parameters
-    except (TypeError, ValueError):
-        # Some builtins have no signature.
-        return {}
 
 
 def _opener(frame: FrameType) -> object:
