@@ -2,68 +2,63 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paddlegate import _native
 from paddlegate._asyncio import run_operation
 from paddlegate._convert import body_text, header_pairs, json_text
 from paddlegate._learned import to_learned
 from paddlegate._native import AdminRequest, MultiStepCall
+from paddlegate._options import (
+    BudgetOptions,
+    LearnOptions,
+    OverrideOptions,
+    PauseOptions,
+    check,
+    spelled_out,
+)
 from paddlegate._runtime_state import to_runtime_state
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
     from datetime import datetime
+
+    from typing_extensions import Unpack
 
     from paddlegate._asyncio import Links
     from paddlegate._convert import Headers, Json
     from paddlegate._learned import Learned
-    from paddlegate._limits import Limits
-    from paddlegate._native import Decision, _Mode, _Provider
-    from paddlegate._permit import Grant
     from paddlegate._runtime_state import RuntimeState
     from paddlegate._waiting import Span
 
+Request: TypeAlias = tuple[AdminRequest, str | None]
+"""A change, and the key of the state that it changes."""
 
+
+@spelled_out
 class AdjustableLimiter(_native.Limiter):
     """A limiter whose limits can be changed at run time and learned from the upstream."""
 
     _links: Links
 
-    def pause(
-        self,
-        seconds: Span | None = None,
-        *,
-        until: datetime | float | None = None,
-        key: str | None = None,
-    ) -> RuntimeState:
+    def pause(self, seconds: Span | None = None, **options: Unpack[PauseOptions]) -> RuntimeState:
         """Refuse every call in all processes, for `seconds` or `until` a time.
 
         `until` is a `datetime` with a time zone or seconds since 1970, by the clock of the store.
         The reason of the refusals is "paused", and their `retry_after` is the time until the pause
         ends. A pause that ends later stays in force.
         """
-        return to_runtime_state(self._admin(False, AdminRequest.pause(seconds, until), key))
+        request = _deadline(AdminRequest.pause, seconds, options)
+        return to_runtime_state(self._admin(False, *request))
 
     async def apause(
-        self,
-        seconds: Span | None = None,
-        *,
-        until: datetime | float | None = None,
-        key: str | None = None,
+        self, seconds: Span | None = None, **options: Unpack[PauseOptions]
     ) -> RuntimeState:
         """Like `pause`."""
-        return to_runtime_state(
-            await self._send_admin_request(AdminRequest.pause(seconds, until), key)
-        )
+        request = _deadline(AdminRequest.pause, seconds, options)
+        return to_runtime_state(await self._send_admin_request(*request))
 
-    def block(
-        self,
-        seconds: Span | None = None,
-        *,
-        until: datetime | float | None = None,
-        key: str | None = None,
-    ) -> RuntimeState:
+    def block(self, seconds: Span | None = None, **options: Unpack[PauseOptions]) -> RuntimeState:
         """Refuse every call in all processes with the reason "blocked": a pause against abuse.
 
         `seconds` and `until` are as in `pause`. A block that ends later stays in force; `resume`
@@ -71,19 +66,15 @@ class AdjustableLimiter(_native.Limiter):
 
             login.block(3600, key="203.0.113.7")
         """
-        return to_runtime_state(self._admin(False, AdminRequest.block(seconds, until), key))
+        request = _deadline(AdminRequest.block, seconds, options)
+        return to_runtime_state(self._admin(False, *request))
 
     async def ablock(
-        self,
-        seconds: Span | None = None,
-        *,
-        until: datetime | float | None = None,
-        key: str | None = None,
+        self, seconds: Span | None = None, **options: Unpack[PauseOptions]
     ) -> RuntimeState:
         """Like `block`."""
-        return to_runtime_state(
-            await self._send_admin_request(AdminRequest.block(seconds, until), key)
-        )
+        request = _deadline(AdminRequest.block, seconds, options)
+        return to_runtime_state(await self._send_admin_request(*request))
 
     def resume(self, *, key: str | None = None) -> RuntimeState:
         """End the pause and the block, and count refusals anew; waiters get a wake-up."""
@@ -97,13 +88,7 @@ class AdjustableLimiter(_native.Limiter):
         self,
         limit: int | None = None,
         interval: Span | None = None,
-        *,
-        label: str | None = None,
-        limits: Limits | None = None,
-        mode: _Mode | None = None,
-        expires_in: Span | None = None,
-        expires_at: datetime | float | None = None,
-        key: str | None = None,
+        **options: Unpack[OverrideOptions],
     ) -> RuntimeState:
         """Override limits in all processes at once, whatever their policies.
 
@@ -119,28 +104,17 @@ class AdjustableLimiter(_native.Limiter):
         seconds since 1970; this end then applies to all overrides of the limiter. Without an end it
         lasts until `restore`, or until no call was granted for 90 days.
         """
-        request = AdminRequest.override(
-            limit, interval, label, limits, mode, expires_in, expires_at
-        )
-        return to_runtime_state(self._admin(False, request, key))
+        return to_runtime_state(self._admin(False, *_override(limit, interval, options)))
 
     async def aoverride(
         self,
         limit: int | None = None,
         interval: Span | None = None,
-        *,
-        label: str | None = None,
-        limits: Limits | None = None,
-        mode: _Mode | None = None,
-        expires_in: Span | None = None,
-        expires_at: datetime | float | None = None,
-        key: str | None = None,
+        **options: Unpack[OverrideOptions],
     ) -> RuntimeState:
         """Like `override`."""
-        request = AdminRequest.override(
-            limit, interval, label, limits, mode, expires_in, expires_at
-        )
-        return to_runtime_state(await self._send_admin_request(request, key))
+        request = _override(limit, interval, options)
+        return to_runtime_state(await self._send_admin_request(*request))
 
     def apply_ojs_override(self, document: Json, *, key: str | None = None) -> RuntimeState:
         """Apply an override of Open Job Spec; `document` is JSON or its object.
@@ -203,13 +177,7 @@ class AdjustableLimiter(_native.Limiter):
         remaining: int | None = None,
         limit: int | None = None,
         interval: Span | None = None,
-        *,
-        restore_rate: float | None = None,
-        reset_in: Span | None = None,
-        reset_at: datetime | float | None = None,
-        label: str | None = None,
-        permit: str | Grant | Decision | None = None,
-        key: str | None = None,
+        **options: Unpack[BudgetOptions],
     ) -> Learned:
         """Apply the budget that the upstream reports, for all processes.
 
@@ -219,64 +187,22 @@ class AdjustableLimiter(_native.Limiter):
         stay unchanged. `label` names the limit of the policy; a policy of one limit may omit it.
         `permit` is the permit of the call that was answered, or its id.
         """
-        return to_learned(
-            self._admin(
-                False,
-                AdminRequest.report_budget(
-                    remaining,
-                    limit,
-                    interval,
-                    restore_rate,
-                    reset_in,
-                    reset_at,
-                    label,
-                    permit,
-                ),
-                key,
-            )
-        )
+        request = _budget(remaining, limit, interval, options)
+        return to_learned(self._admin(False, *request))
 
     async def areport_budget(
         self,
         remaining: int | None = None,
         limit: int | None = None,
         interval: Span | None = None,
-        *,
-        restore_rate: float | None = None,
-        reset_in: Span | None = None,
-        reset_at: datetime | float | None = None,
-        label: str | None = None,
-        permit: str | Grant | Decision | None = None,
-        key: str | None = None,
+        **options: Unpack[BudgetOptions],
     ) -> Learned:
         """Like `report_budget`."""
-        return to_learned(
-            await self._send_admin_request(
-                AdminRequest.report_budget(
-                    remaining,
-                    limit,
-                    interval,
-                    restore_rate,
-                    reset_in,
-                    reset_at,
-                    label,
-                    permit,
-                ),
-                key,
-            )
-        )
+        request = _budget(remaining, limit, interval, options)
+        return to_learned(await self._send_admin_request(*request))
 
     def learn_from_response(
-        self,
-        headers: Headers,
-        body: Json | None = "",
-        *,
-        status: int | None = None,
-        provider: _Provider = "auto",
-        max_pause: Span | None = None,
-        max_learned: int | None = None,
-        permit: str | Grant | Decision | None = None,
-        key: str | None = None,
+        self, headers: Headers, body: Json | None = "", **options: Unpack[LearnOptions]
     ) -> Learned:
         """Apply a response of the upstream, for all processes and in one step.
 
@@ -287,59 +213,67 @@ class AdjustableLimiter(_native.Limiter):
         response is a refusal only if the documentation of the provider ties its content to one.
         What is not recognised is ignored.
         """
-        request = _learn_request(headers, body, status, provider, max_pause, max_learned, permit)
-        return to_learned(self._admin(False, request, key))
+        return to_learned(self._admin(False, *_response(headers, body, options)))
 
     async def alearn_from_response(
-        self,
-        headers: Headers,
-        body: Json | None = "",
-        *,
-        status: int | None = None,
-        provider: _Provider = "auto",
-        max_pause: Span | None = None,
-        max_learned: int | None = None,
-        permit: str | Grant | Decision | None = None,
-        key: str | None = None,
+        self, headers: Headers, body: Json | None = "", **options: Unpack[LearnOptions]
     ) -> Learned:
         """Like `learn_from_response`."""
-        return await self._learn_async(
-            headers, body, status, provider, max_pause, max_learned, permit, key
-        )
-
-    async def _learn_async(
-        self,
-        headers: Headers,
-        body: Json | None,
-        status: int | None,
-        provider: _Provider,
-        max_pause: Span | None,
-        max_learned: int | None,
-        permit: str | Grant | Decision | None,
-        key: str | None = None,
-    ) -> Learned:
-        request = _learn_request(headers, body, status, provider, max_pause, max_learned, permit)
-        return to_learned(await self._send_admin_request(request, key))
+        return to_learned(await self._send_admin_request(*_response(headers, body, options)))
 
     def _send_admin_request(self, request: AdminRequest, key: str | None) -> Awaitable[Any]:
         return run_operation(self._links, self._admin, request, key)
 
 
-def _learn_request(
-    headers: Headers,
-    body: Json | None,
-    status: int | None,
-    provider: _Provider,
-    max_pause: Span | None,
-    max_learned: int | None,
-    permit: str | Grant | Decision | None,
-) -> AdminRequest:
-    return AdminRequest.learn_from_response(
+def _deadline(
+    make: Callable[[Span | None, datetime | float | None], AdminRequest],
+    seconds: Span | None,
+    options: PauseOptions,
+) -> Request:
+    check(options, PauseOptions)
+    return make(seconds, options.get("until")), options.get("key")
+
+
+def _override(limit: int | None, interval: Span | None, options: OverrideOptions) -> Request:
+    check(options, OverrideOptions)
+    request = AdminRequest.override(
+        limit,
+        interval,
+        options.get("label"),
+        options.get("limits"),
+        options.get("mode"),
+        options.get("expires_in"),
+        options.get("expires_at"),
+    )
+    return request, options.get("key")
+
+
+def _budget(
+    remaining: int | None, limit: int | None, interval: Span | None, options: BudgetOptions
+) -> Request:
+    check(options, BudgetOptions)
+    request = AdminRequest.report_budget(
+        remaining,
+        limit,
+        interval,
+        options.get("restore_rate"),
+        options.get("reset_in"),
+        options.get("reset_at"),
+        options.get("label"),
+        options.get("permit"),
+    )
+    return request, options.get("key")
+
+
+def _response(headers: Headers, body: Json | None, options: LearnOptions) -> Request:
+    check(options, LearnOptions)
+    request = AdminRequest.learn_from_response(
         header_pairs(headers),
         body_text(body),
-        status,
-        provider,
-        max_pause,
-        max_learned,
-        permit,
+        options.get("status"),
+        options.get("provider", "auto"),
+        options.get("max_pause"),
+        options.get("max_learned"),
+        options.get("permit"),
     )
+    return request, options.get("key")

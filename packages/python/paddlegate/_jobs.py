@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paddlegate._adjustable import AdjustableLimiter
 from paddlegate._admission import Admission
 from paddlegate._asyncio import run_operation, start_operation
 from paddlegate._native import MultiStepCall
-from paddlegate._order import order
+from paddlegate._options import AdmitOptions, JobOptions, check, spelled_out
+from paddlegate._order import order_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from typing_extensions import Unpack
+
     from paddlegate._cost import Cost
     from paddlegate._native import Decision, _JobOnLimit
-    from paddlegate._waiting import Span
 
 END = 0
 """The end of the queue, for a call without a ticket."""
@@ -28,23 +30,11 @@ EXISTING = -1
 # ruff: noqa: A002
 
 
+@spelled_out
 class Jobs(AdjustableLimiter):
     """The methods of a limiter for job systems."""
 
-    def enqueue(
-        self,
-        id: str,
-        cost: Cost | None = None,
-        *,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        claim_timeout: Span | None = None,
-        wait_timeout: Span | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
-    ) -> Decision:
+    def enqueue(self, id: str, cost: Cost | None = None, **options: Unpack[JobOptions]) -> Decision:
         """Grant a job or queue it; never wait.
 
         The arguments that are not named here are as in `acquire`. `id`, of 1 to 64 bytes, names
@@ -53,100 +43,33 @@ class Jobs(AdjustableLimiter):
         `claim_timeout` after that loses its queue position; the default is 60 seconds. After
         `wait_timeout` the job is refused; by default never.
         """
-        place = order(priority, share, weight)
-        decision: Decision = self._enter(
-            False, cost, estimate, id, END, wait_timeout, claim_timeout, key, settle_within, place
-        )
+        decision: Decision = self._enter(False, *_entering(id, END, cost, options))
         return decision
 
     async def aenqueue(
-        self,
-        id: str,
-        cost: Cost | None = None,
-        *,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        claim_timeout: Span | None = None,
-        wait_timeout: Span | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
+        self, id: str, cost: Cost | None = None, **options: Unpack[JobOptions]
     ) -> Decision:
         """Like `enqueue`."""
-        place = order(priority, share, weight)
-        return await self._aenter(
-            cost, estimate, id, END, wait_timeout, claim_timeout, key, settle_within, place
-        )
+        return await self._aenter(*_entering(id, END, cost, options))
 
-    def claim(
-        self,
-        id: str,
-        cost: Cost | None = None,
-        *,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        claim_timeout: Span | None = None,
-        wait_timeout: Span | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
-    ) -> Decision:
+    def claim(self, id: str, cost: Cost | None = None, **options: Unpack[JobOptions]) -> Decision:
         """Check whether a queued job may run now.
 
         The status is "granted", still "queued", or "no_ticket" when the job has no ticket: it was
         cancelled, has lapsed or was granted before. A ticket keeps the priority and the share with
         which it was taken; those given here are checked.
         """
-        place = order(priority, share, weight)
-        decision: Decision = self._enter(
-            False,
-            cost,
-            estimate,
-            id,
-            EXISTING,
-            wait_timeout,
-            claim_timeout,
-            key,
-            settle_within,
-            place,
-        )
+        decision: Decision = self._enter(False, *_entering(id, EXISTING, cost, options))
         return decision
 
     async def aclaim(
-        self,
-        id: str,
-        cost: Cost | None = None,
-        *,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        claim_timeout: Span | None = None,
-        wait_timeout: Span | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
+        self, id: str, cost: Cost | None = None, **options: Unpack[JobOptions]
     ) -> Decision:
         """Like `claim`."""
-        place = order(priority, share, weight)
-        return await self._aenter(
-            cost, estimate, id, EXISTING, wait_timeout, claim_timeout, key, settle_within, place
-        )
+        return await self._aenter(*_entering(id, EXISTING, cost, options))
 
     def admit(
-        self,
-        id: str,
-        on_limit: _JobOnLimit | None = None,
-        *,
-        cost: Cost | None = None,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        claim_timeout: Span | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
+        self, id: str, on_limit: _JobOnLimit | None = None, **options: Unpack[AdmitOptions]
     ) -> Admission:
         """Decide on a job under its id, of 1 to 64 bytes; never wait.
 
@@ -160,39 +83,15 @@ class Jobs(AdjustableLimiter):
 
             job = reports.admit("job-7", priority=5, share="acme", claim_timeout=30)
         """
-        place = order(priority, share, weight)
-        decision = self._admit(
-            False, cost, estimate, id, on_limit, key, settle_within, claim_timeout, place
-        )
+        decision = self._admit(False, *_admitting(id, on_limit, options))
         return self._admission(decision, on_limit)
 
     async def aadmit(
-        self,
-        id: str,
-        on_limit: _JobOnLimit | None = None,
-        *,
-        cost: Cost | None = None,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        claim_timeout: Span | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
+        self, id: str, on_limit: _JobOnLimit | None = None, **options: Unpack[AdmitOptions]
     ) -> Admission:
         """Like `admit`."""
-        place = order(priority, share, weight)
         decision: Decision = await run_operation(
-            self._links,
-            self._admit,
-            cost,
-            estimate,
-            id,
-            on_limit,
-            key,
-            settle_within,
-            claim_timeout,
-            place,
+            self._links, self._admit, *_admitting(id, on_limit, options)
         )
         return self._admission(decision, on_limit)
 
@@ -272,3 +171,34 @@ class Jobs(AdjustableLimiter):
         """Like `cancel`."""
         settlement: str = await run_operation(self._links, self._cancel, id, False, key)
         return settlement
+
+
+def _entering(id: str, place: int, cost: Cost | None, options: JobOptions) -> tuple[Any, ...]:
+    """Return the arguments of `_enter`."""
+    check(options, JobOptions)
+    return (
+        cost,
+        options.get("estimate"),
+        id,
+        place,
+        options.get("wait_timeout"),
+        options.get("claim_timeout"),
+        options.get("key"),
+        options.get("settle_within"),
+        order_of(options),
+    )
+
+
+def _admitting(id: str, on_limit: _JobOnLimit | None, options: AdmitOptions) -> tuple[Any, ...]:
+    """Return the arguments of `_admit`."""
+    check(options, AdmitOptions)
+    return (
+        options.get("cost"),
+        options.get("estimate"),
+        id,
+        on_limit,
+        options.get("key"),
+        options.get("settle_within"),
+        options.get("claim_timeout"),
+        order_of(options),
+    )

@@ -12,7 +12,8 @@ from paddlegate._history import to_history
 from paddlegate._inspection import to_inspection
 from paddlegate._jobs import Jobs
 from paddlegate._native import Call, Waiter, new_id
-from paddlegate._order import order
+from paddlegate._options import AcquireOptions, check, spelled_out
+from paddlegate._order import order_of
 from paddlegate._permit import Grant
 from paddlegate._statistics import to_statistics
 from paddlegate._turns import AsyncTurns, Turns
@@ -21,6 +22,8 @@ from paddlegate._within import WithinLimit
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from typing_extensions import Unpack
 
     from paddlegate._asyncio import Links
     from paddlegate._cost import Cost
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 # ruff: noqa: A002
 
 
+@spelled_out
 class Limiter(Jobs):
     """A named policy on a store. Create it once and keep it; threads and loops may share it.
 
@@ -89,20 +93,7 @@ class Limiter(Jobs):
         """
         return Limiter(self, self.name, self._of_key(key))
 
-    def acquire(
-        self,
-        cost: Cost | None = None,
-        *,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        wait_timeout: Span | None = None,
-        id: str | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
-        limits: bool | None = None,
-    ) -> Permit:
+    def acquire(self, cost: Cost | None = None, **options: Unpack[AcquireOptions]) -> Permit:
         """Wait in the queue until the call is granted, and charge it.
 
         `cost` is final, in units from 0 to 10^12, by default 1. An `estimate`, from 1, is corrected
@@ -133,33 +124,38 @@ class Limiter(Jobs):
             reports.acquire(priority=9)
             reports.acquire(share="acme", weight=3)
         """
-        limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
-        now = monotonic()
-        rules = Waiter(limiter, cost, estimate, wait_timeout, id, now, settle_within, place, limits)
-        return ThreadWaiter(limiter, rules).wait()
+        return ThreadWaiter(*self._waiting(cost, options)).wait()
 
     async def aacquire(
-        self,
-        cost: Cost | None = None,
-        *,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        wait_timeout: Span | None = None,
-        id: str | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
-        limits: bool | None = None,
+        self, cost: Cost | None = None, **options: Unpack[AcquireOptions]
     ) -> AsyncPermit:
         """Like `acquire`. A task that is cancelled meanwhile leaves neither a lease nor a ticket.
 
         As in `acquire`, the lease of a given `id` may stay.
         """
-        limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
-        now = monotonic()
-        rules = Waiter(limiter, cost, estimate, wait_timeout, id, now, settle_within, place, limits)
-        return await TaskWaiter(limiter, rules).wait()
+        return await TaskWaiter(*self._waiting(cost, options)).wait()
+
+    def _waiting(self, cost: Cost | None, options: AcquireOptions) -> tuple[Limiter, Waiter]:
+        """Return the limiter of the call's key, and the rules by which the call waits."""
+        limiter = self._keyed_by(options)
+        rules = Waiter(
+            limiter,
+            cost,
+            options.get("estimate"),
+            options.get("wait_timeout"),
+            options.get("id"),
+            monotonic(),
+            options.get("settle_within"),
+            order_of(options),
+            options.get("limits"),
+        )
+        return limiter, rules
+
+    def _keyed_by(self, options: AcquireOptions) -> Limiter:
+        """Check the keywords, and take the key out of them."""
+        check(options, AcquireOptions)
+        key = options.pop("key", None)
+        return self if key is None else self.with_key(key)
 
     def turns(
         self, count: int = 100, *, wait_timeout: Span | None = None, key: str | None = None
@@ -204,39 +200,30 @@ class Limiter(Jobs):
     def within_limit(
         self,
         cost: Cost | None = None,
+        # Those of `AcquireOptions`; stubtest does not find them in `Unpack` of an overload.
         *,
         estimate: Cost | None = None,
         settle_within: Span | None = None,
-        wait_timeout: Span | None = None,
-        id: str | None = None,
         priority: int | None = None,
         share: str | None = None,
         weight: int | None = None,
         key: str | None = None,
+        wait_timeout: Span | None = None,
+        id: str | None = None,
         limits: bool | None = None,
     ) -> WithinLimit: ...
 
     def within_limit(
         self,
         cost: Cost | Callable[..., Any] | None = None,
-        *,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        wait_timeout: Span | None = None,
-        id: str | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
-        limits: bool | None = None,
+        **options: Unpack[AcquireOptions],
     ) -> Any:
         """Return a guard for `with`, `async with` or a function: wait as `acquire`, run the body.
 
         The arguments are those of `acquire`. As a decorator it needs no parentheses.
         """
-        limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
         function, cost = (cost, None) if callable(cost) else (None, cost)
-        guard = WithinLimit(limiter, cost, estimate, wait_timeout, id, settle_within, place, limits)
+        guard = WithinLimit(self._keyed_by(options), cost, options)
         return guard if function is None else guard(function)
 
     async def atry_acquire(

@@ -1,16 +1,37 @@
-"""`LimiterOptions`: the options of every method that creates a limiter by its numbers."""
+"""The keywords of the verbs: each group stands here once, and `**options` stands for it.
+
+For type checkers and editors it is `Unpack` of a `TypedDict`. `spelled_out` says the same at run
+time, to `help` and `inspect`, and `check` refuses what is in no group.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+import sys
+from inspect import Parameter, isfunction, signature
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 if TYPE_CHECKING:
-    from paddlegate._native import _BlockAfter, _Mode, _OnLimit, _OnUnavailable
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from paddlegate._cost import Cost
+    from paddlegate._limits import Limits
+    from paddlegate._native import (
+        Decision,
+        _BlockAfter,
+        _Mode,
+        _OnLimit,
+        _OnUnavailable,
+        _Provider,
+    )
+    from paddlegate._permit import Grant
     from paddlegate._waiting import Span
+
+# In all groups None stands for the default.
 
 
 class LimiterOptions(TypedDict, total=False):
-    """The options that `Paddlegate` describes; None stands for the default."""
+    """The options of a limiter, which `Paddlegate` describes."""
 
     wait_timeout: Span | None
     on_limit: _OnLimit | None
@@ -23,3 +44,130 @@ class LimiterOptions(TypedDict, total=False):
     mode: _Mode | None
     block_after: _BlockAfter | None
     aging: Span | None
+
+
+class DocumentOptions(TypedDict, total=False):
+    """Those of `limiters_from_document`."""
+
+    lock_timeout: Span | None
+    tenant: str | None
+    group: str | None
+    on_unavailable: _OnUnavailable | None
+    local_share_percent: int | None
+
+
+class CallOptions(TypedDict, total=False):
+    """Those of every call that may queue; `acquire` describes them."""
+
+    estimate: Cost | None
+    settle_within: Span | None
+    priority: int | None
+    share: str | None
+    weight: int | None
+    key: str | None
+
+
+class AcquireOptions(CallOptions, total=False):
+    """Those of `acquire`."""
+
+    wait_timeout: Span | None
+    id: str | None
+    limits: bool | None
+
+
+class JobOptions(CallOptions, total=False):
+    """Those of `enqueue` and `claim`."""
+
+    wait_timeout: Span | None
+    claim_timeout: Span | None
+
+
+class AdmitOptions(CallOptions, total=False):
+    """Those of `admit`."""
+
+    cost: Cost | None
+    claim_timeout: Span | None
+
+
+class PauseOptions(TypedDict, total=False):
+    """Those of `pause` and `block`."""
+
+    until: datetime | float | None
+    key: str | None
+
+
+class OverrideOptions(TypedDict, total=False):
+    """Those of `override`."""
+
+    label: str | None
+    limits: Limits | None
+    mode: _Mode | None
+    expires_in: Span | None
+    expires_at: datetime | float | None
+    key: str | None
+
+
+class BudgetOptions(TypedDict, total=False):
+    """Those of `report_budget`."""
+
+    restore_rate: float | None
+    reset_in: Span | None
+    reset_at: datetime | float | None
+    label: str | None
+    permit: str | Grant | Decision | None
+    key: str | None
+
+
+class ResponseOptions(TypedDict, total=False):
+    """Those of `learn_from_response` of a permit."""
+
+    status: int | None
+    provider: _Provider
+    max_pause: Span | None
+    max_learned: int | None
+
+
+class LearnOptions(ResponseOptions, total=False):
+    """Those of `learn_from_response` of a limiter."""
+
+    permit: str | Grant | Decision | None
+    key: str | None
+
+
+DEFAULTS = {"provider": "auto"}
+"""The defaults that are not None."""
+
+Kind = TypeVar("Kind", bound=type)
+
+
+def spelled_out(kind: Kind) -> Kind:
+    """Give each method with `**options` a signature that names them all."""
+    for method in filter(isfunction, vars(kind).values()):
+        group = method.__annotations__.get("options", "")
+        if group.startswith("Unpack["):
+            *others, _options = signature(method).parameters.values()
+            words = globals()[group[len("Unpack[") : -1]].__annotations__
+            named = [
+                Parameter(
+                    word,
+                    Parameter.KEYWORD_ONLY,
+                    default=DEFAULTS.get(word),
+                    annotation=of.__forward_arg__,
+                )
+                for word, of in words.items()
+            ]
+            spelled = signature(method).replace(parameters=others + named)
+            method.__signature__ = spelled  # type: ignore[attr-defined]
+    return kind
+
+
+def check(options: Mapping[str, object], group: Any) -> None:
+    """Raise the `TypeError` of Python for a keyword that is not in the group of a verb."""
+    if options and not options.keys() <= group.__optional_keys__:
+        word = next(it for it in options if it not in group.__optional_keys__)
+        frame = sys._getframe(1)
+        # The verb that was called, from which others are called here.
+        while frame.f_back and frame.f_back.f_globals.get("__name__", "").startswith("paddlegate."):
+            frame = frame.f_back
+        verb = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+        raise TypeError(f"{verb}() got an unexpected keyword argument {word!r}")
