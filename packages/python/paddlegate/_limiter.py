@@ -37,11 +37,9 @@ if TYPE_CHECKING:
         LimiterOfKey,
         LoadedLimiter,
         Together,
-        _BlockAfter,
-        _Mode,
         _OnLimit,
-        _OnUnavailable,
     )
+    from paddlegate._options import StateOptions
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Permit
     from paddlegate._statistics import Statistics
@@ -73,14 +71,7 @@ class Limiter(Jobs):
         lock_timeout: Span | None = None,
         on_limit: _OnLimit | None = None,
         ttl: Span | None = None,
-        group: str | None = None,
-        keyed: bool | None = None,
-        statistics: bool | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
-        mode: _Mode | None = None,
-        block_after: _BlockAfter | None = None,
-        aging: Span | None = None,
+        **options: Unpack[StateOptions],
     ) -> None:
         self._links: Links = paddlegate._links
         self._hubs: Hubs = paddlegate._hubs

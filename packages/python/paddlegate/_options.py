@@ -30,12 +30,9 @@ if TYPE_CHECKING:
 # In all groups None stands for the default.
 
 
-class LimiterOptions(TypedDict, total=False):
-    """The options of a limiter, which `Paddlegate` describes."""
+class StateOptions(TypedDict, total=False):
+    """The options of a limiter that has its limits from elsewhere; `Paddlegate` describes them."""
 
-    wait_timeout: Span | None
-    on_limit: _OnLimit | None
-    ttl: Span | None
     group: str | None
     keyed: bool | None
     statistics: bool | None
@@ -44,6 +41,14 @@ class LimiterOptions(TypedDict, total=False):
     mode: _Mode | None
     block_after: _BlockAfter | None
     aging: Span | None
+
+
+class LimiterOptions(StateOptions, total=False):
+    """Those of a limiter that is created by its numbers."""
+
+    wait_timeout: Span | None
+    on_limit: _OnLimit | None
+    ttl: Span | None
 
 
 class DocumentOptions(TypedDict, total=False):

@@ -15,6 +15,7 @@ from paddlegate._gate import Gate
 from paddlegate._hub import Hubs
 from paddlegate._limiter import Limiter
 from paddlegate._limits import joined
+from paddlegate._options import DocumentOptions, StateOptions, check, spelled_out
 from paddlegate._statistics import to_limiter_info, to_limiter_page
 from paddlegate._waiting import CLOSE_CANCEL_TIMEOUT
 
@@ -43,6 +44,7 @@ CONCURRENT_PARTS = 16
 other calls."""
 
 
+@spelled_out
 class Paddlegate(_native.Paddlegate):
     """Creates limiters that share one store. Creating it starts no connection and no thread.
 
@@ -308,14 +310,7 @@ class Paddlegate(_native.Paddlegate):
         return Limiter(self, joint.name, joint, wait_timeout, on_limit=on_limit)
 
     def limiters_from_document(
-        self,
-        document: Json,
-        *,
-        lock_timeout: Span | None = None,
-        tenant: str | None = None,
-        group: str | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
+        self, document: Json, **options: Unpack[DocumentOptions]
     ) -> dict[str, Limiter]:
         """Create the limiters that a document defines, by name; it is JSON or its object.
 
@@ -325,41 +320,33 @@ class Paddlegate(_native.Paddlegate):
         Spec) is the owner of the jobs, `group` (guild-queues) is the group that is limited by
         itself.
         """
-        loaded = self._load(json_text("document", document), lock_timeout, tenant, group)
+        check(options, DocumentOptions)
+        loaded = self._load(
+            json_text("document", document),
+            options.get("lock_timeout"),
+            options.get("tenant"),
+            options.get("group"),
+        )
         return {
             it.name: Limiter(
                 self,
                 it.name,
                 it,
-                on_unavailable=on_unavailable,
-                local_share_percent=local_share_percent,
+                on_unavailable=options.get("on_unavailable"),
+                local_share_percent=options.get("local_share_percent"),
             )
             for it in loaded
         }
 
     def load(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        lock_timeout: Span | None = None,
-        tenant: str | None = None,
-        group: str | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
+        self, path: str | os.PathLike[str], **options: Unpack[DocumentOptions]
     ) -> dict[str, Limiter]:
         """Create the limiters that a file defines, by name; see `limiters_from_document`.
 
         Raises `OSError` for a file that cannot be read.
         """
-        document = Path(path).read_bytes()
-        return self.limiters_from_document(
-            document,
-            lock_timeout=lock_timeout,
-            tenant=tenant,
-            group=group,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-        )
+        check(options, DocumentOptions)
+        return self.limiters_from_document(Path(path).read_bytes(), **options)
 
     def invantive_gate(self, document: Json) -> Gate:
         """Create the gate of an Invantive `RateLimitControl`; `document` is JSON or its object.
@@ -374,14 +361,7 @@ class Paddlegate(_native.Paddlegate):
         run: Json,
         *,
         lock_timeout: Span | None = None,
-        group: str | None = None,
-        keyed: bool | None = None,
-        statistics: bool | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
-        mode: _Mode | None = None,
-        block_after: _BlockAfter | None = None,
-        aging: Span | None = None,
+        **options: Unpack[StateOptions],
     ) -> Limiter:
         """Create the limiter of a Conductor workflow run; both documents are JSON or objects.
 
@@ -392,22 +372,11 @@ class Paddlegate(_native.Paddlegate):
         "wait" for `QUEUE`, "raise" for `REJECT`. `group`, `keyed`, `statistics`, `mode`,
         `block_after` and `aging` are as for other limiters.
         """
+        check(options, StateOptions)
         loaded = self._workflow(
             json_text("definition", definition), json_text("run", run), lock_timeout
         )
-        return Limiter(
-            self,
-            loaded.name,
-            loaded,
-            group=group,
-            keyed=keyed,
-            statistics=statistics,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-            mode=mode,
-            block_after=block_after,
-            aging=aging,
-        )
+        return Limiter(self, loaded.name, loaded, **options)
 
     def limiters(self, prefix: str = "") -> list[LimiterInfo]:
         """Return the limiters that any process has used, in any language, sorted by name.
