@@ -223,7 +223,10 @@ class AsyncPermit(Grant):
         It takes effect even if not awaited. The end of `async with` waits for it and raises its
         error. Raises `InvalidError` for a call without an estimate.
         """
-        return self._track(self._limiter._correct_async(self._required_id(), actual))
+        limiter = self._limiter
+        return self._track(
+            run_operation(limiter._links, limiter._correct, self._required_id(), actual)
+        )
 
     async def acorrect(self, actual: Cost) -> str:
         """Like `correct`, as a coroutine."""
