@@ -164,7 +164,7 @@ class AsyncRelease:
 class AsyncJobRelease(AsyncRelease):
     """Settles and releases the permit of a job. When Redis is away, the job does not fail.
 
-    Its work is done, and a host would run a job that fails again.
+    Its work is done, and a job system would run a job that fails again.
     """
 
     __slots__ = ()

@@ -116,9 +116,9 @@ class Limiter(_native.Limiter):
         that counts units, or a mapping from labels to numbers, `{"tpm": 900}`: a limit that is not
         named counts one, and a `points` limit must be named. On several limiters that decide
         together a key may be the name of a limiter, with a number or a mapping: `{"org": 2,
-        "openai": {"tpm": 900}}`. `wait_timeout` is by default that of
-        the limiter. Raises `OverLimit` at once if the wait is known to be longer than
-        `wait_timeout`, otherwise at its end.
+        "openai": {"tpm": 900}}`. `wait_timeout` is by default the option of the limiter. Raises
+        `OverLimit` at once if the wait is known to be longer than `wait_timeout`, otherwise at its
+        end.
 
         An estimate can be settled within five minutes of the grant, or within `settle_within`, from
         5 minutes to 7 days. A `settle_within` without an estimate raises `InvalidError`.
@@ -178,9 +178,9 @@ class Limiter(_native.Limiter):
         """Return an iterator over the ids of queued jobs, each when its turn comes.
 
         It is `ready` for a process that starts jobs and has nothing else to do: it sleeps until the
-        next turn comes, over the connection of the wake-ups, and asks by itself after at most 5
-        seconds. Each id comes once, to one process, and the job calls `admit` or `claim` within its
-        claim timeout.
+        next turn comes, over the connection of the wake-ups, and asks without a wake-up after at
+        most 5 seconds. Each id comes once, to one process, and the job calls `admit` or `claim`
+        within its claim timeout.
 
         `count`, from 1 to 100, is how many turns one question returns at most: a loop that runs
         each job itself before it takes the next turn asks for 1, since the others would wait for
@@ -411,13 +411,13 @@ class Limiter(_native.Limiter):
     ) -> Admission:
         """Decide on a job under its id, of 1 to 64 bytes; never wait.
 
-        `on_limit` is the action for a job over the limit; by default that of the limiter's
+        `on_limit` is the action for a job over the limit; by default the one of the limiter's
         document, otherwise "wait". A job that is to "wait" or "reschedule" has a ticket: call again
-        after `after` seconds. Others pass the job by that has not called for `claim_timeout` after
-        its turn, by default 5 seconds, more than 0; its place is kept for a minute more. With a
-        concurrency limit a repeated call for a running job takes nothing. A job that runs again
-        after a failure needs another id and counts as a new job. The other arguments are as in
-        `acquire`.
+        after `after` seconds. A job that has not called within `claim_timeout` after its turn is
+        passed by; that is 5 seconds by default, and more than 0. Its place is kept for a minute
+        more. With a concurrency limit a repeated call for a running job takes nothing. A job that
+        runs again after a failure needs another id and counts as a new job. The other arguments are
+        as in `acquire`.
 
             job = reports.admit("job-7", priority=5, share="acme", claim_timeout=30)
         """
@@ -444,7 +444,7 @@ class Limiter(_native.Limiter):
         """Decide on several jobs of one unit each, in their order: all of them run, or none.
 
         When a job cannot run, the units of the jobs before it are refunded, and no job takes a
-        ticket. With `partial` each job is decided by itself, as in `admit`. After an error, repeat
+        ticket. With `partial` each job is decided alone, as in `admit`. After an error, repeat
         the call with the same ids, which identify the jobs that were admitted.
         """
         if not partial:
@@ -527,7 +527,7 @@ class Limiter(_native.Limiter):
         """Refuse every call in all processes with the reason "blocked": a pause against abuse.
 
         `seconds` and `until` are as in `pause`. A block that ends later stays in force; `resume`
-        ends it. The option `block_after` blocks by itself.
+        ends it. The option `block_after` blocks without a call.
 
             login.block(3600, key="203.0.113.7")
         """
@@ -617,9 +617,9 @@ class Limiter(_native.Limiter):
     def restore(
         self, label: str | None = None, *, mode: bool = False, key: str | None = None
     ) -> RuntimeState:
-        """Remove the override of a label, with `mode` that of the mode, by default all overrides.
+        """Remove the override of a label, with `mode` the override of the mode, otherwise all.
 
-        The limit learned from the upstream applies again, otherwise that of the policy.
+        The limit learned from the upstream applies again, otherwise the limit of the policy.
         """
         return to_runtime_state(self._admin(False, AdminRequest.restore(label, mode), key))
 

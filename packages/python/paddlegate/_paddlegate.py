@@ -70,10 +70,10 @@ class Paddlegate(_native.Paddlegate):
     With the `mode` "shadow", by default "enforce", the limiter decides and counts, but refuses
     nobody: a call over the limit is granted at once, charges nothing and has `would_refuse`. With
     `block_after`, `(refusals, within, for)`, a key, or a name without keys, is blocked for a time
-    after so many refusals within another: 1 to 1,000,000 refusals, both times from one second to
-    seven days, by default never: `block_after=(100, 60, 3600)`. The refusals then have the reason
-    "blocked", and `resume` ends the block. Other values raise `InvalidError`, argument `mode` or
-    `block_after`.
+    after this many refusals within another time: 1 to 1,000,000 refusals, both times from one
+    second to seven days, by default never: `block_after=(100, 60, 3600)`. The refusals then have
+    the reason "blocked", and `resume` ends the block. Other values raise `InvalidError`, argument
+    `mode` or `block_after`.
 
     With `aging` a call that waits gets the next higher priority after each such time, from one
     second to seven days, so that those of a higher one cannot hold it up for ever: `aging=60`. By
@@ -257,10 +257,10 @@ class Paddlegate(_native.Paddlegate):
         """Create a limiter with up to eight limits, which are all charged or none.
 
         Each limit has a label of its own, by which decisions and overrides name it. A keyword is
-        a label: that of a kind with its numbers, `concurrency=5, window=(100, 60), throttle=0.1`,
-        or any label with a limit, `rpm=Window(500, "minute"), tpm=Points(150_000, 60)`. A throttle
-        of three starts per second is `throttle=(3, "second")`, a quota of a month in Berlin
-        `quota=(1000, "month", "Europe/Berlin")`.
+        a label: the name of a kind with its numbers, `concurrency=5, window=(100, 60),
+        throttle=0.1`, or any label with a limit, `rpm=Window(500, "minute"),
+        tpm=Points(150_000, 60)`. A throttle of three starts per second is `throttle=(3, "second")`,
+        a quota of a month in Berlin `quota=(1000, "month", "Europe/Berlin")`.
 
         `limits` is a mapping of the same form, for labels that are no keywords, or a list of limits
         with their kinds as labels, `[("window", 100, 60), Throttle(0.1)]`. A label has 1 to 32
@@ -413,9 +413,9 @@ class Paddlegate(_native.Paddlegate):
         """Return a page of the `limiters` whose names begin with `prefix`.
 
         A page has about 100 to 300 limiters, or the rest. The first page has no `cursor`; the next
-        page has that of the page before. Only the names of one page are sorted, and a name may be
-        on two pages. In memory there is one page. Raises `InvalidError`, argument `cursor`, for
-        another text.
+        page has the cursor of the page before. Only the names of one page are sorted, and a name
+        may be on two pages. In memory there is one page. Raises `InvalidError`, argument `cursor`,
+        for another text.
         """
         return to_limiter_page(self._limiter_page(False, prefix, cursor))
 

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class Grant:
-    """Base class of permits. The lease is that of a concurrency limit."""
+    """Base class of permits. Only a concurrency limit gives a lease."""
 
     __slots__ = ("_expires_at", "_id", "_limiter", "_lost", "_pid", "_settlement", "decision")
 

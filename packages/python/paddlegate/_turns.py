@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _HubEntry:
-    """What a hub knows of a loop; it keeps no loop alive that its program has dropped."""
+    """What a hub knows of an iterator, which it does not keep alive."""
 
     def __init__(self, turns: BaseTurns) -> None:
         self.id = turns.id
@@ -32,7 +32,7 @@ class _HubEntry:
             turns.wake(at)
 
     def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Do nothing: a loop is not in the queue."""
+        """Do nothing: an iterator is not in the queue."""
 
 
 class BaseTurns(HubMember):
@@ -64,7 +64,7 @@ class BaseTurns(HubMember):
     def _end(self) -> float | None:
         return None if self._wait_timeout is None else monotonic() + self._wait_timeout
 
-    def _host(self) -> tuple[str, str] | None:
+    def _dispatcher(self) -> tuple[str, str] | None:
         self._channel = self._join_hub()
         return (self.id, self._channel) if self._channel else None
 
@@ -109,12 +109,12 @@ class Turns(ThreadMember, BaseTurns):
         return self._listed.popleft()
 
     def _ask(self) -> None:
-        host = self._host()
+        dispatcher = self._dispatcher()
         # Wake-ups from before the question are forgotten.
         self._forget_wakeups()
         self._due = float("inf")
         try:
-            self._on_answer(self.limiter._ready(False, self._count, None, host))
+            self._on_answer(self.limiter._ready(False, self._count, None, dispatcher))
         except BaseException:
             self._due = 0
             raise
@@ -145,12 +145,12 @@ class AsyncTurns(LoopMember, BaseTurns):
         self._due = min(self._due, at)
 
     async def _ask(self) -> None:
-        host = self._host()
+        dispatcher = self._dispatcher()
         self._due = float("inf")
         try:
             limiter = self.limiter
             answer: Any = await run_operation(
-                limiter._links, limiter._ready, self._count, None, host
+                limiter._links, limiter._ready, self._count, None, dispatcher
             )
             self._on_answer(answer)
         except BaseException:

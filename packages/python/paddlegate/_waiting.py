@@ -143,7 +143,7 @@ class LoopMember(HubMember):
             self._sleeping.set_result(None)
 
     async def _sleep_for(self, seconds: float) -> None:
-        """Sleep until a wake-up, for at most so many seconds."""
+        """Sleep until a wake-up, for at most this time."""
         loop = running_loop()
         self._sleeping = loop.create_future()
         timer = loop.call_later(seconds, self._end_sleep)
@@ -188,7 +188,7 @@ class ThreadWaiter(ThreadMember, BaseWaiter):
     """A call that waits on a thread."""
 
     def wait(self) -> Permit:
-        """Wait for the permit, or raise `OverLimit`; that of a job may have its ticket."""
+        """Wait for the permit, or raise `OverLimit`; a refused job may keep its ticket."""
         limiter, rules = self.limiter, self._rules
         self._has_slept = False
         try:

@@ -120,7 +120,7 @@ class WithinLimit(Guarded):
     def _find_held(self, frame: FrameType) -> Held | None:
         """Return the last permit with which this frame entered; None if there is none.
 
-        Otherwise that of this thread or task, whose methods were called by hand.
+        If the methods were called by hand, it is the last permit of this thread or task.
         """
         opener, owner = _opener(frame), _current_owner()
         all_held = self._held.copy()
