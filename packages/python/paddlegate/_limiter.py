@@ -152,6 +152,8 @@ class Limiter(_native.Limiter):
 
     def _waiting(self, cost: Cost | None, options: AcquireOptions) -> tuple[Limiter, Waiter]:
         """Return the limiter of the call's key, and the rules by which the call waits."""
+        if not options:  # To look up what is not there takes a while.
+            return self, Waiter(self, cost, None, None, None, monotonic())
         limiter = self._keyed_by(options)
         rules = Waiter(
             limiter,

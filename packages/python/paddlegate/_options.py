@@ -168,11 +168,16 @@ def spelled_out(kind: Kind) -> Kind:
 
 def check(options: Mapping[str, object], group: Any) -> None:
     """Raise the `TypeError` of Python for a keyword that is not in the group of a verb."""
-    if options and not options.keys() <= group.__optional_keys__:
-        word = next(it for it in options if it not in group.__optional_keys__)
-        frame = sys._getframe(1)
-        # The verb that was called, from which others are called here.
-        while frame.f_back and frame.f_back.f_globals.get("__name__", "").startswith("paddlegate."):
-            frame = frame.f_back
-        verb = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
-        raise TypeError(f"{verb}() got an unexpected keyword argument {word!r}")
+    known = group.__optional_keys__
+    for word in options:
+        if word not in known:
+            raise TypeError(f"{_verb()}() got an unexpected keyword argument {word!r}")
+
+
+def _verb() -> str:
+    """Return the name of the verb that a user called, from which others are called here."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_back.f_globals.get("__name__", "").startswith("paddlegate."):
+        frame = frame.f_back
+    name: str = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
+    return name

@@ -19,4 +19,6 @@ def order(priority: int | None, share: str | None, weight: int | None) -> Order 
 
 def order_of(options: CallOptions) -> Order | None:
     """Return the order that is in the options of a call."""
-    return order(options.get("priority"), options.get("share"), options.get("weight"))
+    if "priority" in options or "share" in options or "weight" in options:
+        return order(options.get("priority"), options.get("share"), options.get("weight"))
+    return None
