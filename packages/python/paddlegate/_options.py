@@ -157,7 +157,7 @@ def spelled_out(kind: Kind) -> Kind:
                     word,
                     Parameter.KEYWORD_ONLY,
                     default=DEFAULTS.get(word),
-                    annotation=of.__forward_arg__,
+                    annotation=getattr(of, "__forward_arg__", of),
                 )
                 for word, of in words.items()
             ]
