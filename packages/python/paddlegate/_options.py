@@ -150,7 +150,8 @@ def spelled_out(kind: Kind) -> Kind:
     for method in filter(isfunction, vars(kind).values()):
         group = method.__annotations__.get("options", "")
         if group.startswith("Unpack["):
-            *others, _options = signature(method).parameters.values()
+            short = signature(method)
+            *others, _options = short.parameters.values()
             words = globals()[group[len("Unpack[") : -1]].__annotations__
             named = [
                 Parameter(
@@ -161,8 +162,7 @@ def spelled_out(kind: Kind) -> Kind:
                 )
                 for word, of in words.items()
             ]
-            spelled = signature(method).replace(parameters=others + named)
-            method.__signature__ = spelled  # type: ignore[attr-defined]
+            method.__signature__ = short.replace(parameters=others + named)  # type: ignore[attr-defined]
     return kind
 
 
