@@ -42,7 +42,7 @@ class Links(LinksByKey):
     """Whether the store is closed; then a link ends after its pending calls."""
 
     latest: Callable[[], Link | None] = staticmethod(lambda: None)
-    """A weak reference to the link that was used last, most often that of the next call too."""
+    """A weak reference to the link that was used last, which the next call mostly uses too."""
 
     def find(self, loop: asyncio.AbstractEventLoop, call: Call) -> Link:
         """Return the link of a loop to the node of a call; open one if there is none."""

@@ -15,8 +15,6 @@ from paddlegate._guarded import Guarded
 from paddlegate._native import MultiStepCall
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from paddlegate._paddlegate import Paddlegate
 
 RequestAttributes: TypeAlias = tuple[str | None, str | None, str | None, str | None, str | None]
@@ -103,12 +101,7 @@ class WithinGate(Guarded):
     async def __aenter__(self) -> GateDecision:
         return await self._aadmit()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         pass
 
     def _admit(self) -> GateDecision:

@@ -12,11 +12,11 @@ from paddlegate import _native
 from paddlegate._errors import InvalidError, LeaseLostWarning, PaddlegateError, UnavailableError
 from paddlegate._native import call_with_fallback
 from paddlegate._permit import AsyncPermit, Permit
+from paddlegate._permit_argument import PERMIT, hide_permit
 from paddlegate._skipped import SKIPPED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator
-    from types import TracebackType
 
     from paddlegate._gate_decision import GateDecision
     from paddlegate._permit import Grant
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound="Callable[..., Any]")
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
-
-PERMIT = "permit"
-"""The keyword-only argument with which a function receives its permit."""
 
 
 class TakesPermit(Protocol[Result_co]):
@@ -81,10 +78,7 @@ class Guarded(_native.WithinLimit):
         passes_permit = self._passes_permit(function)
         wrapped = functools.wraps(function)(self._wrap(function, passes_permit))
         if passes_permit:
-            # Frameworks that pass arguments by signature must not see `permit`.
-            signature = inspect.signature(function)
-            others = [it for it in signature.parameters.values() if it.name != PERMIT]
-            wrapped.__signature__ = signature.replace(parameters=others)  # type: ignore[attr-defined]
+            hide_permit(wrapped, function)
         return wrapped
 
     def _wrap(self, function: Callable[..., Any], passes_permit: bool) -> Callable[..., Any]:
@@ -163,29 +157,19 @@ class AsyncRelease:
     async def __aenter__(self) -> None:
         pass
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         await settle_and_release(self._permit, error)
 
 
 class AsyncJobRelease(AsyncRelease):
     """Settles and releases the permit of a job. When Redis is away, the job does not fail.
 
-    Its work is done, and a host would run a job that fails again.
+    Its work is done, and a job system would run a job that fails again.
     """
 
     __slots__ = ()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         try:
             await super().__aexit__(kind, error, traceback)
         except UnavailableError as unavailable:

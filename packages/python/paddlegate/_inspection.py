@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InspectedLimit:
-    """One limit of an inspection, by itself. Times in seconds."""
+    """One limit of an inspection, without regard to the others. Times in seconds."""
 
     label: str
     kind: str
@@ -77,7 +77,7 @@ class Inspection:
     blocked_for: float | None
     """The time until the block ends; None without a block."""
     mode: _Mode
-    """The mode that rules: an override of it, otherwise that of the limiter."""
+    """The mode in force: the override of the mode, otherwise the mode of the limiter."""
     leases: tuple[LeaseInfo, ...]
     """A page of the leases, also of other policies of the name; the first to end first."""
     lease_count: int

@@ -13,9 +13,10 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from paddlegate._errors import InvalidError, OverLimit, PaddlegateError, UnavailableError, shown
-from paddlegate._guarded import PERMIT, AsyncJobRelease, release_held, release_held_again
+from paddlegate._guarded import AsyncJobRelease, release_held, release_held_again
 from paddlegate._native import Waiter, call_with_fallback
 from paddlegate._order import order
+from paddlegate._permit_argument import PERMIT, hide_permit, takes_permit
 from paddlegate._renewal import AsyncRenewal, Renewal
 from paddlegate._waiting import TaskWaiter, ThreadWaiter
 
@@ -30,11 +31,11 @@ Limit = TypeVar("Limit", bound="BaseLimited")
 Body: TypeAlias = Callable[..., Any]
 
 UNKNOWN = 5.0
-"""Seconds after which a task comes back for which no time is known, if its host has no default."""
+"""Seconds after which a task comes back without a known time, if its job system has no default."""
 
 CLAIM_TIMEOUT = 0.2
 """Seconds for which others wait for a task whose turn has come. It may be behind them in the queue
-of its host, where they hold the workers that it needs."""
+of its job system, where they hold the workers that it needs."""
 
 MAX_ID = 64
 """The longest id of a task on a limiter, in bytes."""
@@ -50,20 +51,21 @@ class BaseLimited:
     """A decorator for the function of a task: keeps it within a limit.
 
     `limiter`, `key`, `cost`, `estimate`, `priority` and `share` may be functions of the arguments
-    of the task. `key` is that of a keyed limiter; the others are as in `Limiter.admit`. With a
+    of the task. `key` is the key of a keyed limiter; the others are as in `Limiter.admit`. With a
     concurrency limit the task holds a lease, which is released when the task ends, however it
     ends; `lock_timeout` of the limiter should be more than the task can take.
 
     A task over its limit is put back for its turn, with its place in the queue of the limiter, and
-    that is not counted as a retry. Hosts bring tasks back late, so it comes back half a second
-    early, and one whose turn comes within `patience` seconds waits in its worker, for no longer: by
-    default 1, and 5 in taskiq, whose scheduler may be later, for which a task is 3 seconds early.
+    that is not counted as a retry. Job systems bring tasks back late, so it comes back half a
+    second early. A task whose turn comes within `patience` seconds waits in its worker, for no
+    longer: by default 1, and 5 in taskiq, whose scheduler may be later, and where a task comes back
+    3 seconds early.
     A task that has not come back `claim_timeout` after its turn, by default 0.2 seconds, is passed
     by until it does, and then is the first. A function with the keyword-only argument `permit` gets
     the permit, to correct an estimate. A coroutine function waits in its loop, and gets the permit
     of `aacquire`.
 
-    A host that takes a worker for dead runs its tasks again. While the lease of the first run
+    A job system that takes a worker for dead runs its tasks again. While the lease of the first run
     lasts, that run may still go on, so the second is put back until the lease ends. With `renew`
     the lease is renewed while the task runs, so that `lock_timeout` can be short: the task of a
     killed worker runs again after that time. It is renewed by a thread, or by a task of the loop.
@@ -77,7 +79,7 @@ class BaseLimited:
     __slots__ = ("_claim_timeout", "_early", "_limiter", "_options", "_patience", "_renew")
     PATIENCE = 1.0
     EARLY = 0.5
-    """Seconds by which a task comes back before its turn: as late as hosts usually are."""
+    """Seconds by which a task comes back before its turn: as late as job systems usually are."""
     RENEWS = False
     """Whether the lease is renewed while the task runs, by default."""
 
@@ -149,26 +151,23 @@ class BaseLimited:
             def body(*args: Any, **kwargs: Any) -> Any:
                 return self._run(self._task_of(body, args, kwargs), function, args, kwargs)
 
-        signature = inspect.signature(function)
-        shown = [it for it in signature.parameters.values() if not _is_permit(it)]
-        # Hosts check the arguments of a task by its signature.
-        body.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+        hide_permit(body, function)
         setattr(body, LIMITED, True)
         return body
 
     def _task_of(self, body: Body, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the task of the host that runs this function; None for an ordinary call.
+        """Return the task of the job system that runs this function; None for an ordinary call.
 
         It is None too for a function that a task calls: the task has begun and cannot be put back.
         """
         raise NotImplementedError
 
     def _id_of(self, task: Any) -> str:
-        """Return the id of a task, which is that of its ticket."""
+        """Return the id of a task, which is also the id of its ticket."""
         raise NotImplementedError
 
     def _put_back(self, task: Any, wait: NotYet) -> Any:
-        """Put a task back until its turn: raise what the host takes for that, or return it."""
+        """Put a task back until its turn: raise or return what the job system expects for that."""
         raise NotImplementedError
 
     async def _aput_back(self, task: Any, wait: NotYet) -> Any:
@@ -262,7 +261,7 @@ class BaseLimited:
 
 
 class NotYet(Exception):  # noqa: N818 - it is no error
-    """The turn of a task has not come: it comes back after so many seconds, None for unknown."""
+    """The turn of a task has not come: it comes back in `after` seconds, None for unknown."""
 
     def __init__(self, after: float | None, reason: PaddlegateError) -> None:
         super().__init__(after, reason)
@@ -280,7 +279,7 @@ def limit_of(limits: Mapping[str, Limit], name: str) -> Limit | None:
 
 
 def runs(function: Body | None, body: Body) -> bool:
-    """Return whether a host's function is this one, also behind other decorators."""
+    """Return whether a job system's function is this one, also behind other decorators."""
     while function is not None:
         function = getattr(function, "__func__", function)
         if function is body:
@@ -323,9 +322,4 @@ def _short(task_id: str) -> str:
 
 
 def _with_permit(function: Body, permit: Grant, kwargs: dict[str, Any]) -> dict[str, Any]:
-    takes = any(map(_is_permit, inspect.signature(function).parameters.values()))
-    return {PERMIT: permit, **kwargs} if takes else kwargs
-
-
-def _is_permit(parameter: inspect.Parameter) -> bool:
-    return parameter.name == PERMIT and parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    return {PERMIT: permit, **kwargs} if takes_permit(function) else kwargs

@@ -2,45 +2,70 @@
 
 from __future__ import annotations
 
+import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING, Any, overload
 
-from paddlegate._asyncio import run_operation, send_first
+from paddlegate import _native
+from paddlegate._admission import Admission
+from paddlegate._asyncio import run_operation, send_first, start_operation
+from paddlegate._changes import (
+    budget_request,
+    override_request,
+    pause_request,
+    response_request,
+)
 from paddlegate._cleanup import cancel_in_background, cancel_on_loop
+from paddlegate._convert import json_text
 from paddlegate._extension import Extension
 from paddlegate._history import to_history
 from paddlegate._inspection import to_inspection
-from paddlegate._jobs import Jobs
-from paddlegate._native import Call, Waiter, new_id
-from paddlegate._order import order
+from paddlegate._jobs import END, EXISTING, admitting, entering
+from paddlegate._learned import to_learned
+from paddlegate._native import AdminRequest, Call, MultiStepCall, Waiter, new_id
+from paddlegate._options import AcquireOptions, check, spelled_out
+from paddlegate._order import order_of
 from paddlegate._permit import Grant
+from paddlegate._runtime_state import to_runtime_state
 from paddlegate._statistics import to_statistics
 from paddlegate._turns import AsyncTurns, Turns
 from paddlegate._waiting import TaskWaiter, ThreadWaiter, cancel_timeout, may_have_lease
 from paddlegate._within import WithinLimit
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Iterable
+
+    from typing_extensions import Unpack
 
     from paddlegate._asyncio import Links
+    from paddlegate._convert import Headers, Json
     from paddlegate._cost import Cost
     from paddlegate._guarded import Function, Result, TakesPermit
     from paddlegate._history import History
     from paddlegate._hub import Hubs
     from paddlegate._inspection import Inspection, TicketInfo
+    from paddlegate._learned import Learned
     from paddlegate._limits import Limits
     from paddlegate._native import (
         Decision,
         LimiterOfKey,
         LoadedLimiter,
         Together,
-        _BlockAfter,
-        _Mode,
+        _JobOnLimit,
         _OnLimit,
-        _OnUnavailable,
+    )
+    from paddlegate._options import (
+        AdmitOptions,
+        BudgetOptions,
+        JobOptions,
+        LearnOptions,
+        OverrideOptions,
+        PauseOptions,
+        StateOptions,
     )
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Permit
+    from paddlegate._runtime_state import RuntimeState
     from paddlegate._statistics import Statistics
     from paddlegate._waiting import Span
 
@@ -48,7 +73,8 @@ if TYPE_CHECKING:
 # ruff: noqa: A002
 
 
-class Limiter(Jobs):
+@spelled_out
+class Limiter(_native.Limiter):
     """A named policy on a store. Create it once and keep it; threads and loops may share it.
 
     Every method has an asynchronous form with the prefix `a`.
@@ -69,14 +95,7 @@ class Limiter(Jobs):
         lock_timeout: Span | None = None,
         on_limit: _OnLimit | None = None,
         ttl: Span | None = None,
-        group: str | None = None,
-        keyed: bool | None = None,
-        statistics: bool | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
-        mode: _Mode | None = None,
-        block_after: _BlockAfter | None = None,
-        aging: Span | None = None,
+        **options: Unpack[StateOptions],
     ) -> None:
         self._links: Links = paddlegate._links
         self._hubs: Hubs = paddlegate._hubs
@@ -89,20 +108,7 @@ class Limiter(Jobs):
         """
         return Limiter(self, self.name, self._of_key(key))
 
-    def acquire(
-        self,
-        cost: Cost | None = None,
-        *,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        wait_timeout: Span | None = None,
-        id: str | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
-        limits: bool | None = None,
-    ) -> Permit:
+    def acquire(self, cost: Cost | None = None, **options: Unpack[AcquireOptions]) -> Permit:
         """Wait in the queue until the call is granted, and charge it.
 
         `cost` is final, in units from 0 to 10^12, by default 1. An `estimate`, from 1, is corrected
@@ -110,9 +116,9 @@ class Limiter(Jobs):
         that counts units, or a mapping from labels to numbers, `{"tpm": 900}`: a limit that is not
         named counts one, and a `points` limit must be named. On several limiters that decide
         together a key may be the name of a limiter, with a number or a mapping: `{"org": 2,
-        "openai": {"tpm": 900}}`. `wait_timeout` is by default that of
-        the limiter. Raises `OverLimit` at once if the wait is known to be longer than
-        `wait_timeout`, otherwise at its end.
+        "openai": {"tpm": 900}}`. `wait_timeout` is by default the option of the limiter. Raises
+        `OverLimit` at once if the wait is known to be longer than `wait_timeout`, otherwise at its
+        end.
 
         An estimate can be settled within five minutes of the grant, or within `settle_within`, from
         5 minutes to 7 days. A `settle_within` without an estimate raises `InvalidError`.
@@ -133,33 +139,40 @@ class Limiter(Jobs):
             reports.acquire(priority=9)
             reports.acquire(share="acme", weight=3)
         """
-        limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
-        now = monotonic()
-        rules = Waiter(limiter, cost, estimate, wait_timeout, id, now, settle_within, place, limits)
-        return ThreadWaiter(limiter, rules).wait()
+        return ThreadWaiter(*self._waiting(cost, options)).wait()
 
     async def aacquire(
-        self,
-        cost: Cost | None = None,
-        *,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        wait_timeout: Span | None = None,
-        id: str | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
-        limits: bool | None = None,
+        self, cost: Cost | None = None, **options: Unpack[AcquireOptions]
     ) -> AsyncPermit:
         """Like `acquire`. A task that is cancelled meanwhile leaves neither a lease nor a ticket.
 
         As in `acquire`, the lease of a given `id` may stay.
         """
-        limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
-        now = monotonic()
-        rules = Waiter(limiter, cost, estimate, wait_timeout, id, now, settle_within, place, limits)
-        return await TaskWaiter(limiter, rules).wait()
+        return await TaskWaiter(*self._waiting(cost, options)).wait()
+
+    def _waiting(self, cost: Cost | None, options: AcquireOptions) -> tuple[Limiter, Waiter]:
+        """Return the limiter of the call's key, and the rules by which the call waits."""
+        if not options:  # To look up what is not there takes a while.
+            return self, Waiter(self, cost, None, None, None, monotonic())
+        limiter = self._keyed_by(options)
+        rules = Waiter(
+            limiter,
+            cost,
+            options.get("estimate"),
+            options.get("wait_timeout"),
+            options.get("id"),
+            monotonic(),
+            options.get("settle_within"),
+            order_of(options),
+            options.get("limits"),
+        )
+        return limiter, rules
+
+    def _keyed_by(self, options: AcquireOptions) -> Limiter:
+        """Check the keywords, and take the key out of them."""
+        check(options, AcquireOptions)
+        key = options.pop("key", None)
+        return self if key is None else self.with_key(key)
 
     def turns(
         self, count: int = 100, *, wait_timeout: Span | None = None, key: str | None = None
@@ -167,9 +180,9 @@ class Limiter(Jobs):
         """Return an iterator over the ids of queued jobs, each when its turn comes.
 
         It is `ready` for a process that starts jobs and has nothing else to do: it sleeps until the
-        next turn comes, over the connection of the wake-ups, and asks by itself after at most 5
-        seconds. Each id comes once, to one process, and the job calls `admit` or `claim` within its
-        claim timeout.
+        next turn comes, over the connection of the wake-ups, and asks without a wake-up after at
+        most 5 seconds. Each id comes once, to one process, and the job calls `admit` or `claim`
+        within its claim timeout.
 
         `count`, from 1 to 100, is how many turns one question returns at most: a loop that runs
         each job itself before it takes the next turn asks for 1, since the others would wait for
@@ -204,39 +217,30 @@ class Limiter(Jobs):
     def within_limit(
         self,
         cost: Cost | None = None,
+        # Those of `AcquireOptions`; stubtest does not find them in `Unpack` of an overload.
         *,
         estimate: Cost | None = None,
         settle_within: Span | None = None,
-        wait_timeout: Span | None = None,
-        id: str | None = None,
         priority: int | None = None,
         share: str | None = None,
         weight: int | None = None,
         key: str | None = None,
+        wait_timeout: Span | None = None,
+        id: str | None = None,
         limits: bool | None = None,
     ) -> WithinLimit: ...
 
     def within_limit(
         self,
         cost: Cost | Callable[..., Any] | None = None,
-        *,
-        estimate: Cost | None = None,
-        settle_within: Span | None = None,
-        wait_timeout: Span | None = None,
-        id: str | None = None,
-        priority: int | None = None,
-        share: str | None = None,
-        weight: int | None = None,
-        key: str | None = None,
-        limits: bool | None = None,
+        **options: Unpack[AcquireOptions],
     ) -> Any:
         """Return a guard for `with`, `async with` or a function: wait as `acquire`, run the body.
 
         The arguments are those of `acquire`. As a decorator it needs no parentheses.
         """
-        limiter, place = self if key is None else self.with_key(key), order(priority, share, weight)
         function, cost = (cost, None) if callable(cost) else (None, cost)
-        guard = WithinLimit(limiter, cost, estimate, wait_timeout, id, settle_within, place, limits)
+        guard = WithinLimit(self._keyed_by(options), cost, options)
         return guard if function is None else guard(function)
 
     async def atry_acquire(
@@ -322,12 +326,8 @@ class Limiter(Jobs):
         self, permit: str | Grant | Decision, actual: Cost, *, key: str | None = None
     ) -> str:
         """Like `correct`."""
-        return await self._correct_async(permit, actual, key)
-
-    def _correct_async(
-        self, permit: str | Grant | Decision, actual: Cost, key: str | None = None
-    ) -> Awaitable[str]:
-        return run_operation(self._links, self._correct, permit, actual, key)
+        settlement: str = await run_operation(self._links, self._correct, permit, actual, key)
+        return settlement
 
     def extend(
         self, permit: str | Grant | Decision, units: Cost, *, key: str | None = None
@@ -369,6 +369,330 @@ class Limiter(Jobs):
         """Like `renew`."""
         lease: float | None = await run_operation(self._links, self._renew, permit, key)
         return lease
+
+    def enqueue(self, id: str, cost: Cost | None = None, **options: Unpack[JobOptions]) -> Decision:
+        """Grant a job or queue it; never wait.
+
+        The arguments that are not named here are as in `acquire`. `id`, of 1 to 64 bytes, names
+        the ticket and the lease. The status is "granted" if the job may run now, otherwise
+        "queued": call `claim` after `retry_after` seconds. A ticket that is not claimed within
+        `claim_timeout` after that loses its queue position; the default is 60 seconds. After
+        `wait_timeout` the job is refused; by default never.
+        """
+        decision: Decision = self._enter(False, *entering(id, END, cost, options))
+        return decision
+
+    async def aenqueue(
+        self, id: str, cost: Cost | None = None, **options: Unpack[JobOptions]
+    ) -> Decision:
+        """Like `enqueue`."""
+        return await self._aenter(*entering(id, END, cost, options))
+
+    def claim(self, id: str, cost: Cost | None = None, **options: Unpack[JobOptions]) -> Decision:
+        """Check whether a queued job may run now.
+
+        The status is "granted", still "queued", or "no_ticket" when the job has no ticket: it was
+        cancelled, has lapsed or was granted before. A ticket keeps the priority and the share with
+        which it was taken; those given here are checked.
+        """
+        decision: Decision = self._enter(False, *entering(id, EXISTING, cost, options))
+        return decision
+
+    async def aclaim(
+        self, id: str, cost: Cost | None = None, **options: Unpack[JobOptions]
+    ) -> Decision:
+        """Like `claim`."""
+        return await self._aenter(*entering(id, EXISTING, cost, options))
+
+    async def _aenter(self, *arguments: object) -> Decision:
+        decision: Decision = await run_operation(self._links, self._enter, *arguments)
+        return decision
+
+    def admit(
+        self, id: str, on_limit: _JobOnLimit | None = None, **options: Unpack[AdmitOptions]
+    ) -> Admission:
+        """Decide on a job under its id, of 1 to 64 bytes; never wait.
+
+        `on_limit` is the action for a job over the limit; by default the one of the limiter's
+        document, otherwise "wait". A job that is to "wait" or "reschedule" has a ticket: call again
+        after `after` seconds. A job that has not called within `claim_timeout` after its turn is
+        passed by; that is 5 seconds by default, and more than 0. Its place is kept for a minute
+        more. With a concurrency limit a repeated call for a running job takes nothing. A job that
+        runs again after a failure needs another id and counts as a new job. The other arguments are
+        as in `acquire`.
+
+            job = reports.admit("job-7", priority=5, share="acme", claim_timeout=30)
+        """
+        decision = self._admit(False, *admitting(id, on_limit, options))
+        return self._admission(decision, on_limit)
+
+    async def aadmit(
+        self, id: str, on_limit: _JobOnLimit | None = None, **options: Unpack[AdmitOptions]
+    ) -> Admission:
+        """Like `admit`."""
+        decision: Decision = await run_operation(
+            self._links, self._admit, *admitting(id, on_limit, options)
+        )
+        return self._admission(decision, on_limit)
+
+    def admit_all(
+        self,
+        ids: Iterable[str],
+        on_limit: _JobOnLimit | None = None,
+        *,
+        partial: bool = False,
+        key: str | None = None,
+    ) -> list[Admission]:
+        """Decide on several jobs of one unit each, in their order: all of them run, or none.
+
+        When a job cannot run, the units of the jobs before it are refunded, and no job takes a
+        ticket. With `partial` each job is decided alone, as in `admit`. After an error, repeat
+        the call with the same ids, which identify the jobs that were admitted.
+        """
+        if not partial:
+            call = MultiStepCall.jobs(self, ids, on_limit, key)
+            return self._admissions(call.start(False), on_limit)
+        return [self.admit(job, on_limit, cost=1, key=key) for job in self._job_ids(ids)]
+
+    async def aadmit_all(
+        self,
+        ids: Iterable[str],
+        on_limit: _JobOnLimit | None = None,
+        *,
+        partial: bool = False,
+        key: str | None = None,
+    ) -> list[Admission]:
+        """Like `admit_all`. All jobs run or none, even if the task is cancelled meanwhile."""
+        if not partial:
+            call = MultiStepCall.jobs(self, ids, on_limit, key)
+            decisions = await asyncio.shield(start_operation(self._links, call.start))
+            return self._admissions(decisions, on_limit)
+        return [await self.aadmit(job, on_limit, cost=1, key=key) for job in self._job_ids(ids)]
+
+    def _admissions(
+        self, decisions: list[Decision], on_limit: _JobOnLimit | None
+    ) -> list[Admission]:
+        return [self._admission(decision, on_limit) for decision in decisions]
+
+    def _admission(self, decision: Decision, on_limit: _JobOnLimit | None) -> Admission:
+        action, after = self._action(decision, on_limit)
+        return Admission(action, after, decision, decision.permit)
+
+    def ready(self, count: int = 100, *, key: str | None = None) -> list[str]:
+        """Return the ids of up to `count` queued jobs whose turn has come, in the queue's order.
+
+        For a process that starts the jobs: a job that starts then calls `admit` or `claim`. It
+        takes nothing. Each id is returned once, to one process, and the claim timeout of the job
+        begins then: after it those behind the job may pass. Calls that wait in `acquire` are left
+        out, as is a job whose cost the limits no longer allow.
+
+        While a process asks at least every 10 seconds, `admit` tells a refused job to come back
+        after a minute instead of after an estimate, as do `enqueue` and `claim` with a
+        `claim_timeout` of a minute or more: the job makes one call to queue and one to run.
+
+        `count` is from 1 to 100. Raises `InvalidError`, argument `count`.
+
+            for job in workers.ready():
+                start(job)
+        """
+        ids: list[str] = self._ready(False, count, key)[0]
+        return ids
+
+    async def aready(self, count: int = 100, *, key: str | None = None) -> list[str]:
+        """Like `ready`."""
+        ids: list[str] = (await run_operation(self._links, self._ready, count, key))[0]
+        return ids
+
+    async def acancel(self, id: str, *, key: str | None = None) -> str:
+        """Like `cancel`."""
+        settlement: str = await run_operation(self._links, self._cancel, id, False, key)
+        return settlement
+
+    def pause(self, seconds: Span | None = None, **options: Unpack[PauseOptions]) -> RuntimeState:
+        """Refuse every call in all processes, for `seconds` or `until` a time.
+
+        `until` is a `datetime` with a time zone or seconds since 1970, by the clock of the store.
+        The reason of the refusals is "paused", and their `retry_after` is the time until the pause
+        ends. A pause that ends later stays in force.
+        """
+        request = pause_request(AdminRequest.pause, seconds, options)
+        return to_runtime_state(self._admin(False, *request))
+
+    async def apause(
+        self, seconds: Span | None = None, **options: Unpack[PauseOptions]
+    ) -> RuntimeState:
+        """Like `pause`."""
+        request = pause_request(AdminRequest.pause, seconds, options)
+        return to_runtime_state(await run_operation(self._links, self._admin, *request))
+
+    def block(self, seconds: Span | None = None, **options: Unpack[PauseOptions]) -> RuntimeState:
+        """Refuse every call in all processes with the reason "blocked": a pause against abuse.
+
+        `seconds` and `until` are as in `pause`. A block that ends later stays in force; `resume`
+        ends it. The option `block_after` blocks without a call.
+
+            login.block(3600, key="203.0.113.7")
+        """
+        request = pause_request(AdminRequest.block, seconds, options)
+        return to_runtime_state(self._admin(False, *request))
+
+    async def ablock(
+        self, seconds: Span | None = None, **options: Unpack[PauseOptions]
+    ) -> RuntimeState:
+        """Like `block`."""
+        request = pause_request(AdminRequest.block, seconds, options)
+        return to_runtime_state(await run_operation(self._links, self._admin, *request))
+
+    def resume(self, *, key: str | None = None) -> RuntimeState:
+        """End the pause and the block, and count refusals anew; waiters get a wake-up."""
+        return to_runtime_state(self._admin(False, AdminRequest.resume(), key))
+
+    async def aresume(self, *, key: str | None = None) -> RuntimeState:
+        """Like `resume`."""
+        return to_runtime_state(
+            await run_operation(self._links, self._admin, AdminRequest.resume(), key)
+        )
+
+    def override(
+        self,
+        limit: int | None = None,
+        interval: Span | None = None,
+        **options: Unpack[OverrideOptions],
+    ) -> RuntimeState:
+        """Override limits in all processes at once, whatever their policies.
+
+        `limit` is the amount and `interval` the time of the limit with this `label`, which a policy
+        of one limit may omit; a value that is not given stays as in this policy. Or `limits` are
+        whole limits as for `Paddlegate.limiter`, `{"rpm": Window(50, 60)}`, also with labels that
+        this policy does not have. A lower limit ends no lease.
+
+        Or `mode` is the mode of the limiter, whatever its own: "shadow" refuses nobody, "enforce"
+        refuses. With a limit it raises `InvalidError`, argument `mode`.
+
+        The override lasts for `expires_in` or until `expires_at`, a `datetime` with a time zone or
+        seconds since 1970; this end then applies to all overrides of the limiter. Without an end it
+        lasts until `restore`, or until no call was granted for 90 days.
+        """
+        return to_runtime_state(self._admin(False, *override_request(limit, interval, options)))
+
+    async def aoverride(
+        self,
+        limit: int | None = None,
+        interval: Span | None = None,
+        **options: Unpack[OverrideOptions],
+    ) -> RuntimeState:
+        """Like `override`."""
+        request = override_request(limit, interval, options)
+        return to_runtime_state(await run_operation(self._links, self._admin, *request))
+
+    def apply_ojs_override(self, document: Json, *, key: str | None = None) -> RuntimeState:
+        """Apply an override of Open Job Spec; `document` is JSON or its object.
+
+        The document has `concurrency`, `rate` (or `limit` with `period`), `throttle` and
+        `expires_at`. What it omits stays unchanged, an earlier end too; null removes an override.
+        """
+        call = MultiStepCall.apply_ojs_override(self, json_text("document", document), key)
+        return to_runtime_state(call.start(False))
+
+    async def aapply_ojs_override(self, document: Json, *, key: str | None = None) -> RuntimeState:
+        """Like `apply_ojs_override`."""
+        call = MultiStepCall.apply_ojs_override(self, json_text("document", document), key)
+        return to_runtime_state(await run_operation(self._links, call.start))
+
+    def apply_ojs_signal(self, document: Json, *, key: str | None = None) -> bool:
+        """Pause after a failed job of Open Job Spec; `document` is JSON or its object.
+
+        Returns False when the failure is no signal of a rate limit: its `type` is neither
+        "rate_limited" nor "RateLimitExceeded". Without `retry_after` and `rate_limit_until` the
+        pause lasts 30 seconds; a pause that ends later stays in force.
+        """
+        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document), key)
+        is_signal: bool = call.start(False)
+        return is_signal
+
+    async def aapply_ojs_signal(self, document: Json, *, key: str | None = None) -> bool:
+        """Like `apply_ojs_signal`."""
+        call = MultiStepCall.apply_ojs_signal(self, json_text("document", document), key)
+        is_signal: bool = await run_operation(self._links, call.start)
+        return is_signal
+
+    def restore(
+        self, label: str | None = None, *, mode: bool = False, key: str | None = None
+    ) -> RuntimeState:
+        """Remove the override of a label, with `mode` the override of the mode, otherwise all.
+
+        The limit learned from the upstream applies again, otherwise the limit of the policy.
+        """
+        return to_runtime_state(self._admin(False, AdminRequest.restore(label, mode), key))
+
+    async def arestore(
+        self, label: str | None = None, *, mode: bool = False, key: str | None = None
+    ) -> RuntimeState:
+        """Like `restore`."""
+        return to_runtime_state(
+            await run_operation(self._links, self._admin, AdminRequest.restore(label, mode), key)
+        )
+
+    def runtime_state(self, *, key: str | None = None) -> RuntimeState:
+        """Return the pause, the block, the overrides and the learned limits; change nothing."""
+        return to_runtime_state(self._admin(False, AdminRequest.get(), key))
+
+    async def aruntime_state(self, *, key: str | None = None) -> RuntimeState:
+        """Like `runtime_state`."""
+        return to_runtime_state(
+            await run_operation(self._links, self._admin, AdminRequest.get(), key)
+        )
+
+    def report_budget(
+        self,
+        remaining: int | None = None,
+        limit: int | None = None,
+        interval: Span | None = None,
+        **options: Unpack[BudgetOptions],
+    ) -> Learned:
+        """Apply the budget that the upstream reports, for all processes.
+
+        `remaining` is the remaining units upstream. `limit` and `interval` are those of the
+        upstream; `restore_rate`, in units per second, may be given instead of `interval`.
+        `reset_in` or `reset_at` is the end of the interval of a bucket. Values that are not given
+        stay unchanged. `label` names the limit of the policy; a policy of one limit may omit it.
+        `permit` is the permit of the call that was answered, or its id.
+        """
+        request = budget_request(remaining, limit, interval, options)
+        return to_learned(self._admin(False, *request))
+
+    async def areport_budget(
+        self,
+        remaining: int | None = None,
+        limit: int | None = None,
+        interval: Span | None = None,
+        **options: Unpack[BudgetOptions],
+    ) -> Learned:
+        """Like `report_budget`."""
+        request = budget_request(remaining, limit, interval, options)
+        return to_learned(await run_operation(self._links, self._admin, *request))
+
+    def learn_from_response(
+        self, headers: Headers, body: Json | None = "", **options: Unpack[LearnOptions]
+    ) -> Learned:
+        """Apply a response of the upstream, for all processes and in one step.
+
+        Its status, headers and body contain the actual cost of the call, the remaining budget, and
+        how long to pause: at most `max_pause`, by default an hour. `permit` is the permit of the
+        call, or its id; without it the cost settles no permit. A limit is raised to at most
+        `max_learned` units, by default ten times the limit of the policy. Without a `status` a
+        response is a refusal only if the documentation of the provider ties its content to one.
+        What is not recognised is ignored.
+        """
+        return to_learned(self._admin(False, *response_request(headers, body, options)))
+
+    async def alearn_from_response(
+        self, headers: Headers, body: Json | None = "", **options: Unpack[LearnOptions]
+    ) -> Learned:
+        """Like `learn_from_response`."""
+        return to_learned(
+            await run_operation(self._links, self._admin, *response_request(headers, body, options))
+        )
 
     def stats(self) -> Statistics:
         """Return the counters of the limiter over all processes, its leases and its tickets.

@@ -87,7 +87,7 @@ class Throttle(LimitOfKind):
 class Concurrency(LimitOfKind):
     """At most `limit` leases at once; a lease that is not released ends after `lock_timeout`.
 
-    Without a `lock_timeout` it is that of the limiter, or 30 seconds.
+    `lock_timeout` is by default the one of the limiter, or 30 seconds.
     """
 
     limit: int

@@ -15,12 +15,12 @@ from paddlegate._gate import Gate
 from paddlegate._hub import Hubs
 from paddlegate._limiter import Limiter
 from paddlegate._limits import joined
+from paddlegate._options import DocumentOptions, StateOptions, check, spelled_out
 from paddlegate._statistics import to_limiter_info, to_limiter_page
 from paddlegate._waiting import CLOSE_CANCEL_TIMEOUT
 
 if TYPE_CHECKING:
     import os
-    from types import TracebackType
 
     from typing_extensions import Self, Unpack
 
@@ -44,6 +44,7 @@ CONCURRENT_PARTS = 16
 other calls."""
 
 
+@spelled_out
 class Paddlegate(_native.Paddlegate):
     """Creates limiters that share one store. Creating it starts no connection and no thread.
 
@@ -69,10 +70,10 @@ class Paddlegate(_native.Paddlegate):
     With the `mode` "shadow", by default "enforce", the limiter decides and counts, but refuses
     nobody: a call over the limit is granted at once, charges nothing and has `would_refuse`. With
     `block_after`, `(refusals, within, for)`, a key, or a name without keys, is blocked for a time
-    after so many refusals within another: 1 to 1,000,000 refusals, both times from one second to
-    seven days, by default never: `block_after=(100, 60, 3600)`. The refusals then have the reason
-    "blocked", and `resume` ends the block. Other values raise `InvalidError`, argument `mode` or
-    `block_after`.
+    after this many refusals within another time: 1 to 1,000,000 refusals, both times from one
+    second to seven days, by default never: `block_after=(100, 60, 3600)`. The refusals then have
+    the reason "blocked", and `resume` ends the block. Other values raise `InvalidError`, argument
+    `mode` or `block_after`.
 
     With `aging` a call that waits gets the next higher priority after each such time, from one
     second to seven days, so that those of a higher one cannot hold it up for ever: `aging=60`. By
@@ -114,23 +115,13 @@ class Paddlegate(_native.Paddlegate):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await self.aclose()
 
     def concurrent(
@@ -266,10 +257,10 @@ class Paddlegate(_native.Paddlegate):
         """Create a limiter with up to eight limits, which are all charged or none.
 
         Each limit has a label of its own, by which decisions and overrides name it. A keyword is
-        a label: that of a kind with its numbers, `concurrency=5, window=(100, 60), throttle=0.1`,
-        or any label with a limit, `rpm=Window(500, "minute"), tpm=Points(150_000, 60)`. A throttle
-        of three starts per second is `throttle=(3, "second")`, a quota of a month in Berlin
-        `quota=(1000, "month", "Europe/Berlin")`.
+        a label: the name of a kind with its numbers, `concurrency=5, window=(100, 60),
+        throttle=0.1`, or any label with a limit, `rpm=Window(500, "minute"),
+        tpm=Points(150_000, 60)`. A throttle of three starts per second is `throttle=(3, "second")`,
+        a quota of a month in Berlin `quota=(1000, "month", "Europe/Berlin")`.
 
         `limits` is a mapping of the same form, for labels that are no keywords, or a list of limits
         with their kinds as labels, `[("window", 100, 60), Throttle(0.1)]`. A label has 1 to 32
@@ -319,14 +310,7 @@ class Paddlegate(_native.Paddlegate):
         return Limiter(self, joint.name, joint, wait_timeout, on_limit=on_limit)
 
     def limiters_from_document(
-        self,
-        document: Json,
-        *,
-        lock_timeout: Span | None = None,
-        tenant: str | None = None,
-        group: str | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
+        self, document: Json, **options: Unpack[DocumentOptions]
     ) -> dict[str, Limiter]:
         """Create the limiters that a document defines, by name; it is JSON or its object.
 
@@ -336,41 +320,33 @@ class Paddlegate(_native.Paddlegate):
         Spec) is the owner of the jobs, `group` (guild-queues) is the group that is limited by
         itself.
         """
-        loaded = self._load(json_text("document", document), lock_timeout, tenant, group)
+        check(options, DocumentOptions)
+        loaded = self._load(
+            json_text("document", document),
+            options.get("lock_timeout"),
+            options.get("tenant"),
+            options.get("group"),
+        )
         return {
             it.name: Limiter(
                 self,
                 it.name,
                 it,
-                on_unavailable=on_unavailable,
-                local_share_percent=local_share_percent,
+                on_unavailable=options.get("on_unavailable"),
+                local_share_percent=options.get("local_share_percent"),
             )
             for it in loaded
         }
 
     def load(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        lock_timeout: Span | None = None,
-        tenant: str | None = None,
-        group: str | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
+        self, path: str | os.PathLike[str], **options: Unpack[DocumentOptions]
     ) -> dict[str, Limiter]:
         """Create the limiters that a file defines, by name; see `limiters_from_document`.
 
         Raises `OSError` for a file that cannot be read.
         """
-        document = Path(path).read_bytes()
-        return self.limiters_from_document(
-            document,
-            lock_timeout=lock_timeout,
-            tenant=tenant,
-            group=group,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-        )
+        check(options, DocumentOptions)
+        return self.limiters_from_document(Path(path).read_bytes(), **options)
 
     def invantive_gate(self, document: Json) -> Gate:
         """Create the gate of an Invantive `RateLimitControl`; `document` is JSON or its object.
@@ -385,14 +361,7 @@ class Paddlegate(_native.Paddlegate):
         run: Json,
         *,
         lock_timeout: Span | None = None,
-        group: str | None = None,
-        keyed: bool | None = None,
-        statistics: bool | None = None,
-        on_unavailable: _OnUnavailable | None = None,
-        local_share_percent: int | None = None,
-        mode: _Mode | None = None,
-        block_after: _BlockAfter | None = None,
-        aging: Span | None = None,
+        **options: Unpack[StateOptions],
     ) -> Limiter:
         """Create the limiter of a Conductor workflow run; both documents are JSON or objects.
 
@@ -403,22 +372,11 @@ class Paddlegate(_native.Paddlegate):
         "wait" for `QUEUE`, "raise" for `REJECT`. `group`, `keyed`, `statistics`, `mode`,
         `block_after` and `aging` are as for other limiters.
         """
+        check(options, StateOptions)
         loaded = self._workflow(
             json_text("definition", definition), json_text("run", run), lock_timeout
         )
-        return Limiter(
-            self,
-            loaded.name,
-            loaded,
-            group=group,
-            keyed=keyed,
-            statistics=statistics,
-            on_unavailable=on_unavailable,
-            local_share_percent=local_share_percent,
-            mode=mode,
-            block_after=block_after,
-            aging=aging,
-        )
+        return Limiter(self, loaded.name, loaded, **options)
 
     def limiters(self, prefix: str = "") -> list[LimiterInfo]:
         """Return the limiters that any process has used, in any language, sorted by name.
@@ -455,9 +413,9 @@ class Paddlegate(_native.Paddlegate):
         """Return a page of the `limiters` whose names begin with `prefix`.
 
         A page has about 100 to 300 limiters, or the rest. The first page has no `cursor`; the next
-        page has that of the page before. Only the names of one page are sorted, and a name may be
-        on two pages. In memory there is one page. Raises `InvalidError`, argument `cursor`, for
-        another text.
+        page has the cursor of the page before. Only the names of one page are sorted, and a name
+        may be on two pages. In memory there is one page. Raises `InvalidError`, argument `cursor`,
+        for another text.
         """
         return to_limiter_page(self._limiter_page(False, prefix, cursor))
 

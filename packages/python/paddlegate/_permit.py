@@ -9,23 +9,25 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from paddlegate._asyncio import run_operation, running_loop, start_operation
 from paddlegate._errors import InvalidError
+from paddlegate._options import ResponseOptions, check, spelled_out
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
+
+    from typing_extensions import Unpack
 
     from paddlegate._convert import Headers, Json
     from paddlegate._cost import Cost
     from paddlegate._extension import Extension
     from paddlegate._learned import Learned
     from paddlegate._limiter import Limiter
-    from paddlegate._native import Decision, _Provider
-    from paddlegate._waiting import Span
+    from paddlegate._native import Decision
 
 _T = TypeVar("_T")
 
 
 class Grant:
-    """Base class of permits. The lease is that of a concurrency limit."""
+    """Base class of permits. Only a concurrency limit gives a lease."""
 
     __slots__ = ("_expires_at", "_id", "_limiter", "_lost", "_pid", "_settlement", "decision")
 
@@ -100,6 +102,7 @@ class Grant:
         return f"<{type(self).__name__} of {self._limiter.name!r} id={self.id!r}>"
 
 
+@spelled_out
 class Permit(Grant):
     """The permit of a granted call. Any process can settle it by its id."""
 
@@ -145,49 +148,21 @@ class Permit(Grant):
         return await self.acorrect(actual)
 
     def learn_from_response(
-        self,
-        headers: Headers,
-        body: Json | None = "",
-        *,
-        status: int | None = None,
-        provider: _Provider = "auto",
-        max_pause: Span | None = None,
-        max_learned: int | None = None,
+        self, headers: Headers, body: Json | None = "", **options: Unpack[ResponseOptions]
     ) -> Learned:
         """Apply the response to this call and settle its estimate.
 
         See `learn_from_response` of the limiter.
         """
-        return self._limiter.learn_from_response(
-            headers,
-            body,
-            status=status,
-            provider=provider,
-            max_pause=max_pause,
-            max_learned=max_learned,
-            permit=self.id,
-        )
+        check(options, ResponseOptions)
+        return self._limiter.learn_from_response(headers, body, **options, permit=self.id)
 
     async def alearn_from_response(
-        self,
-        headers: Headers,
-        body: Json | None = "",
-        *,
-        status: int | None = None,
-        provider: _Provider = "auto",
-        max_pause: Span | None = None,
-        max_learned: int | None = None,
+        self, headers: Headers, body: Json | None = "", **options: Unpack[ResponseOptions]
     ) -> Learned:
         """Like `learn_from_response`."""
-        return await self._limiter.alearn_from_response(
-            headers,
-            body,
-            status=status,
-            provider=provider,
-            max_pause=max_pause,
-            max_learned=max_learned,
-            permit=self.id,
-        )
+        check(options, ResponseOptions)
+        return await self._limiter.alearn_from_response(headers, body, **options, permit=self.id)
 
     def release(self) -> str:
         """End the lease, once.
@@ -229,6 +204,7 @@ class Permit(Grant):
         return self._record_renewal(sent, await self._limiter.arenew(self._required_id()))
 
 
+@spelled_out
 class AsyncPermit(Grant):
     """The permit of a granted call on an event loop."""
 
@@ -247,7 +223,10 @@ class AsyncPermit(Grant):
         It takes effect even if not awaited. The end of `async with` waits for it and raises its
         error. Raises `InvalidError` for a call without an estimate.
         """
-        return self._track(self._limiter._correct_async(self._required_id(), actual))
+        limiter = self._limiter
+        return self._track(
+            run_operation(limiter._links, limiter._correct, self._required_id(), actual)
+        )
 
     async def acorrect(self, actual: Cost) -> str:
         """Like `correct`, as a coroutine."""
@@ -275,44 +254,22 @@ class AsyncPermit(Grant):
         return await self.correct(actual)
 
     def learn_from_response(
-        self,
-        headers: Headers,
-        body: Json | None = "",
-        *,
-        status: int | None = None,
-        provider: _Provider = "auto",
-        max_pause: Span | None = None,
-        max_learned: int | None = None,
+        self, headers: Headers, body: Json | None = "", **options: Unpack[ResponseOptions]
     ) -> Settlement[Learned]:
         """Apply the response to this call and settle its estimate; await it for the result.
 
         It takes effect even if not awaited. See `learn_from_response` of the limiter.
         """
+        check(options, ResponseOptions)
         return self._track(
-            self._limiter._learn_async(
-                headers, body, status, provider, max_pause, max_learned, self.id
-            )
+            self._limiter.alearn_from_response(headers, body, **options, permit=self.id)
         )
 
     async def alearn_from_response(
-        self,
-        headers: Headers,
-        body: Json | None = "",
-        *,
-        status: int | None = None,
-        provider: _Provider = "auto",
-        max_pause: Span | None = None,
-        max_learned: int | None = None,
+        self, headers: Headers, body: Json | None = "", **options: Unpack[ResponseOptions]
     ) -> Learned:
         """Like `learn_from_response`, as a coroutine."""
-        return await self.learn_from_response(
-            headers,
-            body,
-            status=status,
-            provider=provider,
-            max_pause=max_pause,
-            max_learned=max_learned,
-        )
+        return await self.learn_from_response(headers, body, **options)
 
     def _track(self, settling: Awaitable[_T]) -> Settlement[_T]:
         settlement = Settlement(settling)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from paddlegate._errors import PaddlegateError
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from paddlegate._permit import AsyncPermit, Permit
 
 SHORTEST = 0.1
@@ -33,12 +31,7 @@ class Renewal:
             self._thread = threading.Thread(target=self._run, name="paddlegate-renew", daemon=True)
             self._thread.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._stopped.set()
         if self._thread is not None:
             # A renewal that arrives after the release would find that the lease was lost.
@@ -65,12 +58,7 @@ class AsyncRenewal:
         if self._permit.expires_in is not None:
             self._task = asyncio.create_task(self._run())
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

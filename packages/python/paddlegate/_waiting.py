@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from datetime import timedelta
+from math import inf
 from queue import Empty, SimpleQueue
 from time import monotonic
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paddlegate._asyncio import run_operation, running_loop
 from paddlegate._blocking import warn_if_blocking
@@ -46,39 +47,33 @@ def cancel_timeout(limiter: Limiter, error: BaseException) -> float:
     return CLOSE_CANCEL_TIMEOUT if limiter._hubs.closed else 0
 
 
-class BaseWaiter:
-    """One call that may wait. The rules are native; this receives the wake-ups."""
+class HubMember:
+    """What gets wake-ups for a limiter: a member of the hub of its node."""
 
-    def __init__(self, limiter: Limiter, rules: Waiter) -> None:
-        self.limiter = limiter
-        self._rules = rules
-        self._hub: Hub | None = None
+    limiter: Limiter
+    _hub: Hub | None = None
 
-    @property
-    def id(self) -> str:
-        """The id of the call."""
-        return self._rules.id
-
-    def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Leave the queue, if `loop` is to run this task but is busy closing the store."""
+    def wake(self, at: float) -> None:
+        """Retry at this time of the monotonic clock; callable from any thread."""
+        raise NotImplementedError
 
     def leave_hub(self) -> None:
         """Leave the hub; no wake-ups arrive from then on."""
         if self._hub is not None:
-            self._hub.remove(self)
+            self._hub.remove(self._entry())
             self._hub = None
 
-    def wake(self, at: float) -> None:
-        """Retry at this time of the monotonic clock."""
-        raise NotImplementedError
+    def _entry(self) -> Any:
+        """Return what the hub wakes."""
+        return self
 
     def _get_hub(self, node: str, create: bool) -> Hub | None:
         raise NotImplementedError
 
-    def _join_hub(self) -> str:
+    def _join_hub(self, create: bool = True) -> str:
         """Join the hub of the limiter's node; return its channel, empty without one.
 
-        A hub is opened only for a call that has a ticket. A redirection may have changed the node.
+        Without `create` only a hub that listens. A redirection may have changed the node.
         """
         limiter = self.limiter
         if limiter._hubs.closed:
@@ -88,13 +83,98 @@ class BaseWaiter:
         if hub is None or hub.node != node:
             if hub is not None:
                 self.leave_hub()
-            has_ticket = self._rules.has_ticket()
-            hub = None if node is None else self._get_hub(node, has_ticket)
-            if hub is None or not (has_ticket or hub.channel):
+            hub = None if node is None else self._get_hub(node, create)
+            if hub is None or not (create or hub.channel):
                 return ""
             self._hub = hub
-            hub.add(self)
+            hub.add(self._entry())
         return hub.channel
+
+
+class ThreadMember(HubMember):
+    """One that sleeps on a thread."""
+
+    _wakeups: SimpleQueue[float]
+
+    def wake(self, at: float) -> None:
+        """Retry at this time of the monotonic clock; callable from any thread."""
+        self._wakeups.put(at)
+
+    def _forget_wakeups(self) -> None:
+        self._wakeups = SimpleQueue()
+
+    def _next_wakeup(self, timeout: float) -> float:
+        """Return the time at which to retry after a wake-up, or infinity after the timeout."""
+        try:
+            return self._wakeups.get(timeout=timeout)
+        except Empty:
+            return inf
+
+    def _get_hub(self, node: str, create: bool) -> Hub | None:
+        return self.limiter._hubs.for_threads(node, create)
+
+
+class LoopMember(HubMember):
+    """One that sleeps on an event loop."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
+    """The loop on which it sleeps; None before."""
+    _sleeping: asyncio.Future[None] | None = None
+
+    def wake(self, at: float) -> None:
+        """Retry at this time of the monotonic clock; callable from any thread."""
+        loop = self._loop
+        if loop is None or loop is asyncio._get_running_loop():
+            self._wake_here(at)
+        else:
+            with contextlib.suppress(RuntimeError):  # The loop is closed.
+                loop.call_soon_threadsafe(self._wake_here, at)
+
+    def _on_wakeup(self, at: float) -> None:
+        """Retry at this time of the monotonic clock, unless earlier."""
+        raise NotImplementedError
+
+    def _wake_here(self, at: float) -> None:
+        self._on_wakeup(at)
+        self._end_sleep()
+
+    def _end_sleep(self) -> None:
+        if self._sleeping is not None and not self._sleeping.done():
+            self._sleeping.set_result(None)
+
+    async def _sleep_for(self, seconds: float) -> None:
+        """Sleep until a wake-up, for at most this time."""
+        loop = running_loop()
+        self._sleeping = loop.create_future()
+        timer = loop.call_later(seconds, self._end_sleep)
+        try:
+            await self._sleeping
+        finally:
+            timer.cancel()
+            self._sleeping = None
+
+    def _get_hub(self, node: str, create: bool) -> Hub | None:
+        return self.limiter._hubs.for_loop(running_loop(), node, create)
+
+
+class BaseWaiter(HubMember):
+    """One call that may wait. The rules are native; this receives the wake-ups."""
+
+    def __init__(self, limiter: Limiter, rules: Waiter) -> None:
+        self.limiter = limiter
+        self._rules = rules
+
+    @property
+    def id(self) -> str:
+        """The id of the call."""
+        return self._rules.id
+
+    def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Leave the queue, if `loop` is to run this task but is busy closing the store."""
+
+    def _channel(self) -> str:
+        """Return the channel for the next attempt; only a call that has a ticket opens a hub."""
+        return self._join_hub(self._rules.has_ticket())
 
     def _must_cancel(self, error: BaseException) -> bool:
         """Return whether the call, which ends with this error, must be cancelled."""
@@ -104,18 +184,18 @@ class BaseWaiter:
         return self._rules.must_cancel(False)
 
 
-class ThreadWaiter(BaseWaiter):
+class ThreadWaiter(ThreadMember, BaseWaiter):
     """A call that waits on a thread."""
 
     def wait(self) -> Permit:
-        """Wait for the permit, or raise `OverLimit`; that of a job may have its ticket."""
+        """Wait for the permit, or raise `OverLimit`; a refused job may keep its ticket."""
         limiter, rules = self.limiter, self._rules
         self._has_slept = False
         try:
             while True:
                 # Wake-ups from before the attempt are forgotten.
-                self._wakeups: SimpleQueue[float] = SimpleQueue()
-                channel = self._join_hub()
+                self._forget_wakeups()
+                channel = self._channel()
                 sent = monotonic()
                 decision = limiter._attempt(False, rules, sent, channel)
                 if rules.on_decision(monotonic(), decision):
@@ -137,34 +217,25 @@ class ThreadWaiter(BaseWaiter):
                 self.leave_hub()
             raise
 
-    def wake(self, at: float) -> None:
-        """Retry at this time of the monotonic clock; callable from any thread."""
-        self._wakeups.put(at)
-
-    def _get_hub(self, node: str, create: bool) -> Hub | None:
-        return self.limiter._hubs.for_threads(node, create)
-
     def _sleep(self) -> None:
-        channel = self._join_hub()
+        channel = self._channel()
         while (left := self._rules.retry_at(channel) - monotonic()) > 0:
             if not self._has_slept:
                 self._has_slept = True
                 warn_if_blocking(self.limiter.name)
-            with contextlib.suppress(Empty):
-                self._rules.on_wakeup(self._wakeups.get(timeout=left))
+            self._rules.on_wakeup(self._next_wakeup(left))
 
 
-class TaskWaiter(BaseWaiter):
+class TaskWaiter(LoopMember, BaseWaiter):
     """A call that waits in a task."""
 
     async def wait(self) -> AsyncPermit:
         """Wait for the permit, or raise `OverLimit`."""
         limiter, rules = self.limiter, self._rules
         self._loop = running_loop()
-        self._sleeping: asyncio.Future[None] | None = None
         try:
             while True:
-                channel = self._join_hub()
+                channel = self._channel()
                 sent = monotonic()
                 decision: Decision = await run_operation(
                     limiter._links, limiter._attempt, rules, sent, channel
@@ -187,24 +258,8 @@ class TaskWaiter(BaseWaiter):
         finally:
             self.leave_hub()
 
-    def wake(self, at: float) -> None:
-        """Retry at this time of the monotonic clock; callable from any thread."""
-        if asyncio._get_running_loop() is self._loop:
-            self._on_wakeup(at)
-        else:
-            with contextlib.suppress(RuntimeError):  # The loop is closed.
-                self._loop.call_soon_threadsafe(self._on_wakeup, at)
-
     def _on_wakeup(self, at: float) -> None:
         self._rules.on_wakeup(at)
-        self._end_sleep()
-
-    def _end_sleep(self) -> None:
-        if self._sleeping is not None and not self._sleeping.done():
-            self._sleeping.set_result(None)
-
-    def _get_hub(self, node: str, create: bool) -> Hub | None:
-        return self.limiter._hubs.for_loop(self._loop, node, create)
 
     def leave_queue(self, loop: asyncio.AbstractEventLoop) -> None:
         """Leave the queue, if `loop` is to run this task but is busy closing the store."""
@@ -215,12 +270,6 @@ class TaskWaiter(BaseWaiter):
             self.leave_hub()
 
     async def _sleep(self) -> None:
-        channel = self._join_hub()
+        channel = self._channel()
         while (left := self._rules.retry_at(channel) - monotonic()) > 0:
-            self._sleeping = self._loop.create_future()
-            timer = self._loop.call_later(left, self._end_sleep)
-            try:
-                await self._sleeping
-            finally:
-                timer.cancel()
-                self._sleeping = None
+            await self._sleep_for(left)

@@ -7,27 +7,20 @@ import contextlib
 import sys
 import threading
 from contextlib import suppress
-from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from paddlegate._errors import InvalidError, OverLimit
-from paddlegate._guarded import (
-    PERMIT,
-    Guarded,
-    release_held,
-    release_held_again,
-    settle_and_release,
-)
+from paddlegate._guarded import Guarded, release_held, release_held_again, settle_and_release
+from paddlegate._permit_argument import takes_permit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import FrameType, TracebackType
+    from collections.abc import Callable
+    from types import FrameType
 
     from paddlegate._cost import Cost
     from paddlegate._limiter import Limiter
-    from paddlegate._order import Order
+    from paddlegate._options import AcquireOptions
     from paddlegate._permit import AsyncPermit, Permit
-    from paddlegate._waiting import Span
 
 Held: TypeAlias = tuple[object, object, Any]
 
@@ -41,44 +34,19 @@ class WithinLimit(Guarded):
     several bodies run in one thread or task, each body needs an object of its own.
     """
 
-    __slots__ = (
-        "_cost",
-        "_estimate",
-        "_held",
-        "_id",
-        "_limiter",
-        "_limits",
-        "_order",
-        "_settle_within",
-        "_wait_timeout",
-    )
+    __slots__ = ("_cost", "_held", "_limiter", "_options")
 
-    def __init__(
-        self,
-        limiter: Limiter,
-        cost: Cost | None,
-        estimate: Cost | None,
-        wait_timeout: Span | None,
-        id: str | None = None,  # noqa: A002 - the name in all languages
-        settle_within: Span | None = None,
-        order: Order | None = None,
-        limits: bool | None = None,
-    ) -> None:
+    def __init__(self, limiter: Limiter, cost: Cost | None, options: AcquireOptions) -> None:
         self._limiter = limiter
         self._cost = cost
-        self._estimate = estimate
-        self._wait_timeout = wait_timeout
-        self._id = id
-        self._settle_within = settle_within
-        self._order = order or (None, None, None)
-        self._limits = limits
+        self._options = options
         # The permits of running bodies, each with what entered, and with its thread or task.
         self._held: list[Held] = []
 
     def __enter__(self) -> Permit:
         self._check_on_limit()
         opener, owner = _opener(sys._getframe(1)), _current_owner()
-        permit = self._acquire()
+        permit = self._limiter.acquire(self._cost, **self._options)
         try:
             self._held.append((opener, owner, permit))
         except BaseException:
@@ -105,25 +73,19 @@ class WithinLimit(Guarded):
     async def __aenter__(self) -> AsyncPermit:
         self._check_on_limit()
         opener, owner = _opener(sys._getframe(1)), _current_owner()
-        permit = await self._aacquire()
+        permit = await self._limiter.aacquire(self._cost, **self._options)
         self._held.append((opener, owner, permit))
         return permit
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         held = self._find_held(sys._getframe(1))
         if held is not None:
             self._remove_held(held)
             await settle_and_release(held[2], error)
 
     def _passes_permit(self, function: Callable[..., Any]) -> bool:
-        parameter = _parameters(function).get(PERMIT)
-        takes = parameter is not None and parameter.kind is Parameter.KEYWORD_ONLY
-        if self._estimate is not None and not takes:
+        takes = takes_permit(function)
+        if self._options.get("estimate") is not None and not takes:
             raise InvalidError(
                 "a function with an estimate takes its permit, to say by permit.points_used() "
                 "what it did cost: add the keyword-only argument permit, or give a cost",
@@ -131,37 +93,9 @@ class WithinLimit(Guarded):
             )
         return takes
 
-    def _acquire(self) -> Permit:
-        priority, share, weight = self._order
-        return self._limiter.acquire(
-            self._cost,
-            estimate=self._estimate,
-            settle_within=self._settle_within,
-            wait_timeout=self._wait_timeout,
-            id=self._id,
-            priority=priority,
-            share=share,
-            weight=weight,
-            limits=self._limits,
-        )
-
-    async def _aacquire(self) -> AsyncPermit:
-        priority, share, weight = self._order
-        return await self._limiter.aacquire(
-            self._cost,
-            estimate=self._estimate,
-            settle_within=self._settle_within,
-            wait_timeout=self._wait_timeout,
-            id=self._id,
-            priority=priority,
-            share=share,
-            weight=weight,
-            limits=self._limits,
-        )
-
     def _admit(self) -> Permit | None:
         try:
-            return self._acquire()
+            return self._limiter.acquire(self._cost, **self._options)
         except OverLimit:
             if self._limiter.on_limit != "ignore":
                 raise
@@ -169,7 +103,7 @@ class WithinLimit(Guarded):
 
     async def _aadmit(self) -> AsyncPermit | None:
         try:
-            return await self._aacquire()
+            return await self._limiter.aacquire(self._cost, **self._options)
         except OverLimit:
             if self._limiter.on_limit != "ignore":
                 raise
@@ -186,7 +120,7 @@ class WithinLimit(Guarded):
     def _find_held(self, frame: FrameType) -> Held | None:
         """Return the last permit with which this frame entered; None if there is none.
 
-        Otherwise that of this thread or task, whose methods were called by hand.
+        If the methods were called by hand, it is the last permit of this thread or task.
         """
         opener, owner = _opener(frame), _current_owner()
         all_held = self._held.copy()
@@ -207,14 +141,6 @@ class WithinLimit(Guarded):
     def _remove_held(self, held: Held) -> None:
         with suppress(ValueError):
             self._held.remove(held)
-
-
-def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
-    try:
-        return signature(function).parameters
-    except (TypeError, ValueError):
-        # Some builtins have no signature.
-        return {}
 
 
 def _opener(frame: FrameType) -> object:

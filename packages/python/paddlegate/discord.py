@@ -71,8 +71,8 @@ def limited(
     A request that would have to wait for longer than `wait_timeout`, by default a minute, raises
     `OverLimit`, also in discord.py. aiohttp counts the wait in the whole time of a request, which
     is 5 minutes by default. When no store can be reached, `on_unavailable` decides. Raises
-    `InvalidError`, argument `paddlegate`, `name`, `per_second` or `invalid_limit`, or that of an
-    option.
+    `InvalidError`, argument `paddlegate`, `name`, `per_second` or `invalid_limit`, or the name of
+    an option.
     """
     return Discord(
         paddlegate, name, per_second, invalid_limit, wait_timeout, on_unavailable

@@ -58,8 +58,8 @@ limited = Limited
 def limit_tasks(huey: Any, limits: Mapping[str, Limited]) -> None:
     """Limit the tasks that are made from now on by their names.
 
-    A name is that of the module and of the task; patterns may have the wildcards `*` and `?`, and
-    the first that matches counts.
+    A name has the module and the task. Patterns may have the wildcards `*` and `?`, and the first
+    that matches counts.
 
         limit_tasks(huey, {"shop.*": limited(shop)})
     """

@@ -56,8 +56,8 @@ limited = Limited
 def job_class(limits: Mapping[str, Limited]) -> type[Job]:
     """Return a class of jobs that are limited by the names of their functions.
 
-    A name is that of the module and of the function; patterns may have the wildcards `*` and `?`,
-    and the first that matches counts. A worker takes the class by its name:
+    A name has the module and the function. Patterns may have the wildcards `*` and `?`, and the
+    first that matches counts. A worker takes the class by its name:
 
         LimitedJob = job_class({"shop.*": limited(shop)})  # rq worker --job-class app.LimitedJob
     """
