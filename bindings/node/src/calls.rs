@@ -343,8 +343,8 @@ impl Calls {
                 Extension::Decided(decision) => self.texts.extend(decision.permit.map(|permit| (ticket, permit))),
                 Extension::Closed(settlement) => self.texts.extend([(ticket, settlement.name().to_owned())]),
             },
-            // The package does not ask for the most refused keys.
-            Answer::Renewal(_) | Answer::MostRefused(_) | Answer::Reset => {}
+            // The package does not ask for the most refused keys, nor for all.
+            Answer::Renewal(_) | Answer::MostRefused(_) | Answer::Keys(_) | Answer::Reset => {}
         }
     }
 

@@ -1,6 +1,8 @@
 //! `Limiter`: a name and a policy on a store. Creating one contacts no server.
 
 mod adjust;
+#[cfg(feature = "redis")]
+mod all_keys;
 mod calls;
 #[cfg(feature = "redis")]
 mod each;
@@ -51,6 +53,8 @@ use crate::store::memory::{Cell, Memory, StateName};
 #[cfg(feature = "redis")]
 use crate::store::redis::{KeyParts, Keys, Redis};
 
+#[cfg(feature = "redis")]
+pub use all_keys::KeyChange;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 pub use if_version::ChangeIfVersion;
 use keyed::AllKeys;

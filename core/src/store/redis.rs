@@ -16,6 +16,7 @@ mod hints;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 mod if_version;
 mod inspection;
+mod key_list;
 mod keys;
 mod limiter_list;
 mod listener;
@@ -63,6 +64,7 @@ pub use socket::Socket;
 
 pub(crate) use blocking::check_timeout;
 pub(crate) use hints::Hints;
+pub(crate) use key_list::PartialKeys;
 pub(crate) use keys::{Keys, Roles};
 pub(crate) use limiter_list::PartialPage;
 pub(crate) use most_refused::MostRefused;

@@ -95,14 +95,18 @@ pub(super) fn foreign(tag: u16) -> Error {
 /// Returns a pattern of the entries whose name begins with `prefix`; it also matches some others, since the group of a limiter
 /// stands before its name.
 fn pattern(prefix: &str) -> String {
-    let mut pattern = "*|*|*".to_owned();
-    for c in prefix.chars() {
+    format!("*|*|*{}*", escaped(prefix))
+}
+
+/// Returns a pattern that matches this text alone.
+pub(super) fn escaped(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
         if matches!(c, '*' | '?' | '[' | ']' | '^' | '\\') {
             pattern.push('\\');
         }
         pattern.push(c);
     }
-    pattern.push('*');
     pattern
 }
 
