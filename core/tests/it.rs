@@ -79,3 +79,4 @@ mod unavailable;
 mod vectors;
 mod waiter;
 mod waiting;
+mod warnings;

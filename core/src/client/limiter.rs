@@ -292,6 +292,18 @@ impl Limiter {
         }
     }
 
+    /// Says once that this process decides alone until an operator mends its login or its rights.
+    #[cfg(feature = "redis")]
+    pub(crate) fn warn_of_rights(&self, error: &Error) {
+        if let Backend::Redis(redis) = &self.inner.store.backend {
+            let (name, mode) = (self.name(), self.inner.on_unavailable.name());
+            redis.warn_once(name, || {
+                let message = error.message();
+                format!("redis refuses this process, so on_unavailable={mode} decides every call: limiter={name:?} {message}")
+            });
+        }
+    }
+
     /// Returns whether a server decides.
     #[cfg(feature = "redis")]
     pub(crate) fn is_on_server(&self) -> bool {

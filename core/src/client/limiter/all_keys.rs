@@ -171,7 +171,7 @@ fn page(answer: Answer) -> Result<KeyPage> {
     }
 }
 
-/// Sorts keys into those that were changed and those that were not. What no other key would spare is the error of all.
+/// Sorts keys into those that were changed and those that were not. Only damaged data is the error of one key alone.
 fn changed(keys: Vec<String>, results: Vec<Result<()>>, cursor: Option<String>) -> Result<ChangedKeys> {
     let mut sorted = ChangedKeys { cursor, ..ChangedKeys::default() };
     for (key, result) in keys.into_iter().zip(results) {
