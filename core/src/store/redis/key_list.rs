@@ -102,8 +102,8 @@ impl PartialKeys {
     }
 
     fn shown(&self) -> String {
-        let nodes: String = self.nodes.iter().map(|node| format!(".{node:08x}")).collect();
-        format!("{}.{}{nodes}", self.part, self.cursor)
+        let start = format!("{}.{}", self.part, self.cursor);
+        self.nodes.iter().fold(start, |text, node| format!("{text}.{node:08x}"))
     }
 }
 
