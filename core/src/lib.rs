@@ -89,6 +89,8 @@ pub use client::admission::{Action, Admission};
 pub use client::batch::Batch;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 pub use client::limiter::ChangeIfVersion;
+#[cfg(feature = "redis")]
+pub use client::limiter::KeyChange;
 #[cfg(feature = "providers")]
 pub use client::limiter::caller_key;
 pub use client::limiter::{Limiter, MAX_KEY, MAX_NAME, WAIT_TIMEOUT};
@@ -123,6 +125,8 @@ pub use model::history::{History, HistoryEntry};
 pub use model::inspection::{
     InspectedLimit, Inspection, LeaseInfo, LimitSource, MAX_PAGE, MAX_PAGE_OFFSET, Page, TicketInfo,
 };
+#[cfg(feature = "redis")]
+pub use model::key_page::{ChangedKeys, KeyPage};
 pub use model::kind::Kind;
 pub use model::label::{Label, MAX_LABEL, MAX_LABELS};
 pub use model::learned::{Learned, Notes};

@@ -9,6 +9,8 @@ pub(crate) mod durations;
 pub(crate) mod extension;
 pub(crate) mod history;
 pub(crate) mod inspection;
+#[cfg(feature = "redis")]
+pub(crate) mod key_page;
 pub(crate) mod kind;
 pub(crate) mod label;
 pub(crate) mod learned;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::server::{Server, wait_until};
 use paddlegate::{
-    ErrorKind, Limit, Limiter, MAX_SPAN, OnUnavailable, Operation, Paddlegate, Policy, Prepared, QueuePosition,
-    Request, Settlement, SignalHandling, Status, Wait,
+    AdminRequest, ErrorKind, KeyChange, Limit, Limiter, MAX_SPAN, OnUnavailable, Operation, Paddlegate, Policy,
+    Prepared, QueuePosition, Request, Settlement, SignalHandling, Status, Wait,
 };
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -313,6 +313,38 @@ mod redis_cluster {
         assert_eq!(all.cancel("id").expect("a settlement"), Settlement::Cancelled);
         for limiter in &alone {
             assert_eq!(limiter.peek(Request::cost(0)).expect("a decision").remaining, Some(2), "another state");
+        }
+    }
+
+    #[test]
+    fn the_keys_of_all_nodes_are_changed() {
+        let cluster = Cluster::start();
+        let users = cluster.open().bucket("users", 5, HOUR).and_then(|limiter| limiter.keyed()).expect("a limiter");
+        let mut expected: Vec<String> = (0..300).map(|i| format!("user-{i}")).collect();
+        expected.sort_unstable();
+        for key in &expected {
+            take(&users.with_key(key).expect("a key"));
+        }
+        // A store that has learned nothing of the slots, and one that has.
+        for store in [cluster.open(), cluster.open()] {
+            let users = store.bucket("users", 5, HOUR).and_then(|limiter| limiter.keyed()).expect("a limiter");
+            for change in [KeyChange::Admin(&AdminRequest::Resume), KeyChange::Reset] {
+                let (mut changed, mut cursor) = (Vec::new(), None);
+                loop {
+                    let page = users.change_keys(change, cursor.as_deref()).expect("a page");
+                    changed.extend(page.changed);
+                    cursor = page.cursor;
+                    if cursor.is_none() {
+                        break;
+                    }
+                }
+                changed.sort_unstable();
+                changed.dedup();
+                assert_eq!(changed, expected);
+            }
+            for key in &expected {
+                assert_eq!(take(&users.with_key(key).expect("a key")).remaining, Some(4), "{key}");
+            }
         }
     }
 

@@ -12,6 +12,7 @@ mod server;
 mod support;
 
 mod admission;
+mod all_keys;
 #[cfg(feature = "aio")]
 mod aio;
 #[cfg(feature = "documents")]
@@ -78,3 +79,4 @@ mod unavailable;
 mod vectors;
 mod waiter;
 mod waiting;
+mod warnings;

@@ -316,7 +316,7 @@ impl SharedBuffer {
             },
             Answer::Ready(ready) => self.row(row, ticket, Event::Ready, [number(ready.after.0)]),
             Answer::Inspection(_) => self.event(row, ticket, Event::Inspection),
-            Answer::MostRefused(_) | Answer::Reset => self.event(row, ticket, Event::Reset),
+            Answer::MostRefused(_) | Answer::Keys(_) | Answer::Reset => self.event(row, ticket, Event::Reset),
         }
     }
 

@@ -78,6 +78,7 @@ pub(crate) fn shown(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>
         Answer::MostRefused(keys) => {
             keys.into_iter().map(|found| (found.key, found.refused)).collect::<Vec<_>>().into_bound_py_any(py)
         }
+        Answer::Keys(page) => (page.keys, page.cursor).into_bound_py_any(py),
         Answer::Reset => Ok(py.None().into_bound(py)),
     }
 }

@@ -62,6 +62,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ::paddlegate::store::redis::around_send(crate::limiter::without_gil);
+        ::paddlegate::store::redis::warn_by(crate::limiter::warn);
         module.add("CANCEL_TIMEOUT", crate::decision::seconds(::paddlegate::CANCEL_TIMEOUT))?;
         module.add("LIMITERS_PER_PAGE", ::paddlegate::LIMITERS_PER_PAGE)?;
         module.add("__version__", ::paddlegate::VERSION)

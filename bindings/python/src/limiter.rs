@@ -686,6 +686,15 @@ pub(crate) fn new_id() -> Result<String> {
     Ok(paddlegate::new_id()?)
 }
 
+/// Logs what an operator must mend, once for a limiter; at the end of the interpreter there is no logger.
+pub(crate) fn warn(message: &str) {
+    Python::try_attach(|py| {
+        let logger = py.import("logging").and_then(|logging| logging.call_method1("getLogger", ("paddlegate",)));
+        // A logger that fails must not decide a call.
+        let _ = logger.and_then(|logger| logger.call_method1("warning", ("%s", message)));
+    });
+}
+
 /// Sends what a dropped store has counted, while other threads run; at the end of the interpreter there are none.
 pub(crate) fn without_gil(send: &mut (dyn FnMut() + Send)) {
     if Python::try_attach(|py| py.detach(&mut *send)).is_none() {

@@ -77,6 +77,8 @@ pub(crate) enum Cause {
     Slot,
     /// The server is a replica.
     Demoted,
+    /// The login or the rights of its user are wrong, which an operator must mend.
+    Rights,
 }
 
 impl Error {

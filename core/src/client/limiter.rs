@@ -1,6 +1,8 @@
 //! `Limiter`: a name and a policy on a store. Creating one contacts no server.
 
 mod adjust;
+#[cfg(feature = "redis")]
+mod all_keys;
 mod calls;
 #[cfg(feature = "redis")]
 mod each;
@@ -51,6 +53,8 @@ use crate::store::memory::{Cell, Memory, StateName};
 #[cfg(feature = "redis")]
 use crate::store::redis::{KeyParts, Keys, Redis};
 
+#[cfg(feature = "redis")]
+pub use all_keys::KeyChange;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 pub use if_version::ChangeIfVersion;
 use keyed::AllKeys;
@@ -285,6 +289,18 @@ impl Limiter {
             if let StateLocation::Redis { keys, .. } = &limiter.inner.location {
                 keys.count_undecided(at);
             }
+        }
+    }
+
+    /// Says once that this process decides alone until an operator mends its login or its rights.
+    #[cfg(feature = "redis")]
+    pub(crate) fn warn_of_rights(&self, error: &Error) {
+        if let Backend::Redis(redis) = &self.inner.store.backend {
+            let (name, mode) = (self.name(), self.inner.on_unavailable.name());
+            redis.warn_once(name, || {
+                let message = error.message();
+                format!("redis refuses this process, so on_unavailable={mode} decides every call: limiter={name:?} {message}")
+            });
         }
     }
 

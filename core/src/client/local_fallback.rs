@@ -72,6 +72,10 @@ impl Fallback {
         if let Ok(Answer::Decision(decision)) = &result {
             self.limiter.record_decision(decision);
         }
+        #[cfg(feature = "redis")]
+        if let (Some(error), Some(Cause::Rights)) = (failure, cause) {
+            self.limiter.warn_of_rights(error);
+        }
         if fails { alone.decide(&self.limiter, PROBE).map(Answer::Decision) } else { result }
     }
 }

@@ -7,6 +7,8 @@ use crate::model::decision::Decision;
 use crate::model::extension::Extension;
 use crate::model::history::History;
 use crate::model::inspection::{Inspection, Page};
+#[cfg(feature = "redis")]
+use crate::model::key_page::KeyPage;
 use crate::model::learned::Learned;
 use crate::model::limiter_info::{LimiterPage, ListPage};
 use crate::model::overrides::{AdminCommand, RuntimeState};
@@ -124,6 +126,9 @@ pub enum Answer {
     /// The result of `MostRefused`.
     #[cfg(feature = "redis")]
     MostRefused(Vec<RefusedKey>),
+    /// A page of the keys of a keyed limiter.
+    #[cfg(feature = "redis")]
+    Keys(KeyPage),
     /// The result of `Admin`.
     RuntimeState(Box<RuntimeState>),
     /// The result of `Inspect`.

@@ -16,6 +16,7 @@ mod hints;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 mod if_version;
 mod inspection;
+mod key_list;
 mod keys;
 mod limiter_list;
 mod listener;
@@ -63,6 +64,7 @@ pub use socket::Socket;
 
 pub(crate) use blocking::check_timeout;
 pub(crate) use hints::Hints;
+pub(crate) use key_list::PartialKeys;
 pub(crate) use keys::{Keys, Roles};
 pub(crate) use limiter_list::PartialPage;
 pub(crate) use most_refused::MostRefused;
@@ -73,6 +75,8 @@ pub(crate) use tally::{Tallies, Tally};
 pub(crate) use together::{Listed, Settled};
 
 use crate::base::per_process::PerProcess;
+use std::collections::HashSet;
+use std::io::Write;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -134,6 +138,25 @@ pub fn around_send(around: AroundSend) {
     let _ = AROUND_SEND.set(Box::new(around));
 }
 
+/// Who gets the warnings of this process.
+static WARN: OnceBox<fn(&str)> = OnceBox::new();
+
+/// The most limiters of a store that are warned of.
+const MAX_WARNED: usize = 100;
+
+/// Sets who gets what an operator must mend, of each limiter once: that Redis refuses the login of this process, or its user the
+/// right to a command, so that [`OnUnavailable`](crate::OnUnavailable) decides. Without this a line goes to standard error. For the
+/// logger of a host. Only the first counts.
+///
+/// # Examples
+///
+/// ```
+/// paddlegate::store::redis::warn_by(|message| eprintln!("{message}"));
+/// ```
+pub fn warn_by(warn: fn(&str)) {
+    let _ = WARN.set(Box::new(warn));
+}
+
 /// A Redis server or cluster, and this process's connections to it.
 pub struct Redis {
     location: RedisConfig,
@@ -145,6 +168,8 @@ pub struct Redis {
     tallies: Arc<Tallies>,
     /// Whether the whole script decides every call.
     is_whole: AtomicBool,
+    /// The limiters that were warned of.
+    warned: ForkSafe<HashSet<Box<str>>>,
 }
 
 /// State of one process, never shared with its forks.
@@ -166,6 +191,7 @@ impl Redis {
             closed: AtomicBool::new(false),
             tallies: Arc::default(),
             is_whole: AtomicBool::new(false),
+            warned: ForkSafe::new(HashSet::new()),
         });
         let mut open = OPEN.get_or_init(|| ForkSafe::new(Vec::new()).into()).lock(Vec::new);
         open.retain(|store| store.strong_count() > 0);
@@ -181,6 +207,21 @@ impl Redis {
 
     pub(crate) fn is_whole(&self) -> bool {
         self.is_whole.load(Ordering::Relaxed)
+    }
+
+    /// Warns an operator, once for a limiter.
+    pub(crate) fn warn_once(&self, name: &str, message: impl FnOnce() -> String) {
+        let mut warned = self.warned.lock(HashSet::new);
+        if warned.len() >= MAX_WARNED || warned.contains(name) {
+            return;
+        }
+        warned.insert(name.into());
+        drop(warned);
+        match WARN.get() {
+            Some(warn) => warn(&message()),
+            // It may be closed.
+            None => _ = writeln!(std::io::stderr(), "paddlegate: {}", message()),
+        }
     }
 
     /// Returns what this process has counted and not yet sent.

@@ -129,6 +129,25 @@ fn found_by(server: &Server, user: &str) -> Value {
 }
 
 #[test]
+fn a_value_of_another_program_in_the_list_of_limiters_is_deleted_when_asked_for() {
+    let server = Server::start(&[]);
+    let url = server.url("");
+    let store = paddlegate::Paddlegate::open(&url, None).unwrap();
+    let minute = std::time::Duration::from_secs(60);
+    store.bucket("api", 5, minute).unwrap().acquire(paddlegate::Request::cost(1)).unwrap();
+    server.ask(&["SET", "pg2:{07}:limiters", "theirs"]);
+    let error = store.limiters().unwrap_err();
+    assert!(error.message().contains("`paddlegate doctor --repair`"), "{error}");
+    assert!(error.message().contains("pg2:{07}:limiters"), "{error}");
+    let told = operate_on(&url, &["doctor", "--json"]);
+    assert_eq!(told.code, Some(1), "{}", told.out);
+    assert!(told.out.contains("pg2:{07}:limiters holds a value of another program"), "{}", told.out);
+    assert_eq!(server.ask(&["GET", "pg2:{07}:limiters"]), "theirs", "nothing is deleted unasked");
+    assert_eq!(operate_on(&url, &["doctor", "--repair"]).code, Some(0));
+    assert_eq!(store.limiters().unwrap().len(), 1);
+}
+
+#[test]
 fn rights_of_another_user_are_told_as_a_command() {
     let server = Server::start(&[]);
     server.ask(&["ACL", "SETUSER", "app", "on", "nopass", "~pg2:*", "resetchannels", "+@all", "-unlink", "-hscan"]);

@@ -148,6 +148,38 @@ fn a_prefix_names_many_limiters() {
 }
 
 #[test]
+fn all_keys_of_a_limiter_are_changed() {
+    let (store, name) = (store(), name("all-keys"));
+    let users = store.window(&name, 5, MINUTE).unwrap().keyed().unwrap();
+    let of = |key: &str| users.with_key(key).unwrap();
+    for i in 0..120 {
+        of(&format!("u{i}")).acquire(one()).unwrap();
+    }
+    let all = |order: &[&str]| operate(&[order, &["--all-keys"]].concat());
+    assert_eq!(all(&["pause", &name, "--expires-in", "1h"]).text(), format!("{name}\nchanged 120 keys\n"));
+    assert_eq!(
+        ["u0", "u119", "new"].map(|key| of(key).peek(one()).unwrap().reason).map(|it| it == Some(Reason::Paused)),
+        [true, true, false]
+    );
+    assert!(operate(&["log", "--count", "1000"]).text().contains(&format!("{name}  pause expires_in=3600, all keys")));
+    assert_eq!(all(&["resume", &name, "--json"]).json(), json!({ "name": name, "group": null, "changed": 120 }));
+    all(&["override", &name, "--limit", "9", "--mode", "shadow"]).text();
+    assert_eq!(of("u7").peek(one()).unwrap().remaining, Some(8));
+    all(&["restore", &name]).text();
+    assert_eq!(of("u7").peek(one()).unwrap().remaining, Some(4));
+    all(&["reset", &name, "--yes"]).text();
+    assert_eq!(of("u7").peek(one()).unwrap().remaining, Some(5));
+    assert_eq!(all(&["override", &name, "--label", "rpm", "--limit", "9"]).code, Some(2), "no such limit");
+    for more in [["--key", "u7"], ["--prefix", "--json"]] {
+        assert_eq!(operate(&[&["resume", &name, "--all-keys"][..], &more].concat()).code, Some(2));
+    }
+    let plain = store.window(&format!("{name}-plain"), 5, MINUTE).unwrap();
+    plain.acquire(one()).unwrap();
+    let message = format!("--all-keys: the limiter has one state for all; leave it out: name={:?}", plain.name());
+    assert_eq!(all(&["resume", plain.name()]).error(2), message);
+}
+
+#[test]
 fn an_override_of_leases_shows_their_time_and_its_own_end() {
     let (store, name) = (store(), name("leases"));
     partner(&store, &name);

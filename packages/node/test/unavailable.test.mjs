@@ -1,5 +1,6 @@
 // What a limiter answers while its store cannot decide, by each mode.
 import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import net from "node:net";
 import test from "node:test";
@@ -288,3 +289,26 @@ async function gate(t) {
   gate.url = `redis://127.0.0.1:${listening.address().port}`;
   return gate;
 }
+
+test("a missing right and a wrong login are told once on standard error", async (t) => {
+  const own = await redisServer(t);
+  const rights = ["on", ">secret", "~pg2:*", "&*", "+@all", "-eval", "-evalsha"];
+  execFileSync("redis-cli", ["-p", String(own.port), "acl", "setuser", "app", ...rights]);
+  const program = `
+    import { Paddlegate } from ${JSON.stringify(new URL("../index.mjs", import.meta.url).href)};
+    for (const login of ["app:secret", "app:other"]) {
+      const pg = new Paddlegate("${own.url}".replace("//", "//" + login + "@"), { timeoutMs: 10_000 });
+      const limiter = pg.bucket(login.slice(4, 6), 5, 60, { onUnavailable: "fail_open" });
+      for (let i = 0; i < 7; i += 1) {
+        const { allowed, degraded } = await limiter.tryAcquire();
+        if (!allowed || !degraded) throw new Error("not degraded");
+      }
+      await pg.close();
+    }`;
+  const told = spawnSync(process.execPath, ["--input-type=module", "-e", program]);
+  assert.equal(told.status, 0, String(told.stderr));
+  const lines = String(told.stderr).trim().split("\n");
+  assert.equal(lines.length, 2, String(told.stderr));
+  assert.match(lines[0], /^paddlegate: .*on_unavailable=fail_open .*limiter="se" .*NOPERM/);
+  assert.match(lines[1], /^paddlegate: .*on_unavailable=fail_open .*limiter="ot" .*WRONGPASS/);
+});

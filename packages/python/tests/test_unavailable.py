@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import redis as client
 from paddlegate import InvalidError, OverLimit, Paddlegate, UnavailableError
 
 NOWHERE = "redis://127.0.0.1:1"
@@ -553,3 +554,26 @@ def test_a_thousand_calls_at_a_silent_server_end_in_time(silent, kind, verb):
             thread.join()
     assert len(took) == 1000
     assert max(took) < 1.5 * timeout
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("login", "said"), [("app:secret", "NOPERM"), ("app:other", "WRONGPASS")])
+def test_a_wrong_login_and_a_missing_right_are_logged_once(server, caplog, mode, login, said):
+    with client.Redis(port=server.port) as admin:
+        rights = "on", ">secret", "~pg2:*", "&*", "+@all", "-eval", "-evalsha"
+        admin.execute_command("ACL", "SETUSER", "app", *rights)
+    pg = Paddlegate(f"redis://{login}@127.0.0.1:{server.port}", timeout=PATIENT)
+    limiter = pg.bucket("api", 5, "minute", on_unavailable=mode)
+    for _ in range(7):
+        assert limiter.try_acquire().degraded
+
+    async def call():
+        assert (await limiter.atry_acquire()).degraded
+
+    asyncio.run(call())
+    (record,) = [record for record in caplog.records if record.name == "paddlegate"]
+    message = record.getMessage()
+    assert record.levelname == "WARNING"
+    for word in (said, f"on_unavailable={mode}", 'limiter="api"'):
+        assert word in message
+    assert "secret" not in message

@@ -23,6 +23,23 @@ class UnavailableTest < Minitest::Test
     end
   end
 
+  # The server of the tests gets a user, whose name no other test has.
+  def test_a_missing_right_is_told_once_on_standard_error
+    user = unique("user")
+    command("ACL", "SETUSER", user, "on", ">secret", "~pg2:*", "&*", "+@all", "-eval", "-evalsha")
+    url = Helper::URL.sub("//", "//#{user}:secret@")
+    told = ruby(<<~RUBY)
+      require "paddlegate"
+      store = Paddlegate::Store.new("#{url}", timeout: 10)
+      limiter = store.bucket("api", 5, :minute, on_unavailable: :fail_open)
+      7.times { limiter.try_acquire.degraded? or abort "not degraded" }
+    RUBY
+    assert_equal 1, told.lines.size, told
+    assert_match(/\Apaddlegate: .*on_unavailable=fail_open .*limiter="api" .*NOPERM/, told)
+  ensure
+    command("ACL", "DELUSER", user)
+  end
+
   def test_closed_refuses_at_once
     limiter = lost.window("w", 7, :minute, on_unavailable: :fail_closed)
     10.times do

@@ -18,7 +18,7 @@ pub use self::change_log::{Author, ChangeLog, Made};
 pub use self::entry::{AuditEntry, AuditId, Text};
 use self::local::Local;
 use self::news::News;
-pub(crate) use self::what::{RESET, what};
+pub(crate) use self::what::{ALL_KEYS, RESET, what};
 
 /// The number of changes that are remembered; a little more in Redis.
 const MAX_CHANGES: u64 = 1_000;

@@ -209,12 +209,17 @@ impl Indexes {
 
     /// Returns an index as [`get`](Self::get) does, if it takes hardly any time; otherwise it is read behind the caller's back.
     pub(crate) async fn soon(&self, app: &App) -> Result<Option<Arc<Index>>> {
+        self.within(app, PATIENCE).await
+    }
+
+    /// Returns an index as [`soon`](Self::soon) does, if it takes no longer than so.
+    pub(crate) async fn within(&self, app: &App, patience: Duration) -> Result<Option<Arc<Index>>> {
         if let Some(index) = self.known(app) {
             return Ok(Some(index));
         }
         let app = app.clone();
         let reading = tokio::spawn(async move { app.indexes().get(&app).await });
-        match timeout(PATIENCE, reading).await {
+        match timeout(patience, reading).await {
             Ok(Ok(read)) => read.map(Some),
             Ok(Err(_)) => Err(Error::internal("the reading of the index has ended")),
             Err(_) => Ok(None),

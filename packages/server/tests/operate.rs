@@ -112,6 +112,63 @@ fn a_prefix_is_paused_and_overridden_page_by_page() {
 }
 
 #[test]
+fn all_keys_of_a_limiter_are_changed() {
+    for store in Store::all() {
+        let server = store.server();
+        let mut client = server.client();
+        let name = format!("{}per-user", store.prefix);
+        let call = |client: &mut support::Client, key: &str, verb: &str| {
+            client.post(&store.path("per-user", verb), &json!({ "key": key })).expect(200)
+        };
+        let operate = |client: &mut support::Client, change: serde_json::Value| {
+            let (mut body, mut keys) = (change, std::collections::BTreeSet::new());
+            body["name"] = json!(name);
+            body["all_keys"] = json!(true);
+            loop {
+                let answer = client.post("/v1/operate", &body).expect(200);
+                assert_eq!(answer["unchanged"], json!([]), "{answer}");
+                let changed = answer["changed"].as_array().unwrap().iter();
+                keys.extend(changed.map(|one| one["key"].as_str().unwrap().to_owned()));
+                body["cursor"] = answer["cursor"].clone();
+                if body["cursor"].is_null() {
+                    return keys;
+                }
+            }
+        };
+        let users = ["ada", "bob", "eve"];
+        for user in users {
+            call(&mut client, user, "/acquire");
+        }
+        let reason = "a test of all keys";
+        assert!(operate(&mut client, json!({ "pause": { "expires_in": "1h" }, "reason": reason })).iter().eq(users));
+        assert_eq!(call(&mut client, "eve", "/peek")["reason"], "paused");
+        assert_eq!(call(&mut client, "new", "/peek")["allowed"], true, "it has no state yet");
+        let log = client.get("/v1/audit").expect(200);
+        let entries = log["entries"].as_array().unwrap().iter();
+        let own: Vec<_> = entries.filter(|entry| entry["limiter"] == json!(name)).map(|entry| &entry["what"]).collect();
+        assert_eq!(own, [&json!("pause expires_in=3600, all keys")]);
+        operate(&mut client, json!({ "resume": true }));
+        assert_ne!(call(&mut client, "eve", "/peek")["reason"], "paused");
+        let before = call(&mut client, "ada", "/peek")["remaining"].as_u64().unwrap();
+        assert!(operate(&mut client, json!({ "reset": true })).iter().eq(users));
+        assert!(call(&mut client, "ada", "/peek")["remaining"].as_u64().unwrap() > before);
+        let all = format!("{}api", store.prefix);
+        client.post(&store.path("api", "/acquire"), &json!({})).expect(200);
+        for (body, argument) in [
+            (json!({ "name": all, "all_keys": true, "reset": true }), "all_keys"),
+            (json!({ "name": name, "reset": true }), "prefix"),
+            (json!({ "prefix": "x", "all_keys": true, "resume": true }), "prefix"),
+            (json!({ "prefix": "x", "reset": true }), "reset"),
+            (json!({ "prefix": "x", "group": "g", "resume": true }), "group"),
+            (json!({ "name": name, "all_keys": true, "resume": true, "reset": true }), "body"),
+            (json!({ "name": name, "all_keys": true, "resume": true, "cursor": "x" }), "cursor"),
+        ] {
+            assert_eq!(client.post("/v1/operate", &body).expect(400)["argument"], argument, "{body}");
+        }
+    }
+}
+
+#[test]
 fn pages_add_up_to_the_whole_list() {
     let store = Store::redis();
     let server = store.server();

@@ -290,6 +290,12 @@ impl OfAllKeys {
         RefusedKey::most(self.each_part().flat_map(of_part), count)
     }
 
+    /// Returns the keys that have a state.
+    #[cfg(feature = "redis")]
+    pub(crate) fn keys(&self) -> Vec<String> {
+        self.each_part().flat_map(|part| part.states.keys().map(str::to_owned).collect::<Vec<_>>()).collect()
+    }
+
     /// Forgets how often a key was refused.
     #[cfg(feature = "redis")]
     pub(crate) fn forget_refused(&self, key: &str) {

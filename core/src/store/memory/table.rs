@@ -49,6 +49,11 @@ mod implementation {
             self.0.retain(|(_, value)| keeps(value));
         }
 
+        #[cfg(feature = "redis")]
+        pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+            self.0.iter().map(|(key, _)| &**key)
+        }
+
         pub(crate) fn len(&self) -> usize {
             self.0.len()
         }
@@ -92,6 +97,11 @@ mod implementation {
 
         pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&mut V) -> bool) {
             self.0.retain(|_, value| keeps(value));
+        }
+
+        #[cfg(feature = "redis")]
+        pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+            self.0.keys().map(|key| &**key)
         }
 
         pub(crate) fn len(&self) -> usize {

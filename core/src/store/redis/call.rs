@@ -11,6 +11,7 @@ use super::guard::{Stopped, guarded};
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 use super::if_version::if_version;
 use super::inspection::inspection;
+use super::key_list::{PartialKeys, Scanned};
 use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
 use super::limiter_list::{Found, PartialPage, foreign, page, scan};
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
@@ -167,6 +168,8 @@ pub(super) enum Expects {
     /// A page of the list of this tag; the names begin with this.
     List(u16, Box<str>),
     Page(Box<PartialPage>),
+    /// A page of the keys of a keyed limiter.
+    Keys(Box<PartialKeys>),
 }
 
 /// What a call without an id needs to be repeated with one.
@@ -635,9 +638,10 @@ impl Call {
                         None => Step::Done(CallOutcome::Answered(together.decode(items))),
                     };
                 }
-                (Expects::StatisticsOfKeys(_) | Expects::MostRefused(_) | Expects::Page(_), Value::Array(items)) => {
-                    return Step::Done(self.chained(items));
-                }
+                (
+                    Expects::StatisticsOfKeys(_) | Expects::MostRefused(_) | Expects::Page(_) | Expects::Keys(_),
+                    Value::Array(items),
+                ) => return Step::Done(self.chained(items, node)),
                 _ => return Step::Done(CallOutcome::Answered(self.decode(&reply))),
             },
         };
@@ -680,7 +684,7 @@ impl Call {
     }
 
     /// Decodes the reply to one of several calls that lead to an answer.
-    fn chained(&self, items: &[Value]) -> CallOutcome {
+    fn chained(&self, items: &[Value], node: &Address) -> CallOutcome {
         CallOutcome::Answered(match &self.expects {
             Expects::StatisticsOfKeys(statistics) => match statistics.add(items) {
                 Added::Further(statistics) => return CallOutcome::Further(Self::statistics_of_keys(statistics)),
@@ -694,6 +698,11 @@ impl Call {
             Expects::Page(found) => match found.add(items) {
                 Ok(Found::Further(page)) => return CallOutcome::Further(Self::limiter_page(page)),
                 Ok(Found::Enough(page)) => Ok(Answer::Page(page)),
+                Err(error) => Err(error),
+            },
+            Expects::Keys(found) => match found.add(items, node) {
+                Ok(Scanned::Further(page)) => return CallOutcome::Further(Self::key_page(page)),
+                Ok(Scanned::Enough(page)) => Ok(Answer::Keys(page)),
                 Err(error) => Err(error),
             },
             _ => Err(garbled()),

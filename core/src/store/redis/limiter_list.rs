@@ -89,20 +89,26 @@ pub(super) fn scan(tag: u16, cursor: u64, prefix: &str) -> (u16, Vec<u8>) {
 /// Returns the error for a list in whose place another program has a value.
 pub(super) fn foreign(tag: u16) -> Error {
     let key = list(&format!("{tag:02x}"));
-    Error::data(format!("the list of limiters has a key with a value of another program; delete the key: key={key:?}"))
+    Error::data(format!(
+        "the list of limiters has a key with a value of another program; `paddlegate doctor --repair` deletes it: key={key:?}"
+    ))
 }
 
 /// Returns a pattern of the entries whose name begins with `prefix`; it also matches some others, since the group of a limiter
 /// stands before its name.
 fn pattern(prefix: &str) -> String {
-    let mut pattern = "*|*|*".to_owned();
-    for c in prefix.chars() {
+    format!("*|*|*{}*", escaped(prefix))
+}
+
+/// Returns a pattern that matches this text alone.
+pub(super) fn escaped(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
         if matches!(c, '*' | '?' | '[' | ']' | '^' | '\\') {
             pattern.push('\\');
         }
         pattern.push(c);
     }
-    pattern.push('*');
     pattern
 }
 

@@ -106,9 +106,19 @@ impl Names {
 
 /// Returns the slots and the keys of the statistics of a keyed limiter, for each of its hash tags.
 pub(super) fn statistics_of_all_keys(name: &str, group: Option<&str>) -> Vec<(u16, String)> {
+    of_each_tag(name, group, |before, group| statistics_of_keys(before, group, name))
+}
+
+/// Returns the slots of the states of a keyed limiter and what they begin with, for each of its hash tags. The key follows.
+pub(super) fn states_of_all_keys(name: &str, group: Option<&str>) -> Vec<(u16, String)> {
+    of_each_tag(name, group, |before, group| format!("{before}{}:s:{group}{name}:", name.len()))
+}
+
+/// Returns the slot of each hash tag of a keyed limiter with what the beginnings of its keys give.
+fn of_each_tag(name: &str, group: Option<&str>, make: impl Fn(&str, &str) -> String) -> Vec<(u16, String)> {
     let of_tag = |tag: String| {
         let (before, group) = beginnings(&tag, group);
-        (slot(tag.as_bytes()), statistics_of_keys(&before, &group, name))
+        (slot(tag.as_bytes()), make(&before, &group))
     };
     match group {
         Some(group) => vec![of_tag(format!("{:02x}", digest(group)))],

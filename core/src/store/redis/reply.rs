@@ -190,7 +190,8 @@ pub(super) fn reply_error(error: &str) -> Error {
     if is_without_login(error) {
         return Error::unavailable(
             "redis needs a password (NOAUTH); put it into the url: redis://:password@host or redis://user:password@host",
-        );
+        )
+        .because(Cause::Rights);
     }
     if is_of_replica(error) {
         return Error::unavailable("the server is a replica, try again: error=READONLY").because(Cause::Demoted);
@@ -218,8 +219,16 @@ pub(super) fn reply_error(error: &str) -> Error {
         // The script was stopped while running and may have written. A function behind a decision comes after the writes of that.
         "ERR" if error.contains("user_script") => script_failed(&shown),
         "PGAFTER" => script_failed(shown.strip_prefix("PGAFTER ").unwrap_or(&shown)),
-        _ => Error::unavailable(format!("redis refused the call: error={shown:?}")),
+        _ => {
+            let refused = Error::unavailable(format!("redis refused the call: error={shown:?}"));
+            if is_of_rights(error) { refused.because(Cause::Rights) } else { refused }
+        }
     }
+}
+
+/// Returns whether the login or the rights of the user are wrong.
+pub(super) fn is_of_rights(error: &str) -> bool {
+    ["NOPERM", "WRONGPASS", "NOAUTH"].iter().any(|code| error.starts_with(code))
 }
 
 fn script_failed(error: &str) -> Error {
@@ -266,6 +275,8 @@ mod tests {
             ("TRYAGAIN Multiple keys request during rehashing of slot", Cause::Slot),
             ("CLUSTERDOWN Hash slot not served", Cause::Slot),
             ("LOADING Redis is loading the dataset in memory", Cause::Store),
+            ("NOAUTH Authentication required.", Cause::Rights),
+            ("NOPERM User app has no permissions to run the 'evalsha' command", Cause::Rights),
         ] {
             let converted = reply_error(error);
             assert_eq!((converted.kind(), converted.cause()), (ErrorKind::Unavailable, cause), "{error}");

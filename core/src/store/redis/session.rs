@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::call::{Call, CallOutcome, Step};
 use super::config::{Address, RedisConfig};
-use super::reply::{is_of_replica, is_without_login, reply_error};
+use super::reply::{is_of_replica, is_of_rights, is_without_login, reply_error};
 use super::wire::{Decoder, Value, command};
 use crate::base::error::{Cause, Error, Result};
 
@@ -170,7 +170,8 @@ impl ConnectionState {
                 (Sent::Setup(_), Value::Error(error)) if is_without_login(&error) => return Err(reply_error(&error)),
                 (Sent::Setup(what), Value::Error(error)) => {
                     let code = error.split(' ').next().unwrap_or_default().to_owned();
-                    return Err(Error::unavailable(format!("redis refused {what}; check the url: code={code}")));
+                    let refused = Error::unavailable(format!("redis refused {what}; check the url: code={code}"));
+                    return Err(if is_of_rights(&error) { refused.because(Cause::Rights) } else { refused });
                 }
                 (Sent::Setup(_), _) => {
                     self.ready = !self.sent.iter().any(|sent| matches!(sent, Sent::Setup(_)));

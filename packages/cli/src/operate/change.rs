@@ -1,5 +1,6 @@
 //! `pause`, `resume`, `override`, `restore` and `reset`: changes that are in force in all programs at once.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use clap::{Args, ValueEnum};
@@ -7,25 +8,36 @@ use paddlegate::{
     AdminCommand, AdminRequest, Deadline, Label, LimitNumbers, LimitOverride, Limiter, Micros, Mode, Paddlegate,
     RuntimeState,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::author::{Author, ByWhom, Made, record};
 use super::store::{Store, failure};
 use super::target::Target;
-use super::{json, pretty, shown, span, target};
+use super::{pretty, shown, span, target};
 use crate::failure::Failure;
 use crate::human::{self, plain};
 use crate::hush::hush;
 use crate::print;
+
+/// What a change is for besides one limiter or one key.
+#[derive(Args, Debug)]
+#[group(multiple = false)]
+struct Reach {
+    /// Change all limiters whose names begin with NAME; those with keys, and those that come later, are not
+    #[arg(long, conflicts_with_all = ["key", "group", "limits"])]
+    prefix: bool,
+    /// Change all keys of the keyed limiter that have a state now; a key that comes later is not
+    #[arg(long, conflicts_with = "key")]
+    all_keys: bool,
+}
 
 /// The arguments of `pause`.
 #[derive(Args, Debug)]
 pub(crate) struct Pause {
     #[command(flatten)]
     target: Target,
-    /// Change all limiters whose names begin with NAME; those with keys, and those that come later, are not
-    #[arg(long, conflicts_with_all = ["key", "group", "limits"])]
-    prefix: bool,
+    #[command(flatten)]
+    reach: Reach,
     /// How long; a pause that ends later stays in force
     #[arg(long, value_name = "SPAN", value_parser = span)]
     expires_in: Micros,
@@ -40,9 +52,8 @@ pub(crate) struct Pause {
 pub(crate) struct Resume {
     #[command(flatten)]
     target: Target,
-    /// Change all limiters whose names begin with NAME; those with keys, and those that come later, are not
-    #[arg(long, conflicts_with_all = ["key", "group", "limits"])]
-    prefix: bool,
+    #[command(flatten)]
+    reach: Reach,
     #[command(flatten)]
     by: ByWhom,
     #[command(flatten)]
@@ -54,9 +65,8 @@ pub(crate) struct Resume {
 pub(crate) struct Override {
     #[command(flatten)]
     target: Target,
-    /// Change all limiters whose names begin with NAME; those with keys, and those that come later, are not
-    #[arg(long, conflicts_with_all = ["key", "group", "limits"])]
-    prefix: bool,
+    #[command(flatten)]
+    reach: Reach,
     /// The label of the limit; a limiter with one limit does not need it
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
@@ -83,9 +93,8 @@ pub(crate) struct Override {
 pub(crate) struct Restore {
     #[command(flatten)]
     target: Target,
-    /// Change all limiters whose names begin with NAME; those with keys, and those that come later, are not
-    #[arg(long, conflicts_with_all = ["key", "group", "limits"])]
-    prefix: bool,
+    #[command(flatten)]
+    reach: Reach,
     /// The label of the only limit to restore [default: all overrides]
     #[arg(long, value_name = "LABEL", conflicts_with = "mode")]
     label: Option<String>,
@@ -103,6 +112,9 @@ pub(crate) struct Restore {
 pub(crate) struct Reset {
     #[command(flatten)]
     target: Target,
+    /// Reset all keys of the keyed limiter that have a state now; what was counted of them stays
+    #[arg(long, conflicts_with = "key")]
+    all_keys: bool,
     /// Yes, forget it all: leases and tickets are lost, and calls pass as if none had been before
     #[arg(long, required = true)]
     yes: bool,
@@ -120,11 +132,29 @@ enum ModeName {
     Shadow,
 }
 
+/// What a change is for.
+#[derive(Clone, Copy, Debug)]
+enum Of {
+    One,
+    Prefix,
+    AllKeys,
+}
+
+impl Reach {
+    const fn of(&self) -> Of {
+        match (self.prefix, self.all_keys) {
+            (true, _) => Of::Prefix,
+            (false, true) => Of::AllKeys,
+            (false, false) => Of::One,
+        }
+    }
+}
+
 /// Refuses every call until the span is over.
 pub(crate) fn pause(order: &Pause) -> Result<(), Failure> {
     let until = Deadline::After(order.expires_in);
     let entries = [Made::Admin(AdminRequest::Pause(until))];
-    change((&order.target, order.prefix), &order.by, &order.store, &entries, |limiter| {
+    change((&order.target, order.reach.of()), &order.by, &order.store, &entries, |limiter| {
         limiter.admin(AdminCommand::Pause(until)).map_err(|error| failure(&error))
     })
 }
@@ -132,7 +162,7 @@ pub(crate) fn pause(order: &Pause) -> Result<(), Failure> {
 /// Ends the pause and the block.
 pub(crate) fn resume(order: &Resume) -> Result<(), Failure> {
     let entries = [Made::Admin(AdminRequest::Resume)];
-    change((&order.target, order.prefix), &order.by, &order.store, &entries, |limiter| {
+    change((&order.target, order.reach.of()), &order.by, &order.store, &entries, |limiter| {
         limiter.admin(AdminCommand::Resume).map_err(|error| failure(&error))
     })
 }
@@ -158,7 +188,7 @@ pub(crate) fn set_override(order: &Override) -> Result<(), Failure> {
         entries.push(Made::Admin(AdminRequest::Override { label: label.clone(), numbers, expires }));
     }
     entries.extend(mode.map(|mode| Made::Admin(AdminRequest::OverrideMode { mode, expires })));
-    change((&order.target, order.prefix), &order.by, &order.store, &entries, |limiter| {
+    change((&order.target, order.reach.of()), &order.by, &order.store, &entries, |limiter| {
         let mut changes = Vec::new();
         if numbers {
             let limits = limiter.override_changes(label.as_deref(), *limit, *interval);
@@ -177,7 +207,7 @@ pub(crate) fn restore(order: &Restore) -> Result<(), Failure> {
         None if order.mode => (LimitOverride::RemoveMode, AdminRequest::RestoreMode),
         None => (LimitOverride::RemoveAll, AdminRequest::Restore(None)),
     };
-    change((&order.target, order.prefix), &order.by, &order.store, &[Made::Admin(request)], |limiter| {
+    change((&order.target, order.reach.of()), &order.by, &order.store, &[Made::Admin(request)], |limiter| {
         if let LimitOverride::Remove(label) = &removed {
             check_overridden(label, &limiter.admin(AdminCommand::Get).map_err(|error| failure(&error))?)?;
         }
@@ -203,16 +233,22 @@ fn check_overridden(label: &Label, state: &RuntimeState) -> Result<(), Failure> 
 
 /// Forgets all that was taken.
 pub(crate) fn reset(order: &Reset) -> Result<(), Failure> {
-    change((&order.target, false), &order.by, &order.store, &[Made::Reset], |limiter| {
-        let state = limiter.admin(AdminCommand::Get).map_err(|error| failure(&error))?;
-        limiter.reset().map_err(|error| failure(&error))?;
-        Ok(RuntimeState { in_use: state.in_use, ..RuntimeState::default() })
-    })
+    change(
+        (&order.target, if order.all_keys { Of::AllKeys } else { Of::One }),
+        &order.by,
+        &order.store,
+        &[Made::Reset],
+        |limiter| {
+            let state = limiter.admin(AdminCommand::Get).map_err(|error| failure(&error))?;
+            limiter.reset().map_err(|error| failure(&error))?;
+            Ok(RuntimeState { in_use: state.in_use, ..RuntimeState::default() })
+        },
+    )
 }
 
-/// Finds the limiter or those of a prefix, makes a change, records it and prints what is in force then.
+/// Finds the limiter, those of a prefix or the keys, makes a change, records it and prints what is in force then.
 fn change(
-    (target, is_prefix): (&Target, bool),
+    (target, of): (&Target, Of),
     by: &ByWhom,
     store: &Store,
     entries: &[Made],
@@ -220,8 +256,10 @@ fn change(
 ) -> Result<(), Failure> {
     let author = by.author()?;
     let paddlegate = store.open()?;
-    if is_prefix {
-        return change_all(&paddlegate, target, &author, store.json, entries, make);
+    match of {
+        Of::One => {}
+        Of::Prefix => return change_all(&paddlegate, target, &author, store.json, entries, make),
+        Of::AllKeys => return change_keys(&paddlegate, target, &author, store.json, entries),
     }
     let limiter = target.find(&paddlegate)?;
     let state = make(&limiter)?;
@@ -254,7 +292,7 @@ fn change_all(
     for info in infos {
         let limiter = target::of_info(paddlegate, &info).map_err(|error| failure(&error))?;
         let made = if info.keyed {
-            Err(Failure::Input("it has a state for each key; change each with --key".to_owned()))
+            Err(Failure::Input("it has a state for each key; change it with --key or --all-keys".to_owned()))
         } else {
             change(&limiter)
         };
@@ -274,8 +312,55 @@ fn change_all(
     if left == 0 { Ok(()) } else { Err(Failure::Other(format!("{left} of {all} limiters were not changed"))) }
 }
 
+/// Makes changes in all keys of a keyed limiter, page by page. One that cannot be changed keeps no other from it.
+fn change_keys(
+    paddlegate: &Paddlegate,
+    target: &Target,
+    author: &Author,
+    is_json: bool,
+    entries: &[Made],
+) -> Result<(), Failure> {
+    let limiter = target.find_keyed(paddlegate)?;
+    let (mut changed, mut unchanged) = (BTreeSet::new(), BTreeMap::new());
+    for made in entries {
+        let mut cursor: Option<String> = None;
+        let ended = loop {
+            match limiter.change_keys(made.of_keys(), cursor.as_deref()) {
+                Ok(page) => {
+                    changed.extend(page.changed);
+                    unchanged.extend(page.unchanged.into_iter().map(|(key, error)| (key, error.message().to_owned())));
+                    cursor = page.cursor;
+                    if cursor.is_none() {
+                        break Ok(());
+                    }
+                }
+                Err(error) => break Err(failure(&error)),
+            }
+        };
+        if ended.is_ok() || !changed.is_empty() {
+            record(paddlegate.clone(), author, &limiter, std::slice::from_ref(made));
+        }
+        ended?;
+    }
+    for (key, message) in &unchanged {
+        // Standard error may be closed.
+        let _ = writeln!(io::stderr(), "{} key={key:?}: {}", hush(&title(&limiter)), hush(message));
+    }
+    let (count, all) = (changed.len(), changed.union(&unchanged.keys().cloned().collect()).count());
+    print(&if is_json {
+        let names = json!({ "name": limiter.name(), "group": limiter.group(), "changed": count });
+        pretty(&names)
+    } else {
+        format!("{}\nchanged {count} keys\n", plain(&title(&limiter)))
+    })?;
+    match unchanged.len() {
+        0 => Ok(()),
+        left => Err(Failure::Other(format!("{left} of {all} keys were not changed"))),
+    }
+}
+
 fn changed(limiter: &Limiter, state: &RuntimeState) -> Value {
-    let mut value = json::runtime_state(state);
+    let mut value = super::json::runtime_state(state);
     value["name"] = limiter.name().into();
     value["group"] = limiter.group().into();
     value["key"] = limiter.key().into();

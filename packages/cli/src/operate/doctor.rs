@@ -1,6 +1,7 @@
 //! `doctor`: whether a Redis is fit for limits that programs share.
 
 mod check;
+mod lists;
 mod node;
 mod probe;
 mod rights;
@@ -23,6 +24,9 @@ pub(crate) struct Doctor {
     /// The user whose rights are checked, such as that of the programs [default: that of the URL]
     #[arg(long, value_name = "NAME")]
     user: Option<String>,
+    /// Delete the values of other programs in the place of the lists of limiters, which hide all limiters
+    #[arg(long)]
+    repair: bool,
     #[command(flatten)]
     store: Store,
 }
@@ -46,6 +50,7 @@ pub(crate) fn run(order: &Doctor) -> Result<(), Failure> {
             let at = if shows_nodes { format!("{}: ", node.address()) } else { String::new() };
             server::check(&mut node, &info, &at, &mut checks);
             rights::check(&mut node, order.user.as_deref(), (config.db != 0, is_cluster), &at, &mut checks);
+            lists::check(&mut node, order.repair, &at, &mut checks);
         }
         probe::check(&paddlegate, &mut checks);
     }

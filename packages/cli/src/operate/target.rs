@@ -30,7 +30,7 @@ pub(crate) struct Target {
 impl Target {
     /// Finds the limiter in the document, or in the list of those that programs have used.
     pub(crate) fn find(&self, paddlegate: &Paddlegate) -> Result<Limiter, Failure> {
-        let limiter = self.without_key(paddlegate)?;
+        let limiter = self.without_key(paddlegate, self.key.is_some())?;
         match &self.key {
             None => Ok(limiter),
             Some(_) if !limiter.is_keyed() => Err(Failure::Input(format!(
@@ -41,7 +41,16 @@ impl Target {
         }
     }
 
-    fn without_key(&self, paddlegate: &Paddlegate) -> Result<Limiter, Failure> {
+    /// Finds the limiter whose keys are all meant.
+    pub(crate) fn find_keyed(&self, paddlegate: &Paddlegate) -> Result<Limiter, Failure> {
+        let limiter = self.without_key(paddlegate, true)?;
+        if limiter.is_keyed() {
+            return Ok(limiter);
+        }
+        Err(Failure::Input(format!("--all-keys: the limiter has one state for all; leave it out: name={:?}", self.name)))
+    }
+
+    fn without_key(&self, paddlegate: &Paddlegate, is_keyed: bool) -> Result<Limiter, Failure> {
         if let Some(file) = &self.limits {
             let site = Site { file: source::name(file), path: "$".to_owned(), chooser: "NAME", most: 1 };
             let text = source::read(file)?;
@@ -50,7 +59,7 @@ impl Target {
             self.check_group(definition.group.as_deref(), &site.file)?;
             return paddlegate.define(definition).map(|loaded| loaded.limiter).map_err(|error| failure(&error));
         }
-        self.listed(paddlegate).and_then(|info| of_info(paddlegate, &info).map_err(|error| failure(&error)))
+        self.listed(paddlegate, is_keyed).and_then(|info| of_info(paddlegate, &info).map_err(|error| failure(&error)))
     }
 
     /// Refuses a group that is not the one of the document: the limiter of the document is another one.
@@ -65,7 +74,7 @@ impl Target {
     }
 
     /// Returns the entry of the list.
-    fn listed(&self, paddlegate: &Paddlegate) -> Result<LimiterInfo, Failure> {
+    fn listed(&self, paddlegate: &Paddlegate, is_keyed: bool) -> Result<LimiterInfo, Failure> {
         let mut named = named(paddlegate, &self.name)?;
         if named.is_empty() {
             return Err(Failure::Input(format!(
@@ -90,7 +99,7 @@ impl Target {
                 groups.join(", ")
             )));
         }
-        let wanted = named.iter().position(|info| info.keyed == self.key.is_some()).unwrap_or(0);
+        let wanted = named.iter().position(|info| info.keyed == is_keyed).unwrap_or(0);
         Ok(named.swap_remove(wanted))
     }
 }

@@ -1,7 +1,7 @@
 //! `ByWhom` of a command that was built without the server: it keeps no log of changes.
 
 use clap::Args;
-use paddlegate::{AdminRequest, Limiter, Paddlegate};
+use paddlegate::{AdminRequest, KeyChange, Limiter, Paddlegate};
 
 use crate::failure::Failure;
 
@@ -15,9 +15,18 @@ pub(crate) struct Author;
 /// A change that was made.
 pub(crate) enum Made {
     /// A pause, an override, or the end of one.
-    Admin(#[allow(dead_code, reason = "the log has it")] AdminRequest),
+    Admin(AdminRequest),
     /// All that was taken is forgotten.
     Reset,
+}
+
+impl Made {
+    pub(crate) const fn of_keys(&self) -> KeyChange<'_> {
+        match self {
+            Self::Admin(request) => KeyChange::Admin(request),
+            Self::Reset => KeyChange::Reset,
+        }
+    }
 }
 
 impl ByWhom {

@@ -2,8 +2,8 @@
 
 mod frame;
 
-use std::cmp::Reverse;
 use std::io::{self, IsTerminal};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -17,13 +17,13 @@ use crate::failure::Failure;
 use crate::human::cut;
 use crate::print;
 
-/// The most limiters whose numbers are read for a frame.
-const MAX_READ: usize = 1_000;
+/// How many limiters are read at the same time.
+const AT_ONCE: usize = 8;
 
 /// The arguments of `watch`.
 #[derive(Args, Debug)]
 pub(crate) struct Watch {
-    /// The beginning of the names; of those the 1,000 used last are read, and the busiest are shown [default: all]
+    /// The beginning of the names; all of them are read, and the busiest are shown [default: all]
     #[arg(value_name = "PREFIX", default_value = "", hide_default_value = true)]
     prefix: String,
     /// The time between two frames, from 100ms to 1h
@@ -55,7 +55,7 @@ pub(crate) fn run(order: &Watch) -> Result<(), Failure> {
         if number > 0 {
             sleep(every);
         }
-        match read(&paddlegate, &order.prefix) {
+        match read(&paddlegate, &order.prefix, before.read_at.is_none()) {
             Ok(frame) => {
                 screen.show(&frame, &before)?;
                 before = frame;
@@ -68,23 +68,23 @@ pub(crate) fn run(order: &Watch) -> Result<(), Failure> {
     Ok(())
 }
 
-fn read(paddlegate: &Paddlegate, prefix: &str) -> paddlegate::Result<Frame> {
-    let mut infos = paddlegate.limiters_with_prefix(prefix)?;
-    let is_part = infos.len() > MAX_READ;
-    if is_part {
-        infos.sort_by_key(|info| Reverse(info.last_used));
-        infos.truncate(MAX_READ);
-        infos = LimiterInfo::sorted(infos);
-    }
-    let rows = infos.iter().map(|info| {
-        let read = target::of_info(paddlegate, info).and_then(|limiter| Row::read(&limiter));
+/// Reads all limiters whose names begin so. The first frame has no other to compare with, and looks at the last minute instead.
+fn read(paddlegate: &Paddlegate, prefix: &str, is_first: bool) -> paddlegate::Result<Frame> {
+    let infos = paddlegate.limiters_with_prefix(prefix)?;
+    let row = |info: &LimiterInfo| {
+        let read = target::of_info(paddlegate, info).and_then(|limiter| Row::read(&limiter, is_first));
         match read {
             // Damaged data of one limiter hides no other.
             Err(error) if error.kind() != ErrorKind::Unavailable => Ok(Row::unread(info)),
             read => read,
         }
-    });
-    Ok(Frame { read_at: Some(now()), rows: rows.collect::<paddlegate::Result<_>>()?, is_part })
+    };
+    let rows = thread::scope(|scope| {
+        let parts = infos.chunks(infos.len().div_ceil(AT_ONCE).max(1));
+        let reading: Vec<_> = parts.map(|part| scope.spawn(move || part.iter().map(row).collect::<Vec<_>>())).collect();
+        reading.into_iter().flat_map(|part| part.join().unwrap_or_default()).collect::<paddlegate::Result<_>>()
+    })?;
+    Ok(Frame { read_at: Some(now()), rows })
 }
 
 /// Where frames are shown.
@@ -129,7 +129,7 @@ impl Screen {
 /// Waits for the next frame.
 #[allow(clippy::disallowed_methods)]
 fn sleep(time: Duration) {
-    std::thread::sleep(time);
+    thread::sleep(time);
 }
 
 /// The clock of rates; no decision depends on it.

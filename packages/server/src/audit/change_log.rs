@@ -1,9 +1,9 @@
 //! `ChangeLog`: the log of changes for a program that is no server, such as the command.
 
-use paddlegate::{AdminRequest, Error, Limiter, Paddlegate, Result};
+use paddlegate::{AdminRequest, Error, KeyChange, Limiter, Paddlegate, Result};
 
 use super::entry::{AuditEntry, AuditId, Text};
-use super::what::{RESET, what};
+use super::what::{ALL_KEYS, RESET, what};
 use super::{after, append};
 
 /// The maximum length of a name in bytes.
@@ -47,6 +47,24 @@ impl Author {
     }
 }
 
+impl Made {
+    /// Returns the words of the log.
+    pub(crate) fn what(&self) -> String {
+        match self {
+            Self::Admin(request) => what(request),
+            Self::Reset => RESET.to_owned(),
+        }
+    }
+
+    /// Returns the change for each key of a keyed limiter.
+    pub const fn of_keys(&self) -> KeyChange<'_> {
+        match self {
+            Self::Admin(request) => KeyChange::Admin(request),
+            Self::Reset => KeyChange::Reset,
+        }
+    }
+}
+
 impl ChangeLog {
     /// Creates the log of this Redis. A store in memory has none: its errors are `Invalid`.
     pub fn new(paddlegate: Paddlegate) -> Self {
@@ -55,10 +73,10 @@ impl ChangeLog {
 
     /// Appends a change that was made. After an error the entry may be missing; the change itself is in force.
     pub async fn record(&self, author: &Author, limiter: &Limiter, made: &Made) -> Result<()> {
-        let what = match made {
-            Made::Admin(request) => what(request),
-            Made::Reset => RESET.to_owned(),
-        };
+        let mut what = made.what();
+        if limiter.is_keyed() && limiter.key().is_none() {
+            what += ALL_KEYS;
+        }
         let Author { who, reason } = author;
         append(&self.0, &Text::now(who, limiter.name(), limiter.key(), &what, reason.as_deref())).await
     }

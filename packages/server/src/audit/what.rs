@@ -7,6 +7,9 @@ use crate::json::seconds;
 /// The words for a reset, which no [`AdminRequest`] is.
 pub(crate) const RESET: &str = "reset";
 
+/// The words behind those for a change of all keys of a keyed limiter.
+pub(crate) const ALL_KEYS: &str = ", all keys";
+
 /// Returns the words for a change, with its values; nothing for what is no change of an operator.
 pub(crate) fn what(request: &AdminRequest) -> String {
     let words = match request {

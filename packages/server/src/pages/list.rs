@@ -31,6 +31,10 @@ const AT_ONCE: usize = 128;
 /// The most rows of a page: those of a page of the store, which has about 100 to 300.
 const MAX_ROWS: usize = 500;
 
+/// How long the page waits for what is wrong now, which is the first that its reader wants to know; a second reads some thousand
+/// limiters.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// The time between two updates of the numbers.
 const PERIOD: Duration = Duration::from_millis(500);
 
@@ -118,13 +122,8 @@ pub(super) fn router() -> Router<App> {
 async fn list(State(app): State<App>, access: Access, Query(list): Query<List>) -> Result<Response, Problem> {
     let listed = list.find(&app, &access).await?;
     // What keeps all from being read need not keep a page from being shown.
-    let (rows, index) = tokio::join!(read(&app, &listed.infos), app.indexes().soon(&app));
+    let (rows, index) = tokio::join!(read(&app, &listed.infos), app.indexes().within(&app, PATIENCE));
     let rows = rows?;
-    // Meanwhile it may have been read.
-    let index = match index {
-        Ok(None) => app.indexes().soon(&app).await,
-        read => read,
-    };
     let start = format!("/ui/limiters?prefix={}", show::encoded(&list.prefix));
     let own = list.parameters();
     let of_state = list.state.map(|state| format!("&state={}", state.name())).unwrap_or_default();

@@ -13,6 +13,8 @@ pub(super) struct Column {
 
 const COLUMNS: [(&str, Option<Sort>); 10] = [
     ("Name", Some(Sort::Name)),
+    // On a telephone the first columns are all that is seen at once.
+    ("State", None),
     ("Limits", None),
     ("Used", Some(Sort::Used)),
     ("Waiting", Some(Sort::Waiting)),
@@ -21,7 +23,6 @@ const COLUMNS: [(&str, Option<Sort>); 10] = [
     ("Granted a minute", Some(Sort::GrantedMinute)),
     ("Refused a minute", Some(Sort::RefusedMinute)),
     ("Last hour", None),
-    ("State", None),
 ];
 
 /// Returns the parameter of an address; empty for the usual order.

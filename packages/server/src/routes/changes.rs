@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::stream::{StreamExt, iter};
-use paddlegate::{AdminRequest, Answer, Limiter, LimiterInfo, MAX_NAME, Mode, RuntimeState};
+use paddlegate::{AdminRequest, Answer, ChangedKeys, Limiter, LimiterInfo, MAX_NAME, Mode, RuntimeState};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -14,7 +14,7 @@ use super::acquire::unexpected;
 use super::limiters::{InGroup, etag, runtime_state};
 use crate::access::{Access, Scope};
 use crate::app::App;
-use crate::audit::{RESET, Text, check_reason, what};
+use crate::audit::{ALL_KEYS, Made, RESET, Text, check_reason, what};
 use crate::body::{Body, Name, Query};
 use crate::json::{ModeBody, ModeName, Override, Pause, Reset, RuntimeStateBody, deadline};
 use crate::problem::Problem;
@@ -67,14 +67,22 @@ pub(crate) fn router() -> OpenApiRouter<App> {
 /// How many limiters are changed at the same time.
 const AT_ONCE: usize = 32;
 
-/// The body of a change of many limiters: a prefix and one change.
+/// The body of one change of many limiters, or of all keys of one.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Many {
-    /// What the names begin with, 1 to 512 bytes.
+    /// What the names begin with, 1 to 512 bytes; or `name` and `all_keys`.
     #[schema(min_length = 1, max_length = 512)]
-    prefix: String,
-    /// The cursor of the answer before. Default: the first limiters.
+    prefix: Option<String>,
+    /// The name of a keyed limiter.
+    #[schema(min_length = 1, max_length = 512)]
+    name: Option<String>,
+    /// The group, of a name that programs have in several; empty for none.
+    #[schema(max_length = 512)]
+    group: Option<String>,
+    /// True for all keys of the name that have a state now. A key that comes later is not changed.
+    all_keys: Option<bool>,
+    /// The cursor of the answer before. Default: the first limiters or keys.
     cursor: Option<String>,
     /// Refuses every call until then.
     #[schema(inline)]
@@ -87,6 +95,8 @@ pub(crate) struct Many {
     set_override: Option<Override>,
     /// Ends all overrides.
     restore: Option<bool>,
+    /// Forgets all that was taken; only with `all_keys`.
+    reset: Option<bool>,
     /// Why, for the audit log.
     #[schema(max_length = 500)]
     reason: Option<String>,
@@ -95,16 +105,16 @@ pub(crate) struct Many {
 /// What was changed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ManyChanged {
-    /// The limiters that were changed.
+    /// The limiters or keys that were changed.
     changed: Vec<OneOfMany>,
-    /// The limiters that were not, each with the reason: one with keys, or without such a limit.
+    /// Those that were not, each with the reason: one with keys, or without such a limit.
     unchanged: Vec<OneOfMany>,
-    /// The cursor of the next limiters; null when all were there.
+    /// The cursor of the next limiters or keys; null when all were there.
     #[schema(required)]
     cursor: Option<String>,
 }
 
-/// One of many limiters.
+/// One of many limiters or keys.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct OneOfMany {
     /// The name.
@@ -112,6 +122,9 @@ pub(crate) struct OneOfMany {
     /// The group; null without one.
     #[schema(required)]
     group: Option<String>,
+    /// The key; null for a limiter without keys.
+    #[schema(required)]
+    key: Option<String>,
     /// Why it was not changed; null when it was.
     #[schema(value_type = Option<Object>, required)]
     problem: Option<Problem>,
@@ -119,7 +132,7 @@ pub(crate) struct OneOfMany {
 
 impl Many {
     /// Returns the one change.
-    fn request(&self) -> Result<AdminRequest, Problem> {
+    fn made(&self) -> Result<Made, Problem> {
         let pause = self.pause.as_ref().map(|pause| match (&pause.key, &pause.reason) {
             (None, None) => pause.request(),
             _ => Err(Problem::invalid("pause", "has expires_in or expires_at alone; give reason beside it")),
@@ -131,10 +144,11 @@ impl Many {
         let is_true = |asked: Option<bool>| asked.unwrap_or(false);
         let resume = is_true(self.resume).then_some(Ok(AdminRequest::Resume));
         let restore = is_true(self.restore).then_some(Ok(AdminRequest::Restore(None)));
-        let mut wanted = [pause, resume, set_override, restore].into_iter().flatten();
+        let admin = [pause, resume, set_override, restore].into_iter().flatten().map(|wanted| wanted.map(Made::Admin));
+        let mut wanted = admin.chain(is_true(self.reset).then_some(Ok(Made::Reset)));
         match (wanted.next(), wanted.next()) {
-            (Some(request), None) => request,
-            _ => Err(Problem::invalid("body", "give one of pause, resume, override and restore")),
+            (Some(made), None) => made,
+            _ => Err(Problem::invalid("body", "give one of pause, resume, override, restore and reset")),
         }
     }
 }
@@ -353,9 +367,10 @@ async fn reset(
     change.reset().await
 }
 
-/// Changes the limiters whose names begin with a prefix: those of a page of the list, each by itself, so that one that cannot be changed
-/// keeps no other from it. Ask again with the cursor until it is null. Limiters that programs use for the first time later are not
-/// covered, and limiters with keys are left as they are: their state is of each key.
+/// Changes the limiters whose names begin with a prefix, or with `name` and `all_keys` the keys of a keyed limiter: those of a page,
+/// each by itself, so that one that cannot be changed keeps no other from it. Ask again with the cursor until it is null. Limiters and
+/// keys that programs use for the first time later are not covered. With a prefix, limiters with keys are left as they are: their state
+/// is of each key.
 #[utoipa::path(post, operation_id = "operate_many", path = "/v1/operate", tag = "operate", request_body = Many,
     responses((status = 200, body = ManyChanged)))]
 async fn operate_many(
@@ -363,25 +378,70 @@ async fn operate_many(
     access: Access,
     Body(body): Body<Many>,
 ) -> Result<Json<ManyChanged>, Problem> {
-    if body.prefix.is_empty() || body.prefix.len() > MAX_NAME {
-        return Err(Problem::invalid(
-            "prefix",
-            format!("must have 1 to {MAX_NAME} bytes: bytes={}", body.prefix.len()),
-        ));
-    }
     check_reason(body.reason.as_deref())?;
-    let request = body.request()?;
-    let page = app.limiter_page(&body.prefix, body.cursor.as_deref()).await?;
+    let made = body.made()?;
+    match (&body.prefix, &body.name, body.all_keys.unwrap_or(false)) {
+        (Some(prefix), None, false) => match &made {
+            Made::Admin(request) => operate_prefix(&app, &access, (prefix, request), &body).await,
+            Made::Reset => {
+                Err(Problem::invalid("reset", "is for name and all_keys; reset a limiter by its own address"))
+            }
+        },
+        (None, Some(name), true) => operate_keys(&app, &access, (name, &made), &body).await,
+        _ => Err(Problem::invalid("prefix", "give a prefix of names, or name and all_keys: true")),
+    }
+}
+
+/// Changes the limiters of a page of the list.
+async fn operate_prefix(
+    app: &App,
+    access: &Access,
+    (prefix, request): (&str, &AdminRequest),
+    body: &Many,
+) -> Result<Json<ManyChanged>, Problem> {
+    if prefix.is_empty() || prefix.len() > MAX_NAME {
+        let detail = format!("must have 1 to {MAX_NAME} bytes: bytes={}", prefix.len());
+        return Err(Problem::invalid("prefix", detail));
+    }
+    if body.group.is_some() {
+        return Err(Problem::invalid("group", "is for name and all_keys; leave it out"));
+    }
+    let page = app.limiter_page(prefix, body.cursor.as_deref()).await?;
     let may = |info: &LimiterInfo| access.may(Scope::Operate, &info.name);
     let infos: Vec<LimiterInfo> = page.limiters.into_iter().filter(may).collect();
-    let (app, access, request, reason) = (&app, &access, &request, body.reason.as_deref());
+    let reason = body.reason.as_deref();
     let done = iter(infos).map(async |info| {
         let problem = one_of_many(app, access, &info, request, reason).await.err();
-        OneOfMany { name: info.name, group: info.group, problem }
+        OneOfMany { name: info.name, group: info.group, key: None, problem }
     });
     let done: Vec<OneOfMany> = done.buffered(AT_ONCE).collect().await;
     let (changed, unchanged) = done.into_iter().partition(|one| one.problem.is_none());
     Ok(Json(ManyChanged { changed, unchanged, cursor: page.cursor }))
+}
+
+/// Changes a page of the keys of a keyed limiter. The first page records it.
+async fn operate_keys(
+    app: &App,
+    access: &Access,
+    (name, made): (&str, &Made),
+    body: &Many,
+) -> Result<Json<ManyChanged>, Problem> {
+    access.check(Scope::Operate, name)?;
+    let limiter = app.known_without_key(name, body.group.as_deref(), true).await?;
+    let cursor = body.cursor.as_deref();
+    let ChangedKeys { changed, unchanged, cursor: next } = limiter.change_keys_async(made.of_keys(), cursor).await?;
+    if cursor.is_none() {
+        let what = made.what() + ALL_KEYS;
+        app.audit().record(Text::now(access.who(), name, None, &what, body.reason.as_deref())).await;
+    }
+    let group = limiter.group();
+    let one =
+        |key, problem| OneOfMany { name: name.to_owned(), group: group.map(str::to_owned), key: Some(key), problem };
+    Ok(Json(ManyChanged {
+        changed: changed.into_iter().map(|key| one(key, None)).collect(),
+        unchanged: unchanged.into_iter().map(|(key, error)| one(key, Some(error.into()))).collect(),
+        cursor: next,
+    }))
 }
 
 async fn one_of_many(
@@ -392,7 +452,10 @@ async fn one_of_many(
     reason: Option<&str>,
 ) -> Result<(), Problem> {
     if info.keyed {
-        return Err(Problem::invalid("key", "the limiter has a state for each key; change each by its name and key"));
+        return Err(Problem::invalid(
+            "key",
+            "the limiter has a state for each key; change them by name and all_keys, or each by its key",
+        ));
     }
     let limiter = app.of_info(info)?;
     change(&limiter, &Changing::Admin(request), None).await?;

@@ -5,7 +5,7 @@ use super::node::Node;
 use crate::human::{count, plain};
 
 /// The commands of the page on ACL, with arguments as a limiter sends them.
-const COMMANDS: [&str; 41] = [
+const COMMANDS: [&str; 42] = [
     "EVALSHA 0 1 KEY",
     "EVAL 0 1 KEY",
     "GET KEY",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 41] = [
     "ZREMRANGEBYRANK KEY 0 0",
     "ZCOUNT KEY 0 0",
     "ZSCAN KEY 0",
+    "SCAN 0",
     "HGETALL KEY",
     "LLEN KEY",
     "LINDEX KEY 0",
@@ -115,11 +116,12 @@ pub(super) fn check(
     }
 }
 
-/// Without these every decision is made: waiting calls are woken late, a reset fails, changes are missing from their log, and so are the
-/// keys that are refused most.
-const SPARED: [&str; 10] = [
+/// Without these every decision is made: waiting calls are woken late, a reset and a change of all keys fail, changes are missing from
+/// their log, and so are the keys that are refused most.
+const SPARED: [&str; 11] = [
     "&pg2:hints:*",
     "+publish",
+    "+scan",
     "+subscribe",
     "+unlink",
     "+xadd",

@@ -15,8 +15,6 @@ use crate::table::Table;
 pub(super) struct Frame {
     pub(super) read_at: Option<Instant>,
     pub(super) rows: Vec<Row>,
-    /// Whether there are more limiters.
-    pub(super) is_part: bool,
 }
 
 /// One limiter. One with keys has no limits of its own.
@@ -28,6 +26,8 @@ pub(super) struct Row {
     statistics: Statistics,
     found: Option<Inspection>,
     is_unread: bool,
+    /// Whether calls were refused in this minute or the last; only of the first frame.
+    has_refused: bool,
 }
 
 /// What has happened since the frame before.
@@ -38,18 +38,23 @@ struct Since {
 }
 
 impl Row {
-    pub(super) fn read(limiter: &Limiter) -> paddlegate::Result<Self> {
+    /// Reads a limiter; the first time also what it has refused.
+    pub(super) fn read(limiter: &Limiter, is_first: bool) -> paddlegate::Result<Self> {
         let found = if limiter.is_keyed() { None } else { Some(limiter.inspect(Page { offset: 0, count: 0 })?) };
         let group = limiter.group().map(str::to_owned);
         let keyed = limiter.is_keyed();
         let (name, statistics) = (limiter.name().to_owned(), limiter.statistics()?);
-        Ok(Self { name, group, keyed, statistics, found, is_unread: false })
+        let has_refused = is_first
+            && statistics.refused > 0
+            && limiter.history()?.minutes.iter().rev().take(2).any(|minute| minute.refused > 0);
+        Ok(Self { name, group, keyed, statistics, found, is_unread: false, has_refused })
     }
 
     /// Returns the row of a limiter that cannot be read.
     pub(super) fn unread(info: &LimiterInfo) -> Self {
         let LimiterInfo { name, group, keyed, .. } = info.clone();
-        Self { name, group, keyed, statistics: Statistics::default(), found: None, is_unread: true }
+        let statistics = Statistics::default();
+        Self { name, group, keyed, statistics, found: None, is_unread: true, has_refused: false }
     }
 
     fn is_of(&self, other: &Self) -> bool {
@@ -123,9 +128,8 @@ impl Frame {
                 row.marks(),
             ]);
         }
-        let all = count(rows.len() as u64);
-        let all = if self.is_part { format!("the {all} used last, of more") } else { all };
-        format!("{}\n{}{} of {all} limiters\n", self.wrong(before), table.show(), count(rows.len().min(top) as u64))
+        let [shown, all] = [rows.len().min(top), rows.len()].map(|number| count(number as u64));
+        format!("Now: {}\n{}{shown} of {all} limiters\n", self.wrong(before), table.show())
     }
 
     /// Says what is wrong now: in how many limiters, and how many calls wait.
@@ -138,7 +142,7 @@ impl Frame {
             (found(Row::is_overridden), "overridden"),
             (found(|found| found.mode == Mode::Shadow), "in shadow"),
             (number(&|row: &Row| row.fullest().is_some_and(|(taken, limit)| taken >= limit)), "full"),
-            (number(&|row: &Row| before.since(row).is_some_and(|since| since.refused > 0)), "refusing"),
+            (number(&|row: &Row| before.since(row).map_or(row.has_refused, |since| since.refused > 0)), "refusing"),
             (self.rows.iter().map(|row| row.statistics.tickets).sum(), "waiting"),
             (number(&|row: &Row| row.is_unread), "unreadable"),
         ];
@@ -169,7 +173,7 @@ impl Frame {
             })
         };
         let after = before.read_at.map(|_| json::seconds(paddlegate::Micros(self.millis_since(before) * 1_000)));
-        json!({ "after": after, "complete": !self.is_part, "limiters": self.rows.iter().map(row).collect::<Vec<_>>() })
+        json!({ "after": after, "limiters": self.rows.iter().map(row).collect::<Vec<_>>() })
     }
 
     fn millis_since(&self, before: &Self) -> u64 {
@@ -200,9 +204,10 @@ mod tests {
             statistics: Statistics { granted: *granted, refused: *refused, tickets: *tickets, ..Statistics::default() },
             found: None,
             is_unread: false,
+            has_refused: *name == "a",
         };
         #[allow(clippy::disallowed_methods)]
-        Frame { read_at: Some(Instant::now()), rows: counts.iter().map(row).collect(), is_part: false }
+        Frame { read_at: Some(Instant::now()), rows: counts.iter().map(row).collect() }
     }
 
     #[test]
@@ -213,8 +218,9 @@ mod tests {
         let names = |text: String| text.lines().skip(2).map(|line| line.chars().next()).collect::<Vec<_>>();
         assert_eq!(names(after.text(&before, 4)), ['d', 'c', 'b', 'a', '4'].map(Some));
         assert_eq!(names(after.text(&Frame::default(), 2)), ['c', 'a', '2'].map(Some));
-        assert_eq!(after.text(&before, 1).lines().next(), Some("1 refusing, 3 waiting"));
-        assert_eq!(before.text(&Frame::default(), 1).lines().next(), Some("nothing is wrong"));
+        assert_eq!(after.text(&before, 1).lines().next(), Some("Now: 1 refusing, 3 waiting"));
+        assert_eq!(before.text(&Frame::default(), 1).lines().next(), Some("Now: 1 refusing"), "in the last minute");
+        assert_eq!(before.text(&before, 1).lines().next(), Some("Now: nothing is wrong"));
         let told = after.json(&before);
         assert_eq!((&told["limiters"][1]["granted"], &told["limiters"][3]["granted"]), (&json!(895), &json!(1)));
     }
