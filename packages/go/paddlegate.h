@@ -2383,7 +2383,8 @@ pg_code pg_report_budget(const struct pg_limiter *limiter,
  * header with the value NULL is absent. body has body_length bytes and may be NULL. Content that
  * cannot be parsed is ignored. status is PG_NOT_GIVEN when it is not known; then a response is a
  * refusal only if the provider's documentation ties its content to one. A pause lasts at most
- * max_pause_us, PG_NOT_GIVEN for one hour. A limit is raised to at most max_learned units,
+ * max_pause_us, PG_NOT_GIVEN for one hour; a refusal that does not say for how long pauses for
+ * default_pause_us, PG_NOT_GIVEN for no pause. A limit is raised to at most max_learned units,
  * PG_NOT_GIVEN for ten times the policy's own limit. learned receives the result and may be NULL.
  */
 pg_code pg_learn_from_response(const struct pg_limiter *limiter,
@@ -2395,6 +2396,7 @@ pg_code pg_learn_from_response(const struct pg_limiter *limiter,
                                const char *body,
                                size_t body_length,
                                int64_t max_pause_us,
+                               int64_t default_pause_us,
                                int64_t max_learned,
                                struct pg_learned *learned,
                                struct pg_error *error);

@@ -71,7 +71,7 @@ func (r *replay) do(it *step) (any, error) {
 		return l.Ready(context.Background(), count)
 	case "learn":
 		return told(l.LearnFromResponse(context.Background(), Response{StatusCode: it.Status, Header: headersOf(it.Headers), Body: []byte(it.Body),
-			Permit: r.permit(it), Provider: it.Provider, MaxLearned: it.MaxLearned}))
+			Permit: r.permit(it), Provider: it.Provider, DefaultPause: time.Duration(it.DefaultPauseUs) * time.Microsecond, MaxLearned: it.MaxLearned}))
 	case "sync":
 		budget := Budget{Label: it.Label, Permit: r.permit(it), Remaining: it.Remaining, Limit: it.Amount}
 		if it.IntervalUs != nil {

@@ -52,6 +52,7 @@ type step struct {
 	Count                                                  *int
 	Priority, Weight, Amount, Remaining                    *int64
 	MaxLearned                                             int64  `json:"max_learned"`
+	DefaultPauseUs                                         int64  `json:"default_pause_us"`
 	GaveUp                                                 bool   `json:"gave_up"`
 	AtUs                                                   *int64 `json:"at_us"`
 	SettleWithinUs                                         *int64 `json:"settle_within_us"`

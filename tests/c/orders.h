@@ -137,7 +137,7 @@ static void sync_budget(void)
     expect(field[1], json_of_learned(&learned));
 }
 
-/* expected, permit or nothing, provider, status, headers between newlines, body, max_learned */
+/* expected, permit or nothing, provider, status, headers between newlines, body, default pause, max_learned */
 static void learn(void)
 {
     const char *permit = *field[2] != '\0' ? permit_of(field[2]) : NULL, *words[WORDS];
@@ -155,7 +155,7 @@ static void learn(void)
         }
     }
     well(pg_learn_from_response(limiter, permit, field[3], atoi(field[4]), words, count, field[6], strlen(field[6]),
-                  PG_NOT_GIVEN, atoll(field[7]), &learned, &error),
+                  PG_NOT_GIVEN, atoll(field[7]), atoll(field[8]), &learned, &error),
          &error);
     expect(field[1], json_of_learned(&learned));
 }

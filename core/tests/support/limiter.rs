@@ -211,11 +211,9 @@ impl Subject for Named {
                 body: step["body"].as_str().unwrap_or_default(),
             };
             let provider = Provider::from_name(step["provider"].as_str().unwrap_or("auto")).expect("a provider");
-            Feedback::read(provider, &response, MAX_PAUSE).update_for(
-                self.limiter.policy(),
-                MAX_PAUSE,
-                given("max_learned"),
-            )
+            let feedback = Feedback::read(provider, &response, MAX_PAUSE);
+            let feedback = feedback.with_default_pause(Micros(given("default_pause_us").unwrap_or_default()));
+            feedback.update_for(self.limiter.policy(), MAX_PAUSE, given("max_learned"))
         } else {
             let label = step["label"].as_str();
             let reset = given("reset_in_us").map(|span| Deadline::After(Micros(span)));

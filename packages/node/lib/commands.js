@@ -49,7 +49,8 @@ const reportBudget = (options) =>
   );
 
 function learnFromResponse(response, options) {
-  const { command, call } = read(["provider", "maxPauseMs", "maxLearned", "permit"], options);
+  const names = ["provider", "maxPauseMs", "defaultPauseMs", "maxLearned", "permit"];
+  const { command, call } = read(names, options);
   if (typeof response !== "object" || response === null) {
     throw new InvalidError("response", "must be an object such as { status, headers, body }");
   }
@@ -99,6 +100,7 @@ const FIELDS = {
   remaining: ["remaining", numeric],
   restoreRate: ["restoreRate", numeric],
   maxPauseMs: ["maxPauseMs", numeric],
+  defaultPauseMs: ["defaultPauseMs", numeric],
   maxLearned: ["maxLearned", numeric],
   provider: ["provider", (value) => text("provider", value)],
   permit: ["permit", permitId],

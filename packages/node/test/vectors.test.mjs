@@ -321,7 +321,8 @@ function taught(limiter, step, key, permit) {
   const { label, intervalMs, resetInMs, resetAt } = orders(step);
   if (step.do === "learn") {
     const { status, headers, body, provider } = step;
-    const options = { provider, maxLearned: step.max_learned, permit, key };
+    const defaultPauseMs = orders(step).defaultPauseMs;
+    const options = { provider, defaultPauseMs, maxLearned: step.max_learned, permit, key };
     return limiter.learnFromResponse({ status, headers, body }, options);
   }
   const { remaining, amount: limit } = step;
@@ -342,6 +343,7 @@ function orders(step) {
   return {
     label: step.label,
     forMs: ms(step.for_us),
+    defaultPauseMs: ms(step.default_pause_us),
     until: ms(step.until_us),
     intervalMs: ms(step.interval_us),
     expiresInMs: ms(step.expires_in_us),

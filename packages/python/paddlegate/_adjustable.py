@@ -274,6 +274,7 @@ class AdjustableLimiter(_native.Limiter):
         status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
+        default_pause: Span | None = None,
         max_learned: int | None = None,
         permit: str | Grant | Decision | None = None,
         key: str | None = None,
@@ -281,13 +282,16 @@ class AdjustableLimiter(_native.Limiter):
         """Apply a response of the upstream, for all processes and in one step.
 
         Its status, headers and body contain the actual cost of the call, the remaining budget, and
-        how long to pause: at most `max_pause`, by default an hour. `permit` is the permit of the
+        how long to pause: at most `max_pause`, by default an hour. A refusal that does not say for
+        how long pauses for `default_pause`, by default not at all. `permit` is the permit of the
         call, or its id; without it the cost settles no permit. A limit is raised to at most
         `max_learned` units, by default ten times the limit of the policy. Without a `status` a
         response is a refusal only if the documentation of the provider ties its content to one.
         What is not recognised is ignored.
         """
-        request = _learn_request(headers, body, status, provider, max_pause, max_learned, permit)
+        request = _learn_request(
+            headers, body, status, provider, max_pause, default_pause, max_learned, permit
+        )
         return to_learned(self._admin(False, request, key))
 
     async def alearn_from_response(
@@ -298,13 +302,14 @@ class AdjustableLimiter(_native.Limiter):
         status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
+        default_pause: Span | None = None,
         max_learned: int | None = None,
         permit: str | Grant | Decision | None = None,
         key: str | None = None,
     ) -> Learned:
         """Like `learn_from_response`."""
         return await self._learn_async(
-            headers, body, status, provider, max_pause, max_learned, permit, key
+            headers, body, status, provider, max_pause, default_pause, max_learned, permit, key
         )
 
     async def _learn_async(
@@ -314,11 +319,14 @@ class AdjustableLimiter(_native.Limiter):
         status: int | None,
         provider: _Provider,
         max_pause: Span | None,
+        default_pause: Span | None,
         max_learned: int | None,
         permit: str | Grant | Decision | None,
         key: str | None = None,
     ) -> Learned:
-        request = _learn_request(headers, body, status, provider, max_pause, max_learned, permit)
+        request = _learn_request(
+            headers, body, status, provider, max_pause, default_pause, max_learned, permit
+        )
         return to_learned(await self._send_admin_request(request, key))
 
     def _send_admin_request(self, request: AdminRequest, key: str | None) -> Awaitable[Any]:
@@ -331,6 +339,7 @@ def _learn_request(
     status: int | None,
     provider: _Provider,
     max_pause: Span | None,
+    default_pause: Span | None,
     max_learned: int | None,
     permit: str | Grant | Decision | None,
 ) -> AdminRequest:
@@ -340,6 +349,7 @@ def _learn_request(
         status,
         provider,
         max_pause,
+        default_pause,
         max_learned,
         permit,
     )

@@ -694,6 +694,7 @@ class AdminRequest:
         status: int | None,
         provider: _Provider,
         max_pause: _Span | None,
+        default_pause: _Span | None,
         max_learned: int | None,
         permit: str | Grant | Decision | None,
     ) -> AdminRequest: ...

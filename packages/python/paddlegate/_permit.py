@@ -152,6 +152,7 @@ class Permit(Grant):
         status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
+        default_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Learned:
         """Apply the response to this call and settle its estimate.
@@ -164,6 +165,7 @@ class Permit(Grant):
             status=status,
             provider=provider,
             max_pause=max_pause,
+            default_pause=default_pause,
             max_learned=max_learned,
             permit=self.id,
         )
@@ -176,6 +178,7 @@ class Permit(Grant):
         status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
+        default_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Learned:
         """Like `learn_from_response`."""
@@ -185,6 +188,7 @@ class Permit(Grant):
             status=status,
             provider=provider,
             max_pause=max_pause,
+            default_pause=default_pause,
             max_learned=max_learned,
             permit=self.id,
         )
@@ -282,6 +286,7 @@ class AsyncPermit(Grant):
         status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
+        default_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Settlement[Learned]:
         """Apply the response to this call and settle its estimate; await it for the result.
@@ -290,7 +295,14 @@ class AsyncPermit(Grant):
         """
         return self._track(
             self._limiter._learn_async(
-                headers, body, status, provider, max_pause, max_learned, self.id
+                headers,
+                body,
+                status,
+                provider,
+                max_pause,
+                default_pause,
+                max_learned,
+                self.id,
             )
         )
 
@@ -302,6 +314,7 @@ class AsyncPermit(Grant):
         status: int | None = None,
         provider: _Provider = "auto",
         max_pause: Span | None = None,
+        default_pause: Span | None = None,
         max_learned: int | None = None,
     ) -> Learned:
         """Like `learn_from_response`, as a coroutine."""
@@ -311,6 +324,7 @@ class AsyncPermit(Grant):
             status=status,
             provider=provider,
             max_pause=max_pause,
+            default_pause=default_pause,
             max_learned=max_learned,
         )
 

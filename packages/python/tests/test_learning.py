@@ -169,6 +169,10 @@ def test_a_refusal_pauses_all_processes(redis, other, name):
     here.resume()
     there.learn_from_response({"retry-after": "7200"}, status=503, max_pause="minute")
     assert 50 < (here.runtime_state().paused_for or 0) <= 60
+    here.resume()
+    assert there.learn_from_response({}, status=429).learned == ()
+    assert there.learn_from_response({}, status=429, default_pause=90).pause == 90
+    assert 80 < (here.runtime_state().paused_for or 0) <= 90
 
 
 def test_without_its_permit_a_cost_settles_nothing(store, name):

@@ -466,6 +466,7 @@ def step_answer(how, limiter, step, permits):
                 step.get("body", ""),
                 status=step.get("status"),
                 provider=step.get("provider", "auto"),
+                default_pause=seconds(step, "default_pause_us"),
                 max_learned=step.get("max_learned"),
                 permit=permit,
             )

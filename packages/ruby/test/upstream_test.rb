@@ -179,7 +179,7 @@ class UpstreamTest < Minitest::Test
       refused("body", bad) { api.learn_from_response({}, bad) }
     end
     { status: [-1, "200", 70_000, 1 << 40], provider: [nil, 5, "nobody", "a\0"],
-      max_pause: [-1, "never"], max_learned: [-1, 1.5],
+      max_pause: [-1, "never"], default_pause: [-1, "never"], max_learned: [-1, 1.5],
       permit: [5, "\0"] }.each do |argument, values|
       values.each do |bad|
         refused(argument.to_s, bad) do

@@ -359,6 +359,7 @@ class VectorsTest < Minitest::Test
       told do
         @limiter.learn_from_response(step.fetch("headers", []), step.fetch("body", ""),
                                      permit: permit(step), status: step["status"],
+                                     default_pause: seconds(step["default_pause_us"]),
                                      max_learned: step["max_learned"],
                                      provider: step.fetch("provider", "auto"), **@key)
       end

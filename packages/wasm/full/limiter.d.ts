@@ -190,6 +190,8 @@ export interface AnswerOptions {
   readonly provider?: Provider;
   /** The longest accepted pause in milliseconds. Default one hour. */
   readonly maxPauseMs?: number;
+  /** The pause after a refusal that does not say for how long, in milliseconds. Default none. */
+  readonly defaultPauseMs?: number;
   /** The highest limit to accept, in units. Default ten times the policy's limit. */
   readonly maxLearned?: number;
 }

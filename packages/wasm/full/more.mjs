@@ -68,8 +68,8 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     },
 
     learnFromResponse(response, options) {
-      const { provider, maxPauseMs, maxLearned, permit, key } = only(
-        ["provider", "maxPauseMs", "maxLearned", "permit", "key"],
+      const { provider, maxPauseMs, defaultPauseMs, maxLearned, permit, key } = only(
+        ["provider", "maxPauseMs", "defaultPauseMs", "maxLearned", "permit", "key"],
         options,
       );
       if (typeof response !== "object" || response === null) {
@@ -80,7 +80,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
       const answer = [status, pairs(response.headers), textOf(response.body)];
       const own = permit === undefined || permit === null ? permit : idOf(permit);
       return inside.run(inside.with(this, key), (inner) =>
-        inner.learnFromResponse(provider, maxPauseMs, maxLearned, ...answer, own),
+        inner.learnFromResponse(provider, maxPauseMs, defaultPauseMs, maxLearned, ...answer, own),
       );
     },
 
@@ -124,7 +124,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
 
   extend(Permit, {
     learnFromResponse(response, options) {
-      const bounds = only(["provider", "maxPauseMs", "maxLearned"], options);
+      const bounds = only(["provider", "maxPauseMs", "defaultPauseMs", "maxLearned"], options);
       return inside.limiterOf(this).learnFromResponse(response, { ...bounds, permit: this.id });
     },
   });

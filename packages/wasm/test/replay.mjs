@@ -330,7 +330,7 @@ function learn(limiter, step, key, permit) {
   const { status, headers, body, provider, max_learned: maxLearned } = step;
   return limiter.learnFromResponse(
     { status, headers, body },
-    { provider, maxLearned, permit, key },
+    { provider, defaultPauseMs: ms(step.default_pause_us), maxLearned, permit, key },
   );
 }
 

@@ -183,6 +183,10 @@ test("mistakes in answers are named, and change nothing", () => {
       [{}, { maxPauseMs: "1s" }],
       [{}, { maxPauseMs: -1 }],
     ],
+    defaultPauseMs: [
+      [{}, { defaultPauseMs: "1s" }],
+      [{}, { defaultPauseMs: -1 }],
+    ],
     permit: [[{}, { permit: 5 }]],
     atUs: [[{}, { atUs: 1 }]],
     permitt: [[{}, { permitt: "x" }]],

@@ -188,7 +188,7 @@ module Paddlegate
       apply_ojs_override: %i[pointer string pointer pointer],
       report_budget: %i[pointer string string int64 int64 int64 double int64 int64 pointer pointer],
       learn_from_response: %i[pointer string string int32 pointer size_t pointer size_t int64 int64
-                              pointer pointer]
+                              int64 pointer pointer]
     }.freeze
 
     # The functions for a server: other threads run during a call, and a signal ends it.

@@ -41,6 +41,7 @@ internal fun Replay.perform(step: JsonNode): Any? {
                         step.text("body").orEmpty(),
                         id,
                         step.text("provider"),
+                        defaultPause = step.time("default_pause_us"),
                         maxLearned = step.long("max_learned"),
                     )
                 )
