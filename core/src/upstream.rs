@@ -33,6 +33,7 @@ mod openai;
 mod parsed_response;
 mod recognise;
 mod shopify;
+mod stream_usage;
 mod stripe;
 mod structured;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub use discord_route::{DiscordRoute, discord_window};
 pub use limiter_update::LimiterUpdate;
 use parsed_response::ParsedResponse;
 use recognise::Family;
+pub use stream_usage::{MAX_STREAM_USAGE, StreamUsage};
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_TIME, Micros};

@@ -404,6 +404,12 @@ typedef struct pg_list pg_list;
 typedef struct pg_store pg_store;
 
 /**
+ * Finds the usage in the body of a response that is read in chunks: JSON, or server-sent events
+ * with JSON, as models stream them. It does not hold the body.
+ */
+typedef struct pg_stream_usage pg_stream_usage;
+
+/**
  * A clock for tests, which moves only when the test moves it. Stores that were opened with it, see
  * pg_store_open_with_clock, decide by it.
  *
@@ -2413,6 +2419,42 @@ pg_code pg_graphql_cost(const char *query,
                         const char *rules,
                         int64_t *units,
                         struct pg_error *error);
+
+/**
+ * Creates a reader for one body. The caller must close the handle with pg_stream_usage_close.
+ */
+pg_code pg_stream_usage_new(struct pg_stream_usage **usage, struct pg_error *error);
+
+/**
+ * Reads the next bytes of the body, which may end anywhere. chunk may be NULL when length is 0.
+ */
+pg_code pg_stream_usage_feed(const struct pg_stream_usage *usage,
+                             const char *chunk,
+                             size_t length,
+                             struct pg_error *error);
+
+/**
+ * Writes what was found into body, which has room for that many bytes: the body of
+ * pg_learn_from_response, "" for nothing. A room of 65536 is always enough.
+ */
+pg_code pg_stream_usage_body(const struct pg_stream_usage *usage,
+                             char *body,
+                             size_t room,
+                             struct pg_error *error);
+
+/**
+ * Writes what was found and not kept into ignored, a sentence in each line, with a line feed
+ * between the lines; it is complete after the last chunk. A room of 65536 is always enough.
+ */
+pg_code pg_stream_usage_ignored(const struct pg_stream_usage *usage,
+                                char *ignored,
+                                size_t room,
+                                struct pg_error *error);
+
+/**
+ * Closes the handle.
+ */
+pg_code pg_stream_usage_close(struct pg_stream_usage *usage, struct pg_error *error);
 
 /**
  * Creates the limiters that a document defines, in a store. The document is length bytes of JSON,

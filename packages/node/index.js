@@ -5,9 +5,11 @@ const { graphqlCost } = require("./lib/graphql.js");
 const { kinds } = require("./lib/limits.js");
 const { Paddlegate } = require("./lib/paddlegate.js");
 const { SKIPPED } = require("./lib/skipped.js");
+const { StreamUsage } = require("./lib/stream-usage.js");
 const { TestClock } = require("./lib/test-clock.js");
 
 exports.Paddlegate = Paddlegate;
+exports.StreamUsage = StreamUsage;
 exports.TestClock = TestClock;
 exports.bucket = kinds.bucket;
 exports.window = kinds.window;

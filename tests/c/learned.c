@@ -212,6 +212,35 @@ static void queries_have_a_cost(void)
     CHECK_INT(1, units);
 }
 
+static void a_stream_has_a_usage(void)
+{
+    const char *stream = "data: {\"usage\":{\"total_tokens\":12}}\n\n";
+    pg_stream_usage *usage;
+    pg_error e;
+    char text[256];
+
+    OK(pg_stream_usage_new(&usage, &error));
+    OK(pg_stream_usage_feed(usage, NULL, 0, &error));
+    OK(pg_stream_usage_body(usage, text, 1, &error));
+    CHECK_TEXT("", text);
+    OK(pg_stream_usage_feed(usage, stream, 20, &error));
+    OK(pg_stream_usage_ignored(usage, text, sizeof text, &error));
+    CHECK_TEXT("body: ended inside of its json", strtok(text, "\n"));
+    OK(pg_stream_usage_feed(usage, stream + 20, strlen(stream) - 20, &error));
+    OK(pg_stream_usage_body(usage, text, sizeof text, &error));
+    CHECK_TEXT("{\"usage\":{\"total_tokens\":12}}", text);
+    CHECK_INT(PG_INVALID, pg_stream_usage_body(usage, text, 5, &e));
+    CHECK_TEXT("room", e.argument);
+    CHECK_INT(PG_INVALID, pg_stream_usage_body(usage, NULL, 5, &e));
+    CHECK_TEXT("body", e.argument);
+    CHECK_INT(PG_INVALID, pg_stream_usage_feed(usage, NULL, 5, &e));
+    CHECK_TEXT("chunk", e.argument);
+    OK(pg_stream_usage_close(usage, &error));
+    CHECK_INT(PG_INVALID, pg_stream_usage_feed(usage, stream, 5, &e));
+    CHECK_TEXT("usage", e.argument);
+    CHECK_INT(PG_INVALID, pg_stream_usage_new(NULL, &e));
+}
+
 static void jobs_are_rescheduled(void)
 {
     CHECK_INT(20, pg_reschedule_cap());
@@ -264,6 +293,7 @@ int main(void)
     ON_EACH_STORE(what_is_not_learned_is_told);
     ON_EACH_STORE(a_document_makes_limiters);
     ON_EACH_STORE(a_document_is_loaded_for_a_tenant);
+    RUN(a_stream_has_a_usage);
     RUN(queries_have_a_cost);
     RUN(jobs_are_rescheduled);
     RUN(structs_have_a_fixed_layout);

@@ -189,7 +189,9 @@ def case_lines(file, index, case):
                 answer = step.get("status", -1), headers, text(step.get("body", ""))
                 asked = text(step.get("permit", "")), step.get("provider", "auto")
                 bounds = step.get("default_pause_us", -1), step.get("max_learned", -1)
-                yield "learn", compact(step["expect"]), *asked, *answer, *bounds
+                unread = text("\n".join(step.get("unread", [])))
+                chunks = step.get("chunk_bytes", 0), unread
+                yield "learn", compact(step["expect"]), *asked, *answer, *bounds, *chunks
             case "together":
                 yield together_line(step)
             case "reset":

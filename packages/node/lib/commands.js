@@ -2,6 +2,7 @@
 
 const { InvalidError } = require("./errors.js");
 const { limitSpecs } = require("./limits.js");
+const { StreamUsage } = require("./stream-usage.js");
 const { isDate } = require("./timers.js");
 const { flag, noOption, numeric, object, only, permitId, text } = require("./request.js");
 
@@ -152,6 +153,7 @@ const NO_HEADERS = "must be Headers, an object, a Map or a list of pairs of a na
 function body(given) {
   if (given === undefined || given === null) return "";
   if (typeof given === "string") return given;
+  if (given instanceof StreamUsage) return given.body;
   if (typeof given === "object") {
     if (ArrayBuffer.isView(given) || given instanceof ArrayBuffer) {
       return new TextDecoder().decode(given);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
-import { InvalidError, Paddlegate, TestClock } from "../index.mjs";
+import { InvalidError, Paddlegate, StreamUsage, TestClock } from "../index.mjs";
 import errors from "../lib/errors.js";
 import sharedBuffer from "../lib/shared-buffer.js";
 import waiter from "../lib/waiter.js";
@@ -316,11 +316,22 @@ async function control(limiter, step, key, message) {
   if (step.expect) assert.equal(JSON.stringify(answer), JSON.stringify(step.expect), message);
 }
 
+/** The usage of a body that is fed in chunks. */
+function streamed(step) {
+  const [usage, bytes] = [new StreamUsage(), Buffer.from(step.body)];
+  for (let at = 0; at < bytes.length; at += step.chunk_bytes) {
+    usage.feed(bytes.subarray(at, at + step.chunk_bytes));
+  }
+  assert.deepEqual(usage.ignored, step.unread);
+  return usage;
+}
+
 /** What upstream says. */
 function taught(limiter, step, key, permit) {
   const { label, intervalMs, resetInMs, resetAt } = orders(step);
   if (step.do === "learn") {
-    const { status, headers, body, provider } = step;
+    const { status, headers, provider } = step;
+    const body = step.chunk_bytes === undefined ? step.body : streamed(step);
     const defaultPauseMs = orders(step).defaultPauseMs;
     const options = { provider, defaultPauseMs, maxLearned: step.max_learned, permit, key };
     return limiter.learnFromResponse({ status, headers, body }, options);

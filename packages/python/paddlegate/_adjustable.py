@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from paddlegate._asyncio import Links
-    from paddlegate._convert import Headers, Json
+    from paddlegate._convert import Body, Headers, Json
     from paddlegate._learned import Learned
     from paddlegate._limits import Limits
     from paddlegate._native import Decision, _Mode, _Provider
@@ -269,7 +269,7 @@ class AdjustableLimiter(_native.Limiter):
     def learn_from_response(
         self,
         headers: Headers,
-        body: Json | None = "",
+        body: Body = "",
         *,
         status: int | None = None,
         provider: _Provider = "auto",
@@ -297,7 +297,7 @@ class AdjustableLimiter(_native.Limiter):
     async def alearn_from_response(
         self,
         headers: Headers,
-        body: Json | None = "",
+        body: Body = "",
         *,
         status: int | None = None,
         provider: _Provider = "auto",
@@ -315,7 +315,7 @@ class AdjustableLimiter(_native.Limiter):
     async def _learn_async(
         self,
         headers: Headers,
-        body: Json | None,
+        body: Body,
         status: int | None,
         provider: _Provider,
         max_pause: Span | None,
@@ -335,7 +335,7 @@ class AdjustableLimiter(_native.Limiter):
 
 def _learn_request(
     headers: Headers,
-    body: Json | None,
+    body: Body,
     status: int | None,
     provider: _Provider,
     max_pause: Span | None,

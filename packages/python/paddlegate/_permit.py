@@ -13,7 +13,7 @@ from paddlegate._errors import InvalidError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
 
-    from paddlegate._convert import Headers, Json
+    from paddlegate._convert import Body, Headers
     from paddlegate._cost import Cost
     from paddlegate._extension import Extension
     from paddlegate._learned import Learned
@@ -147,7 +147,7 @@ class Permit(Grant):
     def learn_from_response(
         self,
         headers: Headers,
-        body: Json | None = "",
+        body: Body = "",
         *,
         status: int | None = None,
         provider: _Provider = "auto",
@@ -173,7 +173,7 @@ class Permit(Grant):
     async def alearn_from_response(
         self,
         headers: Headers,
-        body: Json | None = "",
+        body: Body = "",
         *,
         status: int | None = None,
         provider: _Provider = "auto",
@@ -281,7 +281,7 @@ class AsyncPermit(Grant):
     def learn_from_response(
         self,
         headers: Headers,
-        body: Json | None = "",
+        body: Body = "",
         *,
         status: int | None = None,
         provider: _Provider = "auto",
@@ -309,7 +309,7 @@ class AsyncPermit(Grant):
     async def alearn_from_response(
         self,
         headers: Headers,
-        body: Json | None = "",
+        body: Body = "",
         *,
         status: int | None = None,
         provider: _Provider = "auto",

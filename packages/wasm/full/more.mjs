@@ -129,6 +129,23 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     },
   });
 
+  // Finds the usage in a body that is read in chunks.
+  class StreamUsage {
+    #inner = new module.StreamUsage();
+
+    feed(chunk) {
+      this.#inner.feed(bytesOf(chunk));
+    }
+
+    get body() {
+      return this.#inner.body();
+    }
+
+    get ignored() {
+      return this.#inner.ignored();
+    }
+  }
+
   // Selects the slot of a document that limits a request, and counts the request there.
   class Gate {
     #inner;
@@ -180,11 +197,19 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
   // Returns the text of a body; empty for a stream, which cannot be read here.
   function textOf(body) {
     if (body === undefined || body === null) return "";
+    if (body instanceof StreamUsage) return body.body;
     if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) {
       return new TextDecoder().decode(body);
     }
     const isStream = typeof body.getReader === "function" || typeof body.pipe === "function";
     return isStream ? "" : written("body", body);
+  }
+
+  function bytesOf(chunk) {
+    if (typeof chunk === "string") return new TextEncoder().encode(chunk);
+    if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk);
+    if (!ArrayBuffer.isView(chunk)) throw new InvalidError("must be bytes or text", "chunk");
+    return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
   }
 
   // Returns a text as it is and an object as JSON.
@@ -203,6 +228,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
 
   return {
     Simulation: simulation(module, host),
+    StreamUsage,
     limitersFromDocument: (text) => {
       if (typeof text !== "string")
         throw host.invalid("must be the text of a document", "document");

@@ -15,12 +15,12 @@ export function replayTogether(paddlegate, file) {
   });
 }
 
-function clocked({ Paddlegate, TestClock }) {
+function clocked({ Paddlegate, StreamUsage, TestClock }) {
   const clock = new TestClock();
-  return { pg: new Paddlegate("memory://", { clock }), clock };
+  return { pg: new Paddlegate("memory://", { clock }), clock, StreamUsage };
 }
 
-function steps({ pg, clock }, testCase, name) {
+function steps({ pg, clock, StreamUsage }, testCase, name) {
   const permits = new Map();
   const several = testCase.limiters && new Several(pg, testCase.limiters, name);
   let limiter = several ? undefined : pg.limiter(name, asLimits(testCase.limits));
@@ -112,7 +112,9 @@ function steps({ pg, clock }, testCase, name) {
         answer = asLearned(sync(limiter, step, key, permits.get(step.permit) ?? step.permit));
         break;
       case "learn":
-        answer = asLearned(learn(limiter, step, key, permits.get(step.permit) ?? step.permit));
+        answer = asLearned(
+          learn(limiter, step, key, permits.get(step.permit) ?? step.permit, StreamUsage),
+        );
         break;
       case "reset":
         limiter.reset({ key });
@@ -326,12 +328,23 @@ function sync(limiter, step, key, permit) {
   });
 }
 
-function learn(limiter, step, key, permit) {
-  const { status, headers, body, provider, max_learned: maxLearned } = step;
+function learn(limiter, step, key, permit, StreamUsage) {
+  const { status, headers, provider, max_learned: maxLearned } = step;
+  const body = step.chunk_bytes === undefined ? step.body : streamed(step, StreamUsage);
   return limiter.learnFromResponse(
     { status, headers, body },
     { provider, defaultPauseMs: ms(step.default_pause_us), maxLearned, permit, key },
   );
+}
+
+// The usage of a body that is fed in chunks.
+function streamed(step, StreamUsage) {
+  const [usage, bytes] = [new StreamUsage(), new TextEncoder().encode(step.body)];
+  for (let at = 0; at < bytes.length; at += step.chunk_bytes) {
+    usage.feed(bytes.subarray(at, at + step.chunk_bytes));
+  }
+  equal(JSON.stringify(usage.ignored), JSON.stringify(step.unread), step.body);
+  return usage;
 }
 
 function asLearned({ settlement, learned, ignored }) {
