@@ -19,6 +19,7 @@ use crate::error::Result;
 ///         usage.feed(chunk)
 ///     permit.learn_from_response(response.headers, usage, status=response.status_code)
 #[pyclass(frozen, module = "paddlegate")]
+#[allow(clippy::doc_markdown)] // Python shows this text as it is.
 pub(crate) struct StreamUsage(Mutex<paddlegate::StreamUsage>);
 
 #[pymethods]
