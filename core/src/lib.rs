@@ -159,7 +159,7 @@ pub use store::signal_handling::SignalHandling;
 #[cfg(feature = "providers")]
 pub use upstream::graphql_cost::{CostRules, MAX_QUERY, MAX_QUERY_DEPTH, graphql_cost};
 #[cfg(feature = "providers")]
-pub use upstream::{Feedback, LEARNED_FACTOR, MAX_PAUSE, Provider};
+pub use upstream::{Feedback, LEARNED_FACTOR, MAX_PAUSE, MAX_STREAM_USAGE, Provider, StreamUsage};
 
 /// The version of this library and of all its packages.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -33,6 +33,7 @@ mod openai;
 mod parsed_response;
 mod recognise;
 mod shopify;
+mod stream_usage;
 mod stripe;
 mod structured;
 #[cfg(test)]
@@ -42,6 +43,7 @@ pub use discord_route::{DiscordRoute, discord_window};
 pub use limiter_update::LimiterUpdate;
 use parsed_response::ParsedResponse;
 use recognise::Family;
+pub use stream_usage::{MAX_STREAM_USAGE, StreamUsage};
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_TIME, Micros};
@@ -342,6 +344,30 @@ impl Feedback {
         feedback.pause = feedback.pause.map(|pause| pause.min(max_pause)).filter(|pause| pause.0 > 0);
         feedback.unread = parsed.into_unread();
         feedback
+    }
+
+    /// Returns the same with this pause if the upstream refused the call and the response does not say for how long.
+    ///
+    /// A meter of which it reports the rest and the rate says so too: that the next call waits for its units.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use paddlegate::{Feedback, MAX_PAUSE, Micros, Provider};
+    /// # use paddlegate::upstream::Response;
+    /// let response = Response { status: Some(429), headers: &[], body: "" };
+    /// let feedback = Feedback::read(Provider::Auto, &response, MAX_PAUSE);
+    /// assert_eq!(feedback.pause, None);
+    /// assert_eq!(feedback.with_default_pause(Micros(1_000_000)).pause, Some(Micros(1_000_000)));
+    /// ```
+    #[must_use]
+    pub fn with_default_pause(mut self, pause: Micros) -> Self {
+        let is_meter = |budget: &Budget| budget.remaining.is_some() && budget.refill.is_some();
+        let is_timed = self.is_at_once || self.pause_at.is_some() || self.budgets.iter().any(is_meter);
+        if self.throttled && !is_timed && pause.0 > 0 {
+            self.pause = self.pause.or(Some(pause));
+        }
+        self
     }
 
     /// Adds what another family says: budgets that are not known yet, and what is missing.

@@ -25,6 +25,8 @@ type Response struct {
 	Provider string
 	// MaxPause is the longest pause that the response may ask for; 0 for one hour.
 	MaxPause time.Duration
+	// DefaultPause is the pause after a refusal that does not say for how long; 0 for none.
+	DefaultPause time.Duration
 	// MaxLearned is the highest limit that is learned; 0 for ten times the policy's own.
 	MaxLearned int64
 }
@@ -55,12 +57,18 @@ func (l *Limiter) LearnFromResponse(ctx context.Context, response Response) (*Le
 	if err != nil {
 		return nil, err
 	}
-	status, pause, most := C.int32_t(C.PG_NOT_GIVEN), C.int64_t(C.PG_NOT_GIVEN), C.int64_t(C.PG_NOT_GIVEN)
+	status, most := C.int32_t(C.PG_NOT_GIVEN), C.int64_t(C.PG_NOT_GIVEN)
+	pause, untimed := C.int64_t(C.PG_NOT_GIVEN), C.int64_t(C.PG_NOT_GIVEN)
 	if response.StatusCode != 0 {
 		status = C.int32_t(response.StatusCode)
 	}
 	if response.MaxPause != 0 {
 		if pause, err = microsOf("MaxPause", response.MaxPause); err != nil {
+			return nil, err
+		}
+	}
+	if response.DefaultPause != 0 {
+		if untimed, err = microsOf("DefaultPause", response.DefaultPause); err != nil {
 			return nil, err
 		}
 	}
@@ -78,7 +86,7 @@ func (l *Limiter) LearnFromResponse(ctx context.Context, response Response) (*Le
 		return C.pg_learn_from_response(l.handle, optional(response.Permit, texts[0]),
 			optional(response.Provider, texts[1]), status,
 			(**C.char)(unsafe.Pointer(&words[0])), count, (*C.char)(unsafe.Pointer(&body[0])), C.size_t(len(body)-1),
-			pause, most, learned, e)
+			pause, untimed, most, learned, e)
 	})
 	return learned, renamed(err, "permit", "Permit", "headers", "Header", "body", "Body")
 }

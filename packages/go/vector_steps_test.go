@@ -70,8 +70,12 @@ func (r *replay) do(it *step) (any, error) {
 		}
 		return l.Ready(context.Background(), count)
 	case "learn":
-		return told(l.LearnFromResponse(context.Background(), Response{StatusCode: it.Status, Header: headersOf(it.Headers), Body: []byte(it.Body),
-			Permit: r.permit(it), Provider: it.Provider, MaxLearned: it.MaxLearned}))
+		body, err := answer(it)
+		if err != nil {
+			return nil, err
+		}
+		return told(l.LearnFromResponse(context.Background(), Response{StatusCode: it.Status, Header: headersOf(it.Headers), Body: body,
+			Permit: r.permit(it), Provider: it.Provider, DefaultPause: time.Duration(it.DefaultPauseUs) * time.Microsecond, MaxLearned: it.MaxLearned}))
 	case "sync":
 		budget := Budget{Label: it.Label, Permit: r.permit(it), Remaining: it.Remaining, Limit: it.Amount}
 		if it.IntervalUs != nil {
@@ -244,6 +248,31 @@ func state(s *RuntimeState, err error) (any, error) {
 		shown["mode"] = s.Mode
 	}
 	return shown, nil
+}
+
+// answer gives the body, or the usage of a body that is fed in chunks.
+func answer(it *step) ([]byte, error) {
+	body := []byte(it.Body)
+	if it.ChunkBytes == 0 {
+		return body, nil
+	}
+	usage, err := NewStreamUsage()
+	if err != nil {
+		return nil, err
+	}
+	for chunk := range slices.Chunk(body, it.ChunkBytes) {
+		if _, err := usage.Write(chunk); err != nil {
+			return nil, err
+		}
+	}
+	ignored, err := usage.Ignored()
+	if err == nil && !slices.Equal(ignored, it.Unread) {
+		err = fmt.Errorf("ignored %q, not %q", ignored, it.Unread)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return usage.Body()
 }
 
 func told(learned *Learned, err error) (any, error) {

@@ -51,7 +51,10 @@ type step struct {
 	Times, Status, Offset                                  int
 	Count                                                  *int
 	Priority, Weight, Amount, Remaining                    *int64
-	MaxLearned                                             int64  `json:"max_learned"`
+	MaxLearned                                             int64 `json:"max_learned"`
+	DefaultPauseUs                                         int64 `json:"default_pause_us"`
+	ChunkBytes                                             int   `json:"chunk_bytes"`
+	Unread                                                 []string
 	GaveUp                                                 bool   `json:"gave_up"`
 	AtUs                                                   *int64 `json:"at_us"`
 	SettleWithinUs                                         *int64 `json:"settle_within_us"`

@@ -86,6 +86,7 @@ func TestErrorsNameWhatTheCallerWrote(t *testing.T) {
 		"Remaining":         {of(points.ReportBudget(context.Background(), Budget{Remaining: &negative}))},
 		"Label":             {of(points.ReportBudget(context.Background(), Budget{Label: "window", Interval: time.Hour}))},
 		"Provider":          {of(points.LearnFromResponse(context.Background(), Response{Provider: "acme"}))},
+		"DefaultPause":      {of(points.LearnFromResponse(context.Background(), Response{DefaultPause: -1}))},
 		"MaxLearned":        {of(points.LearnFromResponse(context.Background(), Response{MaxLearned: -1}))},
 		"cursor":            {func() error { _, _, err := store.LimiterPage(context.Background(), "", "page 2"); return err }()},
 	} {

@@ -607,6 +607,8 @@ export interface AnswerOptions {
   readonly provider?: Provider;
   /** The longest accepted pause in milliseconds. Default one hour. */
   readonly maxPauseMs?: number;
+  /** The pause after a refusal that does not say for how long, in milliseconds. Default none. */
+  readonly defaultPauseMs?: number;
   /** The highest limit to accept, in units. Default ten times the policy's limit. */
   readonly maxLearned?: number;
 }
@@ -633,8 +635,28 @@ export interface UpstreamResponse {
     | Iterable<readonly [name: string, value: HeaderValue]>
     | { readonly [name: string]: HeaderValue }
     | null;
-  /** The body as text, as bytes in UTF-8, or as the value of `JSON.parse`. A stream is ignored. */
+  /** The body as text, as bytes in UTF-8, or as the value of `JSON.parse`. A stream is ignored: see `StreamUsage`. */
   readonly body?: string | ArrayBuffer | ArrayBufferView | object | null;
+}
+
+/**
+ * Finds the usage in the body of a response that is read in chunks, without holding the body: JSON, or server-sent events
+ * with JSON, of OpenAI (in chat it sends usage if the request has `stream_options: { include_usage: true }`), Anthropic,
+ * Gemini and Groq; or GraphQL with `extensions.cost`. `learnFromResponse` takes it as the `body`.
+ *
+ * ```js
+ * const usage = new StreamUsage();
+ * for await (const chunk of response.body) usage.feed(chunk);
+ * await permit.learnFromResponse({ status: response.status, headers: response.headers, body: usage });
+ * ```
+ */
+export class StreamUsage {
+  /** Reads the next bytes of the body, or its text; a chunk may end anywhere. */
+  feed(chunk: string | ArrayBuffer | ArrayBufferView): void;
+  /** What was found, as the body of a response: JSON, or an empty text for nothing. */
+  readonly body: string;
+  /** What was found and not kept, with the reason; complete after the last chunk. */
+  readonly ignored: readonly string[];
 }
 
 /** Options of `graphqlCost`. */

@@ -5,9 +5,11 @@ const { graphqlCost } = require("./lib/graphql.js");
 const { Paddlegate } = require("./lib/paddlegate.js");
 const { constructors } = require("./lib/shared/limits.js");
 const { SKIPPED } = require("./lib/shared/within-limit.js");
+const { StreamUsage } = require("./lib/stream-usage.js");
 const { TestClock } = require("./lib/test-clock.js");
 
 exports.Paddlegate = Paddlegate;
+exports.StreamUsage = StreamUsage;
 exports.TestClock = TestClock;
 exports.bucket = constructors.bucket;
 exports.window = constructors.window;

@@ -2,6 +2,7 @@ import paddlegate from "./index.js";
 
 export const {
   Paddlegate,
+  StreamUsage,
   TestClock,
   bucket,
   window,

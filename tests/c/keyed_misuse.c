@@ -107,8 +107,8 @@ static void every_call_needs_the_key(void)
     REFUSED("key", pg_runtime_state_get(keyed, &state, &error_));
     REFUSED("key", pg_report_budget(keyed, NULL, NULL, 1, PG_NOT_GIVEN, PG_NOT_GIVEN, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned,
                                     &error_));
-    REFUSED("key", pg_learn_from_response(keyed, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned,
-                                          &error_));
+    REFUSED("key", pg_learn_from_response(keyed, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN,
+                                          &learned, &error_));
     REFUSED("key", pg_admit(keyed, "a", "wait", NULL, admissions, &error_));
     REFUSED("key", pg_admit_all(keyed, jobs, 2, "wait", 0, admissions, &error_));
     REFUSED("key", pg_apply_ojs_signal(keyed, "{\"type\": \"rate_limited\"}", &paused, &error_));

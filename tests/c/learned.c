@@ -76,13 +76,13 @@ static void an_answer_settles_its_permit(void)
     make((pg_limit){.kind = PG_KIND_POINTS, .amount = 1000, .interval_us = 20000000}, &first, &second);
     OK(pg_acquire(first, &(pg_request){.estimate = 252}, &d, &error));
     OK(pg_learn_from_response(second, d.permit, NULL, 200, headers, 6, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN,
-                &learned, &error));
+                PG_NOT_GIVEN, &learned, &error));
     CHECK_INT(PG_SETTLEMENT_SETTLED, learned.settlement);
     CHECK_INT(12, learned.cost);
     OK(pg_correct(first, d.permit, 12, NULL, 0, &settlement, &error));
     CHECK_INT(PG_SETTLEMENT_ALREADY, settlement);
     OK(pg_learn_from_response(first, d.permit, "shopify", 200, NULL, 0, body, sizeof body - 1, PG_NOT_GIVEN, PG_NOT_GIVEN,
-                &learned, &error));
+                PG_NOT_GIVEN, &learned, &error));
     CHECK_INT(PG_SETTLEMENT_ALREADY, learned.settlement);
     OK(pg_peek(first, &(pg_request){.cost = PG_COST_ZERO}, &d, &error));
     CHECK_INT(988, d.remaining);
@@ -96,14 +96,14 @@ static void a_refusal_of_upstream_pauses_all(void)
     pg_decision d;
 
     make((pg_limit){.kind = PG_KIND_LEAKY, .amount = 10, .interval_us = 10000000}, &first, &second);
-    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 0, PG_NOT_GIVEN, NULL, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
     OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_STATUS_GRANTED, d.status);
-    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 60000000, PG_NOT_GIVEN, NULL, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, 60000000, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
     OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(PG_REASON_PAUSED, d.reason);
     CHECK_INT(60000000, d.retry_after_us);
-    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 429, headers, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN, NULL, &error));
     OK(pg_acquire(second, NULL, &d, &error));
     CHECK_INT(90000000, d.retry_after_us);
     forget(first, second);
@@ -118,15 +118,19 @@ static void what_is_not_learned_is_told(void)
     pg_learned learned;
 
     make((pg_limit){.kind = PG_KIND_BUCKET, .amount = 100, .interval_us = 60000000}, &first, &second);
-    OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN,
+                &learned, &error));
     CHECK_TEXT("limit: 1000000000000 is above max_learned, 1000 applies", learned.ignored);
     CHECK_TEXT("limit\nremaining\nreset", learned.learned);
-    OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, 1000000000000, &learned, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, 200, headers, 4, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, 1000000000000,
+                &learned, &error));
     CHECK_TEXT("limit\nremaining", learned.learned);
-    OK(pg_learn_from_response(first, NULL, NULL, PG_NOT_GIVEN, after, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned, &error));
+    OK(pg_learn_from_response(first, NULL, NULL, PG_NOT_GIVEN, after, 2, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN,
+                &learned, &error));
     CHECK_TEXT("pause: status is missing", learned.ignored);
     CHECK_INT(-1, learned.pause_us);
-    OK(pg_learn_from_response(second, NULL, NULL, 429, discord, 6, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, &learned, &error));
+    OK(pg_learn_from_response(second, NULL, NULL, 429, discord, 6, NULL, 0, PG_NOT_GIVEN, PG_NOT_GIVEN, PG_NOT_GIVEN,
+                &learned, &error));
     CHECK_TEXT("global", learned.scope);
     CHECK_TEXT("abcd1234", learned.bucket);
     CHECK_INT(2000000, learned.pause_us);
@@ -208,6 +212,35 @@ static void queries_have_a_cost(void)
     CHECK_INT(1, units);
 }
 
+static void a_stream_has_a_usage(void)
+{
+    const char *stream = "data: {\"usage\":{\"total_tokens\":12}}\n\n";
+    pg_stream_usage *usage;
+    pg_error e;
+    char text[256];
+
+    OK(pg_stream_usage_new(&usage, &error));
+    OK(pg_stream_usage_feed(usage, NULL, 0, &error));
+    OK(pg_stream_usage_body(usage, text, 1, &error));
+    CHECK_TEXT("", text);
+    OK(pg_stream_usage_feed(usage, stream, 20, &error));
+    OK(pg_stream_usage_ignored(usage, text, sizeof text, &error));
+    CHECK_TEXT("body: ended inside of its json", strtok(text, "\n"));
+    OK(pg_stream_usage_feed(usage, stream + 20, strlen(stream) - 20, &error));
+    OK(pg_stream_usage_body(usage, text, sizeof text, &error));
+    CHECK_TEXT("{\"usage\":{\"total_tokens\":12}}", text);
+    CHECK_INT(PG_INVALID, pg_stream_usage_body(usage, text, 5, &e));
+    CHECK_TEXT("room", e.argument);
+    CHECK_INT(PG_INVALID, pg_stream_usage_body(usage, NULL, 5, &e));
+    CHECK_TEXT("body", e.argument);
+    CHECK_INT(PG_INVALID, pg_stream_usage_feed(usage, NULL, 5, &e));
+    CHECK_TEXT("chunk", e.argument);
+    OK(pg_stream_usage_close(usage, &error));
+    CHECK_INT(PG_INVALID, pg_stream_usage_feed(usage, stream, 5, &e));
+    CHECK_TEXT("usage", e.argument);
+    CHECK_INT(PG_INVALID, pg_stream_usage_new(NULL, &e));
+}
+
 static void jobs_are_rescheduled(void)
 {
     CHECK_INT(20, pg_reschedule_cap());
@@ -260,6 +293,7 @@ int main(void)
     ON_EACH_STORE(what_is_not_learned_is_told);
     ON_EACH_STORE(a_document_makes_limiters);
     ON_EACH_STORE(a_document_is_loaded_for_a_tenant);
+    RUN(a_stream_has_a_usage);
     RUN(queries_have_a_cost);
     RUN(jobs_are_rescheduled);
     RUN(structs_have_a_fixed_layout);

@@ -151,27 +151,28 @@ static void answers(void)
     const char *const words[] = {"x-ratelimit-remaining", "1"}, *const nothing[] = {NULL, NULL};
     const char *body = "{}";
 
-    REFUSED("limiter", pg_learn_from_response(NULL, NULL, NULL, 200, words, 2, body, 2, -1, -1, &learned, &error_));
-    REFUSED("permit", pg_learn_from_response(limiter, "", NULL, 200, words, 2, body, 2, -1, -1, &learned, &error_));
-    REFUSED("permit", pg_learn_from_response(limiter, "\xff", NULL, 200, words, 2, body, 2, -1, -1, &learned, &error_));
-    REFUSED("provider", pg_learn_from_response(limiter, NULL, "", 200, words, 2, body, 2, -1, -1, &learned, &error_));
-    REFUSED("provider", pg_learn_from_response(limiter, NULL, "nobody", 200, words, 2, body, 2, -1, -1, &learned, &error_));
-    REFUSED("provider", pg_learn_from_response(limiter, NULL, "\xff", 200, words, 2, body, 2, -1, -1, &learned, &error_));
-    REFUSED("status", pg_learn_from_response(limiter, NULL, NULL, -2, words, 2, body, 2, -1, -1, &learned, &error_));
-    REFUSED("status", pg_learn_from_response(limiter, NULL, NULL, 65536, words, 2, body, 2, -1, -1, &learned, &error_));
-    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, NULL, 2, body, 2, -1, -1, &learned, &error_));
-    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, words, 1, body, 2, -1, -1, &learned, &error_));
-    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, words, SIZE_MAX - 1, body, 2, -1, -1, &learned, &error_));
-    REFUSED("body", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, NULL, 2, -1, -1, &learned, &error_));
-    REFUSED("body", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, SIZE_MAX, -1, -1, &learned, &error_));
-    REFUSED("max_pause", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -2, -1, &learned, &error_));
-    REFUSED("max_learned", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -2, &learned, &error_));
-    CHECK_INT(PG_INVALID, pg_learn_from_response(NULL, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, NULL, NULL));
+    REFUSED("limiter", pg_learn_from_response(NULL, NULL, NULL, 200, words, 2, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("permit", pg_learn_from_response(limiter, "", NULL, 200, words, 2, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("permit", pg_learn_from_response(limiter, "\xff", NULL, 200, words, 2, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("provider", pg_learn_from_response(limiter, NULL, "", 200, words, 2, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("provider", pg_learn_from_response(limiter, NULL, "nobody", 200, words, 2, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("provider", pg_learn_from_response(limiter, NULL, "\xff", 200, words, 2, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("status", pg_learn_from_response(limiter, NULL, NULL, -2, words, 2, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("status", pg_learn_from_response(limiter, NULL, NULL, 65536, words, 2, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, NULL, 2, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, words, 1, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("headers", pg_learn_from_response(limiter, NULL, NULL, 200, words, SIZE_MAX - 1, body, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("body", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, NULL, 2, -1, -1, -1, &learned, &error_));
+    REFUSED("body", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, SIZE_MAX, -1, -1, -1, &learned, &error_));
+    REFUSED("max_pause", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -2, -1, -1, &learned, &error_));
+    REFUSED("default_pause", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -2, -1, &learned, &error_));
+    REFUSED("max_learned", pg_learn_from_response(limiter, NULL, NULL, 200, words, 2, body, 2, -1, -1, -2, &learned, &error_));
+    CHECK_INT(PG_INVALID, pg_learn_from_response(NULL, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, -1, NULL, NULL));
     /* An answer that says nothing is no mistake. */
-    OK(pg_learn_from_response(limiter, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, &learned, &error));
+    OK(pg_learn_from_response(limiter, NULL, NULL, 200, NULL, 0, NULL, 0, -1, -1, -1, &learned, &error));
     CHECK_INT(PG_SETTLEMENT_NONE, learned.settlement);
     CHECK_TEXT("not a rate limit answer", learned.ignored);
-    OK(pg_learn_from_response(limiter, NULL, NULL, 200, nothing, 2, "\xff\x00{", 3, -1, -1, NULL, &error));
+    OK(pg_learn_from_response(limiter, NULL, NULL, 200, nothing, 2, "\xff\x00{", 3, -1, -1, -1, NULL, &error));
     nothing_is_in_force();
 }
 

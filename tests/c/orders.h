@@ -137,7 +137,27 @@ static void sync_budget(void)
     expect(field[1], json_of_learned(&learned));
 }
 
-/* expected, permit or nothing, provider, status, headers between newlines, body, max_learned */
+/* Feeds a body in chunks of a length, checks what is ignored, and gives what is found. */
+static const char *found_in(const char *body, size_t length)
+{
+    static char found[65536], ignored[65536];
+    size_t whole = strlen(body);
+    pg_stream_usage *usage;
+    pg_error error;
+
+    well(pg_stream_usage_new(&usage, &error), &error);
+    for (size_t at = 0; at < whole; at += length) {
+        well(pg_stream_usage_feed(usage, body + at, length < whole - at ? length : whole - at, &error), &error);
+    }
+    well(pg_stream_usage_ignored(usage, ignored, sizeof ignored, &error), &error);
+    well(pg_stream_usage_body(usage, found, sizeof found, &error), &error);
+    well(pg_stream_usage_close(usage, &error), &error);
+    unquote(field[10]);
+    expect(field[10], ignored);
+    return found;
+}
+
+/* expected, permit or nothing, provider, status, headers between newlines, body, default pause, max_learned, chunk length, what is not read */
 static void learn(void)
 {
     const char *permit = *field[2] != '\0' ? permit_of(field[2]) : NULL, *words[WORDS];
@@ -154,8 +174,12 @@ static void learn(void)
             *word++ = '\0';
         }
     }
-    well(pg_learn_from_response(limiter, permit, field[3], atoi(field[4]), words, count, field[6], strlen(field[6]),
-                  PG_NOT_GIVEN, atoll(field[7]), &learned, &error),
+    const char *body = field[6];
+    if (atoi(field[9]) > 0) {
+        body = found_in(body, (size_t)atoi(field[9]));
+    }
+    well(pg_learn_from_response(limiter, permit, field[3], atoi(field[4]), words, count, body, strlen(body),
+                  PG_NOT_GIVEN, atoll(field[7]), atoll(field[8]), &learned, &error),
          &error);
     expect(field[1], json_of_learned(&learned));
 }

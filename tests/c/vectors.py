@@ -188,8 +188,10 @@ def case_lines(file, index, case):
                 headers = text("\n".join(word for pair in step.get("headers", []) for word in pair))
                 answer = step.get("status", -1), headers, text(step.get("body", ""))
                 asked = text(step.get("permit", "")), step.get("provider", "auto")
-                bound = step.get("max_learned", -1)
-                yield "learn", compact(step["expect"]), *asked, *answer, bound
+                bounds = step.get("default_pause_us", -1), step.get("max_learned", -1)
+                unread = text("\n".join(step.get("unread", [])))
+                chunks = step.get("chunk_bytes", 0), unread
+                yield "learn", compact(step["expect"]), *asked, *answer, *bounds, *chunks
             case "together":
                 yield together_line(step)
             case "reset":

@@ -404,6 +404,12 @@ typedef struct pg_list pg_list;
 typedef struct pg_store pg_store;
 
 /**
+ * Finds the usage in the body of a response that is read in chunks: JSON, or server-sent events
+ * with JSON, as models stream them. It does not hold the body.
+ */
+typedef struct pg_stream_usage pg_stream_usage;
+
+/**
  * A clock for tests, which moves only when the test moves it. Stores that were opened with it, see
  * pg_store_open_with_clock, decide by it.
  *
@@ -2381,7 +2387,8 @@ pg_code pg_report_budget(const struct pg_limiter *limiter,
  * header with the value NULL is absent. body has body_length bytes and may be NULL. Content that
  * cannot be parsed is ignored. status is PG_NOT_GIVEN when it is not known; then a response is a
  * refusal only if the provider's documentation ties its content to one. A pause lasts at most
- * max_pause_us, PG_NOT_GIVEN for one hour. A limit is raised to at most max_learned units,
+ * max_pause_us, PG_NOT_GIVEN for one hour; a refusal that does not say for how long pauses for
+ * default_pause_us, PG_NOT_GIVEN for no pause. A limit is raised to at most max_learned units,
  * PG_NOT_GIVEN for ten times the policy's own limit. learned receives the result and may be NULL.
  */
 pg_code pg_learn_from_response(const struct pg_limiter *limiter,
@@ -2393,6 +2400,7 @@ pg_code pg_learn_from_response(const struct pg_limiter *limiter,
                                const char *body,
                                size_t body_length,
                                int64_t max_pause_us,
+                               int64_t default_pause_us,
                                int64_t max_learned,
                                struct pg_learned *learned,
                                struct pg_error *error);
@@ -2409,6 +2417,42 @@ pg_code pg_graphql_cost(const char *query,
                         const char *rules,
                         int64_t *units,
                         struct pg_error *error);
+
+/**
+ * Creates a reader for one body. The caller must close the handle with pg_stream_usage_close.
+ */
+pg_code pg_stream_usage_new(struct pg_stream_usage **usage, struct pg_error *error);
+
+/**
+ * Reads the next bytes of the body, which may end anywhere. chunk may be NULL when length is 0.
+ */
+pg_code pg_stream_usage_feed(const struct pg_stream_usage *usage,
+                             const char *chunk,
+                             size_t length,
+                             struct pg_error *error);
+
+/**
+ * Writes what was found into body, which has room for that many bytes: the body of
+ * pg_learn_from_response, "" for nothing. A room of 65536 is always enough.
+ */
+pg_code pg_stream_usage_body(const struct pg_stream_usage *usage,
+                             char *body,
+                             size_t room,
+                             struct pg_error *error);
+
+/**
+ * Writes what was found and not kept into ignored, a sentence in each line, with a line feed
+ * between the lines; it is complete after the last chunk. A room of 65536 is always enough.
+ */
+pg_code pg_stream_usage_ignored(const struct pg_stream_usage *usage,
+                                char *ignored,
+                                size_t room,
+                                struct pg_error *error);
+
+/**
+ * Closes the handle.
+ */
+pg_code pg_stream_usage_close(struct pg_stream_usage *usage, struct pg_error *error);
 
 /**
  * Creates the limiters that a document defines, in a store. The document is length bytes of JSON,

@@ -142,7 +142,8 @@ pub unsafe extern "C" fn pg_report_budget(
 /// header with the value NULL is absent. body has body_length bytes and may be NULL. Content that
 /// cannot be parsed is ignored. status is PG_NOT_GIVEN when it is not known; then a response is a
 /// refusal only if the provider's documentation ties its content to one. A pause lasts at most
-/// max_pause_us, PG_NOT_GIVEN for one hour. A limit is raised to at most max_learned units,
+/// max_pause_us, PG_NOT_GIVEN for one hour; a refusal that does not say for how long pauses for
+/// default_pause_us, PG_NOT_GIVEN for no pause. A limit is raised to at most max_learned units,
 /// PG_NOT_GIVEN for ten times the policy's own limit. learned receives the result and may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_learn_from_response(
@@ -155,6 +156,7 @@ pub unsafe extern "C" fn pg_learn_from_response(
     body: *const c_char,
     body_length: usize,
     max_pause_us: i64,
+    default_pause_us: i64,
     max_learned: i64,
     learned: Option<&mut MaybeUninit<Learned>>,
     error: Option<&mut MaybeUninit<Error>>,
@@ -173,6 +175,7 @@ pub unsafe extern "C" fn pg_learn_from_response(
         let options = LearnOptions {
             provider,
             max_pause: micros("max_pause", max_pause_us)?,
+            default_pause: micros("default_pause", default_pause_us)?,
             max_learned: optional("max_learned", max_learned)?,
             permit: permit.map(str::to_owned),
         };

@@ -56,6 +56,8 @@ pub mod control;
 
 pub mod learn;
 
+pub mod stream_usage;
+
 pub mod document;
 
 pub mod admission;

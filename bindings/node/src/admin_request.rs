@@ -32,6 +32,7 @@ pub(crate) struct AdminRequest {
     pub permit: Option<String>,
     pub provider: Option<String>,
     pub max_pause_ms: Option<f64>,
+    pub default_pause_ms: Option<f64>,
     pub max_learned: Option<f64>,
     pub status: Option<f64>,
     /// Names and values alternately.
@@ -92,6 +93,7 @@ impl AdminRequest {
                 let options = LearnOptions {
                     provider: self.provider.as_deref(),
                     max_pause: self.max_pause_ms.map(|longest| millis("max_pause", longest)).transpose()?,
+                    default_pause: self.default_pause_ms.map(|pause| millis("default_pause", pause)).transpose()?,
                     max_learned: whole_of("max_learned", self.max_learned)?,
                     permit: self.permit.clone(),
                 };

@@ -21,6 +21,7 @@ mod shared_buffer;
 mod statistics;
 mod store;
 mod subscription;
+mod stream_usage;
 mod test_clock;
 mod waiter;
 
@@ -111,6 +112,7 @@ mod tests {
             include_str!("lib.rs"),
             include_str!("sentinel.rs"),
             include_str!("store.rs"),
+            include_str!("stream_usage.rs"),
             include_str!("subscription.rs"),
             include_str!("test_clock.rs"),
             include_str!("waiter.rs"),

@@ -20,6 +20,7 @@ mod multi_step;
 mod operation;
 mod paddlegate;
 mod signals;
+mod stream_usage;
 mod test_clock;
 mod waiter;
 mod wakeup_listener;
@@ -50,6 +51,8 @@ mod _native {
     use crate::multi_step::MultiStepCall;
     #[pymodule_export]
     use crate::paddlegate::{ListedLimiter, LoadedLimiter, Paddlegate, Together, graphql_cost, sort_listed};
+    #[pymodule_export]
+    use crate::stream_usage::StreamUsage;
     #[pymodule_export]
     use crate::test_clock::TestClock;
     #[pymodule_export]

@@ -109,6 +109,7 @@ impl AdminRequest {
         status: OptionalArg,
         provider: &Bound<'_, PyAny>,
         max_pause: OptionalArg,
+        default_pause: OptionalArg,
         max_learned: OptionalArg,
         permit: OptionalArg,
     ) -> Result<Self> {
@@ -118,6 +119,7 @@ impl AdminRequest {
         let options = LearnOptions {
             provider: Some(text("provider", provider)?),
             max_pause: max_pause.map(|longest| span("max_pause", longest)).transpose()?,
+            default_pause: default_pause.map(|pause| span("default_pause", pause)).transpose()?,
             max_learned: max_learned.map(|most| whole("max_learned", most)).transpose()?,
             permit: permit.map(permit_id).transpose()?,
         };

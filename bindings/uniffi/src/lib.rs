@@ -23,6 +23,7 @@ pub mod live;
 pub mod request;
 pub mod statistics;
 pub mod store;
+pub mod stream_usage;
 pub mod upstream;
 pub mod waiter;
 pub mod wakeups;

@@ -29,6 +29,7 @@ pub struct NativeResponse {
     pub permit: Option<String>,
     pub provider: Option<String>,
     pub max_pause_us: Option<i64>,
+    pub default_pause_us: Option<i64>,
     pub max_learned: Option<i64>,
 }
 
@@ -59,6 +60,7 @@ impl NativeLimiter {
         let options = LearnOptions {
             provider: response.provider.as_deref(),
             max_pause: some("max_pause", response.max_pause_us, micros)?,
+            default_pause: some("default_pause", response.default_pause_us, micros)?,
             max_learned: some("max_learned", response.max_learned, whole)?,
             permit: response.permit,
         };

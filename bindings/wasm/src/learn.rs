@@ -16,6 +16,7 @@ impl Limiter {
         &self,
         provider: &JsValue,
         max_pause: &JsValue,
+        default_pause: &JsValue,
         max_learned: &JsValue,
         status: &JsValue,
         headers: &JsValue,
@@ -27,6 +28,7 @@ impl Limiter {
             let options = LearnOptions {
                 provider: provider.as_deref(),
                 max_pause: optional(max_pause, |span| millis("max_pause", span))?,
+                default_pause: optional(default_pause, |span| millis("default_pause", span))?,
                 max_learned: optional(max_learned, |most| whole("max_learned", most))?,
                 permit: optional(permit, |permit| text("permit", permit))?,
             };

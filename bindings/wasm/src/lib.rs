@@ -18,6 +18,8 @@ mod live;
 #[cfg(feature = "full")]
 mod simulation;
 mod store;
+#[cfg(feature = "full")]
+mod stream_usage;
 mod waiter;
 
 #[cfg(feature = "full")]
@@ -32,4 +34,6 @@ pub use limiter::{Channel, Limiter};
 #[cfg(feature = "full")]
 pub use simulation::{Simulation, column_names};
 pub use store::{Store, kinds};
+#[cfg(feature = "full")]
+pub use stream_usage::StreamUsage;
 pub use waiter::Waiter;

@@ -98,6 +98,8 @@ pub struct LearnOptions<'a> {
     pub provider: Option<&'a str>,
     /// The longest pause after a refusal; [`MAX_PAUSE`] by default.
     pub max_pause: Option<Micros>,
+    /// The pause after a refusal that names no time; none by default.
+    pub default_pause: Option<Micros>,
     /// The highest limit; ten times the limit of the policy by default.
     pub max_learned: Option<u64>,
     /// The permit of the call that the upstream answered.
@@ -118,6 +120,7 @@ impl AdminRequest {
         });
         let max_pause = options.max_pause.unwrap_or(MAX_PAUSE);
         let feedback = Feedback::read(provider, &Response { status: status.transpose()?, headers, body }, max_pause);
+        let feedback = feedback.with_default_pause(options.default_pause.unwrap_or_default());
         Ok(Self::Learn { feedback, max_pause, max_learned: options.max_learned, permit: options.permit })
     }
 

@@ -4,7 +4,7 @@ use paddlegate::upstream::{LimiterUpdate, Response};
 use paddlegate::{
     AdminCommand, CLAIM_TIMEOUT, Calendar, Deadline, Decision, Durations, Error, ErrorKind, Extension, Feedback,
     History, HistoryEntry, Kind, Label, Learned, Limit, LimitOverride, Limiter, MAX_PAUSE, Micros, Mode, Operation,
-    Paddlegate, Page, Policy, Provider, Refund, Request, RuntimeState, Statistics, Status, Wait,
+    Paddlegate, Page, Policy, Provider, Refund, Request, RuntimeState, Statistics, Status, StreamUsage, Wait,
 };
 use serde_json::Value;
 
@@ -205,17 +205,24 @@ impl Subject for Named {
                 .into_iter()
                 .flatten()
                 .collect();
+            let text = step["body"].as_str().unwrap_or_default();
+            let found = given("chunk_bytes").map(|length| {
+                let mut usage = StreamUsage::default();
+                for chunk in text.as_bytes().chunks(usize::try_from(length).expect("a length")) {
+                    usage.feed(chunk);
+                }
+                assert_eq!(step["unread"], serde_json::json!(usage.ignored()), "{text}");
+                usage.body()
+            });
             let response = Response {
                 status: given("status").map(|status| u16::try_from(status).expect("a status")),
                 headers: &headers,
-                body: step["body"].as_str().unwrap_or_default(),
+                body: found.as_deref().unwrap_or(text),
             };
             let provider = Provider::from_name(step["provider"].as_str().unwrap_or("auto")).expect("a provider");
-            Feedback::read(provider, &response, MAX_PAUSE).update_for(
-                self.limiter.policy(),
-                MAX_PAUSE,
-                given("max_learned"),
-            )
+            let feedback = Feedback::read(provider, &response, MAX_PAUSE);
+            let feedback = feedback.with_default_pause(Micros(given("default_pause_us").unwrap_or_default()));
+            feedback.update_for(self.limiter.policy(), MAX_PAUSE, given("max_learned"))
         } else {
             let label = step["label"].as_str();
             let reset = given("reset_in_us").map(|span| Deadline::After(Micros(span)));

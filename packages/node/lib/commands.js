@@ -48,7 +48,8 @@ const reportBudget = (options) =>
   );
 
 function learnFromResponse(response, options) {
-  const { command, call } = read(["provider", "maxPauseMs", "maxLearned", "permit"], options);
+  const names = ["provider", "maxPauseMs", "defaultPauseMs", "maxLearned", "permit"];
+  const { command, call } = read(names, options);
   const { status, headers, body } = responseParts(response);
   return { command: { ...command, status: optionalNumber(status), headers, body }, call };
 }
@@ -89,6 +90,7 @@ const FIELDS = {
   remaining: ["remaining", numeric],
   restoreRate: ["restoreRate", numeric],
   maxPauseMs: ["maxPauseMs", numeric],
+  defaultPauseMs: ["defaultPauseMs", numeric],
   maxLearned: ["maxLearned", numeric],
   provider: ["provider", (value) => text("provider", value)],
   permit: ["permit", permitId],

@@ -93,7 +93,7 @@ class Permit {
   }
 
   async learnFromResponse(response, options) {
-    const bounds = only(["provider", "maxPauseMs", "maxLearned"], options);
+    const bounds = only(["provider", "maxPauseMs", "defaultPauseMs", "maxLearned"], options);
     if (this.#extending !== null) await this.#extending;
     return this.#limiter.learnFromResponse(response, { ...bounds, permit: this.id });
   }

@@ -251,6 +251,9 @@ for (const [store, pg] of Object.entries(stores)) {
       maxPauseMs: [-1, "1", Number.NaN].map(
         (maxPauseMs) => () => limiter.learnFromResponse({}, { maxPauseMs }),
       ),
+      defaultPauseMs: [-1, "1", Number.NaN].map(
+        (defaultPauseMs) => () => limiter.learnFromResponse({}, { defaultPauseMs }),
+      ),
       permit: ["", 5, "x".repeat(581)].flatMap((permit) => [
         () => limiter.learnFromResponse({}, { permit }),
         () => limiter.reportBudget({ remaining: 1, permit }),

@@ -44,7 +44,7 @@ async function steps({ paddlegate, pg, clock }, testCase, name) {
       inspect: () => limiter.inspect({ offset: step.offset, count: step.count, key }),
       queue: () => limiter.queue({ offset: step.offset, count: step.count, key }),
       sync: () => reportBudget(limiter, step, key, permit),
-      learn: () => learnFromResponse(limiter, step, key, permit),
+      learn: () => learnFromResponse(paddlegate, limiter, step, key, permit),
       reset: () => limiter.reset({ key }),
       limits: () => pg.limiter(name, asLimits(step.limits)),
     };
@@ -236,10 +236,22 @@ function reportBudget(limiter, step, key, permit) {
   return limiter.reportBudget({ ...budget, permit, key });
 }
 
-function learnFromResponse(limiter, step, key, permit) {
-  const { status, headers, body, provider, max_learned: maxLearned } = step;
-  const response = { status, headers, body };
-  return limiter.learnFromResponse(response, { provider, maxLearned, permit, key });
+function learnFromResponse({ StreamUsage }, limiter, step, key, permit) {
+  const { status, headers, provider, max_learned: maxLearned } = step;
+  const body = step.chunk_bytes === undefined ? step.body : streamed(StreamUsage, step);
+  const defaultPauseMs = ms(step.default_pause_us);
+  const options = { provider, defaultPauseMs, maxLearned, permit, key };
+  return limiter.learnFromResponse({ status, headers, body }, options);
+}
+
+/** Returns the usage of a body that is fed in chunks. */
+function streamed(StreamUsage, step) {
+  const [usage, bytes] = [new StreamUsage(), new TextEncoder().encode(step.body)];
+  for (let at = 0; at < bytes.length; at += step.chunk_bytes) {
+    usage.feed(bytes.subarray(at, at + step.chunk_bytes));
+  }
+  equal(JSON.stringify(usage.ignored), JSON.stringify(step.unread), step.body);
+  return usage;
 }
 
 const asLearned = ({ settlement, learned, ignored }) => ({ settlement, learned, ignored });

@@ -173,6 +173,7 @@ declare const fetched: Response;
 const learned = shop.learnFromResponse(fetched, {
   provider: "shopify",
   maxPauseMs: 1,
+  defaultPauseMs: 1,
   permit: "id",
 });
 same<typeof learned, Promise<Learned>>(true);

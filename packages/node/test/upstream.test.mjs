@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 import { pathToFileURL } from "node:url";
-import { graphqlCost, OverLimitError, Paddlegate, SKIPPED } from "../index.mjs";
+import { graphqlCost, OverLimitError, Paddlegate, SKIPPED, StreamUsage } from "../index.mjs";
 import { required, unique } from "./support.mjs";
 
 const stores = {
@@ -115,6 +115,21 @@ for (const [store, pg] of Object.entries(stores)) {
     });
   }
 }
+
+test("the usage of a stream settles its permit", async () => {
+  const shop = new Paddlegate("memory://").points(unique(), 1000, 60);
+  const permit = await shop.acquire({ estimate: 100 });
+  const usage = new StreamUsage();
+  usage.feed('data: {"usage":{"total_');
+  usage.feed(new TextEncoder().encode('tokens":12}}'));
+  usage.feed(new TextEncoder().encode("\n\n").buffer);
+  assert.deepEqual([usage.body, usage.ignored], ['{"usage":{"total_tokens":12}}', []]);
+  const { settlement, cost } = await permit.learnFromResponse({ status: 200, body: usage });
+  assert.deepEqual([settlement, cost], ["settled", 12]);
+  for (const chunk of [undefined, null, 5, {}]) {
+    assert.throws(() => usage.feed(chunk), { name: "InvalidError", argument: "chunk" });
+  }
+});
 
 test("a Response says its status and headers, and its body when that is given as text", async () => {
   const shop = stores.memory.points(unique(), 1000, 1000);

@@ -20,7 +20,7 @@ from paddlegate._inspection import InspectedLimit, Inspection, LeaseInfo, Ticket
 from paddlegate._learned import Learned
 from paddlegate._limiter import Limiter
 from paddlegate._limits import Bucket, Concurrency, Leaky, Points, Quota, Throttle, Window
-from paddlegate._native import Decision, DecisionLimit, TestClock, __version__
+from paddlegate._native import Decision, DecisionLimit, StreamUsage, TestClock, __version__
 from paddlegate._paddlegate import Paddlegate
 from paddlegate._permit import AsyncPermit, Permit, Settlement
 from paddlegate._runtime_state import LimitSettings, RuntimeState
@@ -65,6 +65,7 @@ __all__ = [
     "RuntimeState",
     "Settlement",
     "Statistics",
+    "StreamUsage",
     "TestClock",
     "Throttle",
     "TicketInfo",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from paddlegate._convert import Headers, Json
+    from paddlegate._convert import Body, Headers
     from paddlegate._waiting import Span
 
 Request: TypeAlias = tuple[AdminRequest, str | None]
@@ -65,7 +65,7 @@ def budget_request(
     return request, options.get("key")
 
 
-def response_request(headers: Headers, body: Json | None, options: LearnOptions) -> Request:
+def response_request(headers: Headers, body: Body, options: LearnOptions) -> Request:
     check(options, LearnOptions)
     request = AdminRequest.learn_from_response(
         header_pairs(headers),
@@ -73,6 +73,7 @@ def response_request(headers: Headers, body: Json | None, options: LearnOptions)
         options.get("status"),
         options.get("provider", "auto"),
         options.get("max_pause"),
+        options.get("default_pause"),
         options.get("max_learned"),
         options.get("permit"),
     )

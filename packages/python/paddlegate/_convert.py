@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, TypeAlias
 
 from paddlegate._errors import InvalidError, shown
+from paddlegate._native import StreamUsage
 
 
 class HasItems(Protocol):
@@ -22,6 +23,9 @@ lists."""
 
 Json: TypeAlias = str | bytes | bytearray | memoryview | Mapping[str, Any] | list[Any]
 """JSON as text, or the object that it represents."""
+
+Body: TypeAlias = Json | StreamUsage | None
+"""The body of a response; a stream is one in which `StreamUsage` has found the usage."""
 
 
 def header_pairs(headers: Headers) -> list[tuple[str, str]]:
@@ -59,8 +63,10 @@ def _invalid_headers(value: object) -> InvalidError:
     return InvalidError(f"must be a mapping or pairs of text: headers={shown(value)}", "headers")
 
 
-def body_text(body: Json | None) -> str:
+def body_text(body: Body) -> str:
     """Return a body as text; bytes that are not valid UTF-8 are replaced."""
+    if isinstance(body, StreamUsage):
+        return body.body
     if isinstance(body, (bytes, bytearray, memoryview)):
         return bytes(body).decode(errors="replace")
     return "" if body is None else json_text("body", body)

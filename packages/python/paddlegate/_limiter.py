@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from paddlegate._asyncio import Links
-    from paddlegate._convert import Headers, Json
+    from paddlegate._convert import Body, Headers, Json
     from paddlegate._cost import Cost
     from paddlegate._guarded import Function, Result, TakesPermit
     from paddlegate._history import History
@@ -673,12 +673,13 @@ class Limiter(_native.Limiter):
         return to_learned(await run_operation(self._links, self._admin, *request))
 
     def learn_from_response(
-        self, headers: Headers, body: Json | None = "", **options: Unpack[LearnOptions]
+        self, headers: Headers, body: Body = "", **options: Unpack[LearnOptions]
     ) -> Learned:
         """Apply a response of the upstream, for all processes and in one step.
 
         Its status, headers and body contain the actual cost of the call, the remaining budget, and
-        how long to pause: at most `max_pause`, by default an hour. `permit` is the permit of the
+        how long to pause: at most `max_pause`, by default an hour. A refusal that does not say for
+        how long pauses for `default_pause`, by default not at all. `permit` is the permit of the
         call, or its id; without it the cost settles no permit. A limit is raised to at most
         `max_learned` units, by default ten times the limit of the policy. Without a `status` a
         response is a refusal only if the documentation of the provider ties its content to one.
@@ -687,7 +688,7 @@ class Limiter(_native.Limiter):
         return to_learned(self._admin(False, *response_request(headers, body, options)))
 
     async def alearn_from_response(
-        self, headers: Headers, body: Json | None = "", **options: Unpack[LearnOptions]
+        self, headers: Headers, body: Body = "", **options: Unpack[LearnOptions]
     ) -> Learned:
         """Like `learn_from_response`."""
         return to_learned(

@@ -31,6 +31,7 @@ __all__ = [
     "LoadedLimiter",
     "MultiStepCall",
     "Paddlegate",
+    "StreamUsage",
     "TestClock",
     "Together",
     "Unfinished",
@@ -320,6 +321,30 @@ class WithinLimit:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None: ...
+
+@final
+class StreamUsage:
+    """Finds the usage in the body of a response that is read in chunks, without holding the body.
+
+    The body is JSON, or server-sent events with JSON: of OpenAI (in chat it sends usage if the
+    request has `stream_options={"include_usage": True}`), Anthropic, Gemini and Groq; or GraphQL
+    with `extensions.cost`. `learn_from_response` takes it in the place of the body.
+
+        usage = StreamUsage()
+        for chunk in response.iter_bytes():
+            usage.feed(chunk)
+        permit.learn_from_response(response.headers, usage, status=response.status_code)
+    """
+
+    def __new__(cls) -> Self: ...
+    def feed(self, chunk: str | bytes | bytearray | memoryview) -> None:
+        """Read the next bytes of the body, or its text; a chunk may end anywhere."""
+    @property
+    def body(self) -> str:
+        """What was found, as the body of a response: JSON, or "" for nothing."""
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """What was found and not kept, with the reason; complete after the last chunk."""
 
 @final
 class TestClock:
@@ -694,6 +719,7 @@ class AdminRequest:
         status: int | None,
         provider: _Provider,
         max_pause: _Span | None,
+        default_pause: _Span | None,
         max_learned: int | None,
         permit: str | Grant | Decision | None,
     ) -> AdminRequest: ...

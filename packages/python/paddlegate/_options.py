@@ -129,6 +129,7 @@ class ResponseOptions(TypedDict, total=False):
     status: int | None
     provider: _Provider
     max_pause: Span | None
+    default_pause: Span | None
     max_learned: int | None
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from paddlegate._convert import Headers, Json
+    from paddlegate._convert import Body, Headers
     from paddlegate._cost import Cost
     from paddlegate._extension import Extension
     from paddlegate._learned import Learned
@@ -148,7 +148,7 @@ class Permit(Grant):
         return await self.acorrect(actual)
 
     def learn_from_response(
-        self, headers: Headers, body: Json | None = "", **options: Unpack[ResponseOptions]
+        self, headers: Headers, body: Body = "", **options: Unpack[ResponseOptions]
     ) -> Learned:
         """Apply the response to this call and settle its estimate.
 
@@ -158,7 +158,7 @@ class Permit(Grant):
         return self._limiter.learn_from_response(headers, body, **options, permit=self.id)
 
     async def alearn_from_response(
-        self, headers: Headers, body: Json | None = "", **options: Unpack[ResponseOptions]
+        self, headers: Headers, body: Body = "", **options: Unpack[ResponseOptions]
     ) -> Learned:
         """Like `learn_from_response`."""
         check(options, ResponseOptions)
@@ -254,7 +254,7 @@ class AsyncPermit(Grant):
         return await self.correct(actual)
 
     def learn_from_response(
-        self, headers: Headers, body: Json | None = "", **options: Unpack[ResponseOptions]
+        self, headers: Headers, body: Body = "", **options: Unpack[ResponseOptions]
     ) -> Settlement[Learned]:
         """Apply the response to this call and settle its estimate; await it for the result.
 
@@ -266,7 +266,7 @@ class AsyncPermit(Grant):
         )
 
     async def alearn_from_response(
-        self, headers: Headers, body: Json | None = "", **options: Unpack[ResponseOptions]
+        self, headers: Headers, body: Body = "", **options: Unpack[ResponseOptions]
     ) -> Learned:
         """Like `learn_from_response`, as a coroutine."""
         return await self.learn_from_response(headers, body, **options)

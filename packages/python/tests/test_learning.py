@@ -10,7 +10,15 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
-from paddlegate import InvalidError, Learned, LimitSettings, OverLimit, Paddlegate, graphql_cost
+from paddlegate import (
+    InvalidError,
+    Learned,
+    LimitSettings,
+    OverLimit,
+    Paddlegate,
+    StreamUsage,
+    graphql_cost,
+)
 from paddlegate._convert import header_pairs
 
 PATIENT = 20
@@ -169,6 +177,24 @@ def test_a_refusal_pauses_all_processes(redis, other, name):
     here.resume()
     there.learn_from_response({"retry-after": "7200"}, status=503, max_pause="minute")
     assert 50 < (here.runtime_state().paused_for or 0) <= 60
+    here.resume()
+    assert there.learn_from_response({}, status=429).learned == ()
+    assert there.learn_from_response({}, status=429, default_pause=90).pause == 90
+    assert 80 < (here.runtime_state().paused_for or 0) <= 90
+
+
+def test_the_usage_of_a_stream_settles_its_permit(store, name):
+    limiter = store.points(name, 1000, 1_000_000)
+    permit = limiter.acquire(estimate=252)
+    usage = StreamUsage()
+    assert (usage.body, usage.ignored) == ("", ())
+    stream = b'data: {"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}\n\n'
+    for chunk in (stream[:20].decode(), bytearray(stream[20:30]), memoryview(stream)[30:]):
+        usage.feed(chunk)
+    assert permit.learn_from_response({}, usage, status=200).cost == 12
+    assert limiter.peek(0).remaining == 988
+    refused("chunk", usage.feed, 5)
+    refused("chunk", usage.feed, None)
 
 
 def test_without_its_permit_a_cost_settles_nothing(store, name):

@@ -333,9 +333,9 @@ def test_spans_are_checked(limiter, bad):
     refused("interval", [limiter.report_budget, limiter.areport_budget], interval=bad)
     refused("expires_in", [limiter.override, limiter.aoverride], 5, expires_in=bad)
     refused("reset_in", [limiter.report_budget, limiter.areport_budget], 5, reset_in=bad)
-    refused(
-        "max_pause", [limiter.learn_from_response, limiter.alearn_from_response], {}, max_pause=bad
-    )
+    learn = [limiter.learn_from_response, limiter.alearn_from_response]
+    refused("max_pause", learn, {}, max_pause=bad)
+    refused("default_pause", learn, {}, default_pause=bad)
 
 
 @pytest.mark.parametrize("bad", NOT_TIMES)

@@ -20,6 +20,7 @@ from paddlegate import (
     PaddlegateError,
     Points,
     Quota,
+    StreamUsage,
     TestClock,
     Throttle,
     Window,
@@ -263,6 +264,16 @@ def synced(how, limiter, step, permit):
     )
 
 
+def answer(step):
+    if "chunk_bytes" not in step:
+        return step.get("body", "")
+    usage, body, length = StreamUsage(), step["body"].encode(), step["chunk_bytes"]
+    for start in range(0, len(body), length):
+        usage.feed(body[start : start + length])
+    assert list(usage.ignored) == step["unread"]
+    return usage
+
+
 def told(learned):
     return {
         "settlement": learned.settlement,
@@ -463,9 +474,10 @@ def step_answer(how, limiter, step, permits):
                 limiter,
                 "learn_from_response",
                 step.get("headers", []),
-                step.get("body", ""),
+                answer(step),
                 status=step.get("status"),
                 provider=step.get("provider", "auto"),
+                default_pause=seconds(step, "default_pause_us"),
                 max_learned=step.get("max_learned"),
                 permit=permit,
             )

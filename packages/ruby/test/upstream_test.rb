@@ -108,6 +108,17 @@ class UpstreamTest < Minitest::Test
     assert_in_delta 60, api.runtime_state.paused_for, 5
   end
 
+  def test_the_usage_of_a_stream_settles_its_permit
+    api = memory.points(unique, 1000, :minute)
+    usage = Paddlegate::StreamUsage.new
+    ["data: {\"usage\":{\"total_tokens\":1", "2}}\n\n"].each { |chunk| usage.feed(chunk) }
+    [nil, 5, :text].each { |bad| refused("chunk", bad) { usage.feed(bad) } }
+    assert_equal ['{"usage":{"total_tokens":12}}', []], [usage.body, usage.ignored]
+    permit = api.acquire(estimate: 100)
+    assert_equal :settled, permit.learn_from_response({}, usage, status: 200).settlement
+    assert_equal 988, api.peek(cost: 0).remaining
+  end
+
   def test_forms_of_headers
     response = Net::HTTPTooManyRequests.new("1.1", "429", "Too Many Requests")
     response["Retry-After"] = "30"
@@ -179,7 +190,7 @@ class UpstreamTest < Minitest::Test
       refused("body", bad) { api.learn_from_response({}, bad) }
     end
     { status: [-1, "200", 70_000, 1 << 40], provider: [nil, 5, "nobody", "a\0"],
-      max_pause: [-1, "never"], max_learned: [-1, 1.5],
+      max_pause: [-1, "never"], default_pause: [-1, "never"], max_learned: [-1, 1.5],
       permit: [5, "\0"] }.each do |argument, values|
       values.each do |bad|
         refused(argument.to_s, bad) do

@@ -357,8 +357,9 @@ class VectorsTest < Minitest::Test
 
     def do_learn(step)
       told do
-        @limiter.learn_from_response(step.fetch("headers", []), step.fetch("body", ""),
+        @limiter.learn_from_response(step.fetch("headers", []), answer(step),
                                      permit: permit(step), status: step["status"],
+                                     default_pause: seconds(step["default_pause_us"]),
                                      max_learned: step["max_learned"],
                                      provider: step.fetch("provider", "auto"), **@key)
       end
@@ -371,6 +372,17 @@ class VectorsTest < Minitest::Test
     def do_limits(step)
       @limiter = Replay.limiter(@store, @name, step["limits"])
       nil
+    end
+
+    # The body, or the usage of a body that is fed in chunks.
+    def answer(step)
+      body, length = step.values_at("body", "chunk_bytes")
+      return body || "" unless length
+
+      usage = Paddlegate::StreamUsage.new
+      body.bytes.each_slice(length) { |chunk| usage.feed(chunk.pack("C*")) }
+      @test.assert_equal step["unread"], usage.ignored
+      usage
     end
 
     def told

@@ -21,6 +21,7 @@ export const {
   DataError,
   InternalError,
   Simulation,
+  StreamUsage,
   graphqlCost,
   limitersFromDocument,
 } = bind(module, more);

@@ -3,6 +3,7 @@ import { place, request } from "../arguments.mjs";
 import { gateDecision, milliseconds, wholeMs } from "../dist/shared/answers.mjs";
 import { flag, jobIds, only } from "../dist/shared/arguments.mjs";
 import { jsonText, responseParts, variablesText } from "../dist/shared/response.mjs";
+import { BodyUsage } from "../dist/shared/stream-usage.mjs";
 import simulation from "./simulation.mjs";
 
 // Adds methods to the classes; `inside` gives access to their private members.
@@ -70,14 +71,23 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
     },
 
     learnFromResponse(response, options) {
-      const { provider, maxPauseMs, maxLearned, permit, key } = only(
-        ["provider", "maxPauseMs", "maxLearned", "permit", "key"],
+      const { provider, maxPauseMs, defaultPauseMs, maxLearned, permit, key } = only(
+        ["provider", "maxPauseMs", "defaultPauseMs", "maxLearned", "permit", "key"],
         options,
       );
       const { status, headers, body } = responseParts(response);
       const own = permit === undefined || permit === null ? permit : idOf(permit);
       return inside.run(inside.with(this, key), (inner) =>
-        inner.learnFromResponse(provider, maxPauseMs, maxLearned, status, headers, body, own),
+        inner.learnFromResponse(
+          provider,
+          maxPauseMs,
+          defaultPauseMs,
+          maxLearned,
+          status,
+          headers,
+          body,
+          own,
+        ),
       );
     },
 
@@ -120,10 +130,16 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
 
   extend(Permit, {
     learnFromResponse(response, options) {
-      const bounds = only(["provider", "maxPauseMs", "maxLearned"], options);
+      const bounds = only(["provider", "maxPauseMs", "defaultPauseMs", "maxLearned"], options);
       return inside.limiterOf(this).learnFromResponse(response, { ...bounds, permit: this.id });
     },
   });
+
+  class StreamUsage extends BodyUsage {
+    constructor() {
+      super(new module.StreamUsage());
+    }
+  }
 
   // Selects the slot of a document that limits a request, and counts the request there.
   class Gate {
@@ -160,6 +176,7 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
 
   return {
     Simulation: simulation(module, host),
+    StreamUsage,
     limitersFromDocument: (text) => {
       if (typeof text !== "string")
         throw host.invalid("must be the text of a document", "document");

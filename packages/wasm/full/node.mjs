@@ -19,6 +19,7 @@ export const {
   DataError,
   InternalError,
   Simulation,
+  StreamUsage,
   graphqlCost,
   limitersFromDocument,
 } = paddlegate;

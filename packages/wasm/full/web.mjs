@@ -26,6 +26,7 @@ export const {
   DataError,
   InternalError,
   Simulation,
+  StreamUsage,
   graphqlCost,
   limitersFromDocument,
 } = bind(module, more);

@@ -1,7 +1,7 @@
 // What upstream says, in the larger module: answers of APIs and the cost of queries.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { graphqlCost, Paddlegate, TestClock } from "paddlegate-wasm/full";
+import { graphqlCost, Paddlegate, StreamUsage, TestClock } from "paddlegate-wasm/full";
 
 /** A store whose clock stands still. */
 const frozen = () => new Paddlegate("memory://", { clock: new TestClock(1_700_000_000_000_000) });
@@ -106,6 +106,21 @@ for (const [form, body] of Object.entries(bodies)) {
   });
 }
 
+test("the usage of a stream settles its permit", async () => {
+  const shop = new Paddlegate().points("stream", 1000, 60);
+  const permit = await shop.acquire({ estimate: 100 });
+  const usage = new StreamUsage();
+  usage.feed('data: {"usage":{"total_');
+  usage.feed(new TextEncoder().encode('tokens":12}}'));
+  usage.feed(new TextEncoder().encode("\n\n").buffer);
+  assert.deepEqual([usage.body, usage.ignored], ['{"usage":{"total_tokens":12}}', []]);
+  const { settlement, cost } = permit.learnFromResponse({ status: 200, body: usage });
+  assert.deepEqual([settlement, cost], ["settled", 12]);
+  for (const chunk of [undefined, null, 5, {}]) {
+    assert.throws(() => usage.feed(chunk), { name: "InvalidError", argument: "chunk" });
+  }
+});
+
 test("a Response says its status and headers, and its body when that is given as text", async () => {
   const shop = new Paddlegate().points("shop", 1000, 1000);
   const permit = await shop.acquire({ estimate: 500 });
@@ -182,6 +197,10 @@ test("mistakes in answers are named, and change nothing", () => {
     maxPauseMs: [
       [{}, { maxPauseMs: "1s" }],
       [{}, { maxPauseMs: -1 }],
+    ],
+    defaultPauseMs: [
+      [{}, { defaultPauseMs: "1s" }],
+      [{}, { defaultPauseMs: -1 }],
     ],
     permit: [[{}, { permit: 5 }]],
     atUs: [[{}, { atUs: 1 }]],

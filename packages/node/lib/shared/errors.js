@@ -64,6 +64,7 @@ class InternalError extends PaddlegateError {
 const NAMES = {
   block_after: "blockAfter",
   claim_timeout: "claimTimeoutMs",
+  default_pause: "defaultPauseMs",
   expires_at: "expiresAt",
   expires_in: "expiresInMs",
   for: "forMs",

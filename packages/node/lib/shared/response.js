@@ -3,6 +3,7 @@
 /** Reads HTTP responses and documents. */
 
 const { InvalidError } = require("./errors.js");
+const { BodyUsage } = require("./stream-usage.js");
 
 /** Returns status, headers and body of a response as the core reads them. */
 function responseParts(response) {
@@ -38,6 +39,7 @@ const NO_HEADERS = "must be Headers, an object, a Map or a list of pairs of a na
 /** Returns the text of a body; empty for a stream, which cannot be read here. */
 function bodyText(body) {
   if (body === undefined || body === null) return "";
+  if (body instanceof BodyUsage) return body.body;
   if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) {
     return new TextDecoder().decode(body);
   }

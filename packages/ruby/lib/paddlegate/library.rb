@@ -44,6 +44,11 @@ module Paddlegate
       make(Native::TestClockHandle) { |*outputs| Native.pg_test_clock_new(now_us, *outputs) }
     end
 
+    # Returns the handle of a new {StreamUsage}.
+    def stream_usage
+      make(Native::StreamUsageHandle) { |*outputs| Native.pg_stream_usage_new(*outputs) }
+    end
+
     # Creates a limiter. `limits` is as in {Policy.pack}; `ttl_us` may be `nil`.
     def make_limiter(store, name, limits, ttl_us)
       Policy.pack(limits) do |*array|

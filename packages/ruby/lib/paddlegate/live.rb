@@ -143,20 +143,22 @@ module Paddlegate
     # the remaining units, learns new limits, and pauses after a refusal such as a 429. Returns
     # {Learned}. Unknown content is ignored.
     #
-    # `headers`: a Hash or a list of pairs; a value may be a list. `body`: text, bytes, or a Hash or
-    # Array parsed from JSON. `provider`: `:auto` (default), `:shopify`, `:github`, `:discord`,
-    # `:linear`, `:stripe`, `:openai`, `:anthropic` or `:ietf`. `max_pause`: the maximum pause, an
-    # interval; default one hour. `max_learned`: the maximum number of units to which a limit is
-    # raised; default ten times the policy's own limit. `permit`: the {Permit} of the call, or its
-    # id; the cost in the response settles it. Without a `status`, a response counts as a refusal
-    # only if it must be one by the provider's documentation.
+    # `headers`: a Hash or a list of pairs; a value may be a list. `body`: text, bytes, a Hash or
+    # Array parsed from JSON, or a {StreamUsage}. `provider`: `:auto` (default), `:shopify`,
+    # `:github`, `:discord`, `:linear`, `:stripe`, `:openai`, `:anthropic` or `:ietf`. `max_pause`:
+    # the maximum pause, an interval; default one hour. `default_pause`: the pause after a refusal
+    # that does not say for how long; default none. `max_learned`: the maximum number of units to
+    # which a limit is raised; default ten times the policy's own limit. `permit`: the {Permit} of
+    # the call, or its id; the cost in the response settles it. Without a `status`, a response
+    # counts as a refusal only if it must be one by the provider's documentation.
     def learn_from_response(headers, body = "", status: nil, provider: :auto, max_pause: nil,
-                            max_learned: nil, permit: nil, key: nil)
+                            default_pause: nil, max_learned: nil, permit: nil, key: nil)
       words, texts = Upstream.headers(headers)
       body = Upstream.body(body)
       status = status.nil? ? NOT_GIVEN : Upstream.status(status)
       provider = Value.word("provider", provider)
-      bounds = [interval("max_pause", max_pause), units("max_learned", max_learned)]
+      bounds = [interval("max_pause", max_pause), interval("default_pause", default_pause),
+                units("max_learned", max_learned)]
       permit = Value.permit(permit) unless permit.nil?
       report(key) do |handle, *outputs|
         @functions.learn_from_response(handle, permit, provider, status, words, texts.size, body,

@@ -48,6 +48,13 @@ module Paddlegate
       end
     end
 
+    # A handle of a stream's usage.
+    class StreamUsageHandle < FFI::AutoPointer
+      def self.release(handle)
+        Native.pg_stream_usage_close(handle, nil)
+      end
+    end
+
     # A handle of a limiter.
     class LimiterHandle < FFI::AutoPointer
       def self.release(handle)
@@ -155,6 +162,11 @@ module Paddlegate
     attach_function :pg_invantive_gate_close, %i[pointer pointer], :int32
     attach_function :pg_level_name, [:int32], :string
     attach_function :pg_conductor_limiter, %i[pointer string string int64 pointer pointer], :int32
+    attach_function :pg_stream_usage_new, %i[pointer pointer], :int32
+    attach_function :pg_stream_usage_feed, %i[pointer pointer size_t pointer], :int32
+    attach_function :pg_stream_usage_body, %i[pointer pointer size_t pointer], :int32
+    attach_function :pg_stream_usage_ignored, %i[pointer pointer size_t pointer], :int32
+    attach_function :pg_stream_usage_close, %i[pointer pointer], :int32
     attach_function :pg_graphql_cost, %i[string string string string pointer pointer], :int32
 
     # The argument types of the functions of a limiter or a gate, by the name without `pg_`.
@@ -188,7 +200,7 @@ module Paddlegate
       apply_ojs_override: %i[pointer string pointer pointer],
       report_budget: %i[pointer string string int64 int64 int64 double int64 int64 pointer pointer],
       learn_from_response: %i[pointer string string int32 pointer size_t pointer size_t int64 int64
-                              pointer pointer]
+                              int64 pointer pointer]
     }.freeze
 
     # The functions for a server: other threads run during a call, and a signal ends it.

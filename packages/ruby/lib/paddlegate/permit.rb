@@ -116,10 +116,11 @@ module Paddlegate
     # For a lease without an estimate the settlement is `:unknown`, and the rest is learned. Returns
     # {Learned}.
     def learn_from_response(headers, body = "", status: nil, provider: :auto, max_pause: nil,
-                            max_learned: nil)
+                            default_pause: nil, max_learned: nil)
       @limiter.learn_from_response(headers, body, status: status, provider: provider,
-                                                  max_pause: max_pause, max_learned: max_learned,
-                                                  permit: id)
+                                                  max_pause: max_pause,
+                                                  default_pause: default_pause,
+                                                  max_learned: max_learned, permit: id)
     end
 
     # Learns from the response of an HTTP client; see {Limiter#learn_from_http}.

@@ -37,10 +37,11 @@ module Paddlegate
       Value.pointers(words)
     end
 
-    # Returns text or bytes as they are, and JSON for a Hash or Array.
+    # Returns text or bytes as they are, JSON for a Hash or Array, and what a {StreamUsage} found.
     def body(body)
       case body
       when nil then ""
+      when StreamUsage then body.body
       # A copy, since another thread may change the original during the call.
       when String then body.dup
       when Hash, Array then Value.json("body", body)

@@ -26,6 +26,9 @@ pub(crate) struct Learn {
     /// The longest pause after a refusal. Default an hour.
     #[schema(inline)]
     pub(crate) max_pause: Option<Span>,
+    /// The pause after a refusal that names no time. Default none.
+    #[schema(inline)]
+    pub(crate) default_pause: Option<Span>,
     /// The highest limit to learn. Default ten times that of the policy.
     pub(crate) max_learned: Option<u64>,
     /// The permit of the call that was answered.

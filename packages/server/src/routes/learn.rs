@@ -34,6 +34,7 @@ async fn learn(
     let options = LearnOptions {
         provider: body.provider.as_deref(),
         max_pause: body.max_pause.map(|Span(span)| span),
+        default_pause: body.default_pause.map(|Span(span)| span),
         max_learned: body.max_learned,
         permit: body.permit.clone(),
     };

@@ -15,6 +15,7 @@ import paddlegate.internal.NativeResponse
  * @property permit the id of the permit of the call, if it had one.
  * @property provider the name of a provider, such as "shopify"; null to recognise it.
  * @property maxPause the longest pause that the response may ask for. The default is an hour.
+ * @property defaultPause the pause after a refusal that does not say for how long. The default is none.
  * @property maxLearned the highest limit that is learned. The default is ten times the policy's own.
  */
 public data class Response
@@ -26,6 +27,7 @@ constructor(
     val permit: String? = null,
     val provider: String? = null,
     val maxPause: Duration? = null,
+    val defaultPause: Duration? = null,
     val maxLearned: Long? = null,
 ) {
     internal val native: NativeResponse
@@ -38,6 +40,7 @@ constructor(
                 whole("permit", permit),
                 whole("provider", provider),
                 maxPause?.us,
+                defaultPause?.us,
                 maxLearned,
             )
         }

@@ -2,6 +2,7 @@ package paddlegate
 
 import com.fasterxml.jackson.databind.JsonNode
 import java.time.Instant
+import org.junit.jupiter.api.Assertions.assertEquals
 import paddlegate.internal.NativeWait
 
 /** Makes the call of a step. */
@@ -38,9 +39,10 @@ internal fun Replay.perform(step: JsonNode): Any? {
                     Response(
                         step.long("status")?.toInt(),
                         headers,
-                        step.text("body").orEmpty(),
+                        answer(step),
                         id,
                         step.text("provider"),
+                        defaultPause = step.time("default_pause_us"),
                         maxLearned = step.long("max_learned"),
                     )
                 )
@@ -68,6 +70,16 @@ internal fun Replay.perform(step: JsonNode): Any? {
         "together" -> null
         else -> state(change(what, step))
     }
+}
+
+/** Gives the body, or the usage of a body that is fed in chunks. */
+private fun answer(step: JsonNode): String {
+    val body = step.text("body").orEmpty()
+    val length = step.long("chunk_bytes")?.toInt() ?: return body
+    val usage = StreamUsage()
+    body.toByteArray().asIterable().chunked(length).forEach { usage.feed(it.toByteArray()) }
+    assertEquals(step["unread"].map { it.asText() }, usage.ignored)
+    return usage.body
 }
 
 /** Makes the call of a step that answers with the state in force. */

@@ -176,6 +176,7 @@ internal class WordsTest {
                 "provider" to listOf({ points.learnFromResponse(Response(provider = "acme")) }),
                 "status" to listOf({ points.learnFromResponse(Response(status = -1)) }),
                 "maxLearned" to listOf({ points.learnFromResponse(Response(maxLearned = -1)) }),
+                "defaultPause" to listOf({ points.learnFromResponse(Response(defaultPause = negative)) }),
                 "maxPause" to listOf({ points.learnFromResponse(Response(maxPause = negative)) }),
                 "cursor" to listOf({ store.blocking.limiterPage("", "page 2") }),
                 "now" to
