@@ -120,7 +120,7 @@ $(STAMPS)/kotlin: $(NATIVE) $(call files,packages/kotlin) \
 	$(STEP) build-kotlin scripts/build-kotlin.sh
 	@touch $@
 
-$(STAMPS)/wasm: $(RUST) $(call files,bindings/wasm packages/wasm) scripts/build-wasm.sh | $(SETUP)
+$(STAMPS)/wasm: $(RUST) $(call files,bindings/wasm packages/wasm) scripts/build-wasm.sh scripts/wasm-without-panic-texts.mjs | $(SETUP)
 	$(STEP) build-wasm scripts/build-wasm.sh
 	@touch $@
 
