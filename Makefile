@@ -121,7 +121,7 @@ $(STAMPS)/kotlin: $(NATIVE) $(call files,packages/kotlin) \
 	@touch $@
 
 $(STAMPS)/wasm: $(RUST) $(call files,bindings/wasm packages/wasm packages/node/lib/shared) \
-		scripts/build-wasm.sh | $(SETUP)
+		scripts/build-wasm.sh scripts/wasm-without-panic-texts.mjs | $(SETUP)
 	$(STEP) build-wasm scripts/build-wasm.sh
 	@touch $@
 

@@ -19,6 +19,7 @@ pub mod period;
 pub(crate) mod process_id;
 pub(crate) mod ranked;
 pub(crate) mod short_list;
+pub(crate) mod sort_few;
 pub(crate) mod test_clock;
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};

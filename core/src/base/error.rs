@@ -57,7 +57,13 @@ impl ErrorKind {
 /// assert!(!Error::unavailable("no connection").may_have_counted());
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct Error(
+    /// In a box, so that each `?` on the way of an error moves one pointer.
+    Box<Details>,
+);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Details {
     kind: ErrorKind,
     message: String,
     argument: Option<&'static str>,
@@ -84,18 +90,20 @@ pub(crate) enum Cause {
 impl Error {
     /// Creates an [`Invalid`](ErrorKind::Invalid) error for the argument of this name.
     pub fn invalid(argument: &'static str, message: impl Into<String>) -> Self {
-        Self { argument: Some(argument), ..Self::new(ErrorKind::Invalid, message) }
+        Self::new(ErrorKind::Invalid, message.into(), Some(argument))
     }
 
     /// Creates an [`Unavailable`](ErrorKind::Unavailable) error for a call that was not executed.
     pub fn unavailable(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Unavailable, message)
+        Self::new(ErrorKind::Unavailable, message.into(), None)
     }
 
     /// Creates an [`Unavailable`](ErrorKind::Unavailable) error for a call without a reply, which may have been
     /// charged.
     pub fn unknown_outcome(message: impl Into<String>) -> Self {
-        Self { may_have_counted: true, ..Self::new(ErrorKind::Unavailable, message) }
+        let mut error = Self::unavailable(message);
+        error.0.may_have_counted = true;
+        error
     }
 
     /// Creates the error of a call in flight that a signal ended. The call may have been charged; the error does not
@@ -113,68 +121,72 @@ impl Error {
     }
 
     #[cfg(feature = "redis")]
-    pub(crate) fn because(self, cause: Cause) -> Self {
-        Self { cause, ..self }
+    pub(crate) fn because(mut self, cause: Cause) -> Self {
+        self.0.cause = cause;
+        self
     }
 
     /// Says at which server the call failed, unless the message says so already.
     #[cfg(feature = "redis")]
     pub(crate) fn at_node(mut self, node: &impl fmt::Display) -> Self {
-        if !self.message.contains("node=") {
-            let separator = if self.message.contains('=') { " " } else { ": " };
-            self.message = format!("{}{separator}node={node}", self.message);
+        if !self.0.message.contains("node=") {
+            let separator = if self.0.message.contains('=') { " " } else { ": " };
+            self.0.message = format!("{}{separator}node={node}", self.0.message);
         }
         self
     }
 
     /// Marks the call as not executed by the server.
     #[cfg(feature = "redis")]
-    pub(crate) fn not_counted(self) -> Self {
-        Self { may_have_counted: false, ..self }
+    pub(crate) fn not_counted(mut self) -> Self {
+        self.0.may_have_counted = false;
+        self
     }
 
     pub(crate) const fn cause(&self) -> Cause {
-        self.cause
+        self.0.cause
     }
 
     /// Creates a [`Data`](ErrorKind::Data) error for a stored value that this library did not write.
     pub fn data(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Data, message)
+        Self::new(ErrorKind::Data, message.into(), None)
     }
 
     /// Creates an [`Internal`](ErrorKind::Internal) error for a defect of this library.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(ErrorKind::Internal, message)
+        Self::new(ErrorKind::Internal, message.into(), None)
     }
 
-    fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), argument: None, may_have_counted: false, cause: Cause::Store }
+    #[cold]
+    #[inline(never)]
+    fn new(kind: ErrorKind, message: String, argument: Option<&'static str>) -> Self {
+        Self(Box::new(Details { kind, message, argument, may_have_counted: false, cause: Cause::Store }))
     }
 
     /// Returns the kind of the error.
     pub const fn kind(&self) -> ErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// Returns the name of the invalid argument; `None` unless the kind is [`ErrorKind::Invalid`].
     pub const fn argument(&self) -> Option<&'static str> {
-        self.argument
+        self.0.argument
     }
 
     /// Returns whether a call that failed as [`ErrorKind::Unavailable`] may have been charged nevertheless.
     pub const fn may_have_counted(&self) -> bool {
-        self.may_have_counted
+        self.0.may_have_counted
     }
 
     /// Returns the message, without the kind.
     pub fn message(&self) -> &str {
-        &self.message
+        &self.0.message
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 

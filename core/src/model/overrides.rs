@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
+use crate::base::sort_few::sort_few;
 use crate::model::kind::Kind;
 use crate::model::label::Label;
 use crate::model::limit::Limit;
@@ -246,9 +247,9 @@ impl LimitOverride {
 
 impl RuntimeState {
     pub(crate) fn sorted(mut self) -> Self {
-        let order = |a: &Limit, b: &Limit| (&**a.label(), a.kind() as u8).cmp(&(&**b.label(), b.kind() as u8));
-        self.overrides.sort_by(order);
-        self.learned.sort_by(order);
+        let is_before = |a: &Limit, b: &Limit| (&**a.label(), a.kind() as u8) < (&**b.label(), b.kind() as u8);
+        sort_few(&mut self.overrides, is_before);
+        sort_few(&mut self.learned, is_before);
         self
     }
 

@@ -7,6 +7,7 @@ use crate::base::charge::Charge;
 pub use crate::base::charge::MAX_LIMITS;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
+use crate::base::sort_few::sort_few;
 use crate::model::block_after::BlockAfter;
 use crate::model::label::Label;
 use crate::model::limit::{Kind, Limit, Rule};
@@ -362,7 +363,7 @@ impl Tags {
         let of_records: Vec<&str> = limits.iter().enumerate().map(of_record).collect();
         // Permits and tickets of the same limits are alike, in whatever order a policy has them.
         let mut order: Box<[usize]> = (0..limits.len()).collect();
-        order.sort_unstable_by_key(|i| of_records[*i]);
+        sort_few(&mut order, |a, b| of_records[*a] < of_records[*b]);
         let joined: Vec<&str> = order.iter().map(|i| of_records[*i]).collect();
         Self { joined: joined.join(",").into(), order, each }
     }

@@ -357,7 +357,7 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => unknown(),
             StateLocation::Memory { .. } => {
-                let outcome = self.transact("", |transaction| transaction.extend(&permit, &units))??;
+                let outcome = self.transact_rarely(policy, "", |transaction| transaction.extend(&permit, &units))??;
                 extended(match outcome {
                     Ok((reply, charged)) => Extension::Decided(reply.extension(policy, &permit, charged)),
                     Err(settlement) => Extension::Closed(settlement),
@@ -403,7 +403,7 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => renewed(None),
             StateLocation::Memory { .. } => {
-                renewed(self.transact(permit.id, |transaction| transaction.renew(&permit))?)
+                renewed(self.transact_rarely(&self.inner.policy, permit.id, |transaction| transaction.renew(&permit))?)
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::renew(keys, &permit, self.test_time()))),
@@ -415,7 +415,9 @@ impl Limiter {
         let settled = |settlement| Ok(Prepared::Answered(Answer::Settlement(settlement)));
         match &self.inner.location {
             StateLocation::Stateless => settled(Settlement::Unknown),
-            StateLocation::Memory { .. } => settled(self.transact(id, |transaction| transaction.cancel(id, gave_up))?),
+            StateLocation::Memory { .. } => {
+                settled(self.transact_rarely(&self.inner.policy, id, |transaction| transaction.cancel(id, gave_up))?)
+            }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::cancel(keys, id, gave_up, self.test_time()))),
         }
@@ -429,7 +431,9 @@ impl Limiter {
         let listed = |ready| Ok(Prepared::Answered(Answer::Ready(ready)));
         match &self.inner.location {
             StateLocation::Stateless => listed(ReadyCalls { ids: Vec::new(), after: MAX_POLL }),
-            StateLocation::Memory { .. } => listed(self.transact("", |transaction| transaction.ready(count, host))?),
+            StateLocation::Memory { .. } => {
+                listed(self.transact_rarely(&self.inner.policy, "", |transaction| transaction.ready(count, host))?)
+            }
             #[cfg(feature = "redis")]
             StateLocation::Redis { keys, .. } => Ok(Prepared::Call(Call::ready(keys, count, host, self.test_time()))),
         }
@@ -456,8 +460,10 @@ impl Limiter {
         match &self.inner.location {
             StateLocation::Stateless => Ok(self.report_without_state(report, Settlement::Unknown)),
             StateLocation::Memory { .. } => {
-                let outcome = self.transact("", |transaction| transaction.apply_report(permit.as_ref(), report))??;
-                let learned = PendingReport::new(report, &self.inner.policy).learned(&outcome);
+                let policy = &self.inner.policy;
+                let apply = |transaction: Transaction<'_>| transaction.apply_report(permit.as_ref(), report);
+                let outcome = self.transact_rarely(policy, "", apply)??;
+                let learned = PendingReport::new(report, policy).learned(&outcome);
                 Ok(Prepared::Answered(Answer::Report(Box::new(learned))))
             }
             #[cfg(feature = "redis")]
@@ -483,7 +489,7 @@ impl Limiter {
                 let runtime_state = if matches!(command, AdminCommand::Get) && self.is_unused() {
                     Transaction::new(&mut State::default(), &policy, &**store, self.now(), "")?.admin(command)
                 } else {
-                    self.transact_with(&policy, "", |transaction| transaction.admin(command))?
+                    self.transact_rarely(&policy, "", |transaction| transaction.admin(command))?
                 }?;
                 Ok(Prepared::Answered(Answer::RuntimeState(Box::new(runtime_state))))
             }
@@ -590,19 +596,33 @@ impl Limiter {
 
     /// Runs a transaction on a state in memory.
     pub(crate) fn transact<T>(&self, id: &str, run: impl FnOnce(Transaction<'_>) -> T) -> Result<T> {
-        self.transact_with(&self.inner.policy, id, run)
+        let StateLocation::Memory { store, .. } = &self.inner.location else {
+            return Err(Error::internal("the limiter has no state in memory"));
+        };
+        self.on_state(|state, now| Ok(run(Transaction::new(state, &self.inner.policy, &**store, now, id)?)))?
     }
 
-    pub(super) fn transact_with<T>(
+    /// As [`transact`](Self::transact), of calls that are rare: one copy of the code serves all of them.
+    pub(super) fn transact_rarely<T>(
         &self,
         policy: &Policy,
         id: &str,
         run: impl FnOnce(Transaction<'_>) -> T,
     ) -> Result<T> {
+        let (mut run, mut result) = (Some(run), None);
+        self.transact_once(policy, id, &mut |transaction| result = run.take().map(|run| run(transaction)))?;
+        result.ok_or_else(|| Error::internal("the transaction did not run"))
+    }
+
+    #[inline(never)]
+    fn transact_once(&self, policy: &Policy, id: &str, run: &mut dyn FnMut(Transaction<'_>)) -> Result<()> {
         let StateLocation::Memory { store, .. } = &self.inner.location else {
             return Err(Error::internal("the limiter has no state in memory"));
         };
-        self.on_state(|state, now| Ok(run(Transaction::new(state, policy, &**store, now, id)?)))?
+        self.on_state(|state, now| {
+            run(Transaction::new(state, policy, &**store, now, id)?);
+            Ok(())
+        })?
     }
 
     /// Returns the time for a change of a state in memory, under its lock.

@@ -6,6 +6,7 @@ use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
 use crate::client::prepared::Prepared;
 use crate::engine::together;
+use crate::engine::transaction::Transaction;
 use crate::model::cost::Cost;
 use crate::model::limit::Limit;
 use crate::model::operation::Answer;
@@ -75,7 +76,8 @@ impl Limiter {
             return Ok(Prepared::Call(Call::renew_together(&settled, self.test_time())));
         }
         let renew = |part: &PartPermit<'_>| {
-            part.limiter.transact(part.permit.id, |transaction| transaction.renew(&part.permit))
+            let renew = |transaction: Transaction<'_>| transaction.renew(&part.permit);
+            part.limiter.transact_rarely(part.limiter.policy(), part.permit.id, renew)
         };
         let each = permits.iter().map(renew).collect::<Result<Vec<_>>>()?;
         Ok(Prepared::Answered(Answer::Renewal(together::renewal(&each))))
@@ -88,7 +90,7 @@ impl Limiter {
             return Ok(Prepared::Call(Call::cancel_together(&settled, self.test_time())));
         }
         let cancel = |limiter: &&Self| {
-            limiter.transact(id, |transaction| {
+            limiter.transact_rarely(limiter.policy(), id, |transaction| {
                 // The limiter in whose queue the call waited counts the refusal.
                 let waited = transaction.ticket_of(id).is_some_and(|ticket| !ticket.is_suspended());
                 transaction.of_several(limiters.len()).cancel(id, gave_up && waited)
