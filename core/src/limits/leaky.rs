@@ -97,7 +97,7 @@ impl Leaky {
     pub(crate) fn decide(&self, held: Meter, last: u64, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
         let (full, elapsed) = (self.capacity * self.scale, now - last);
         let (mut level, mut most) = (held.level, 2 * full);
-        let is_as_held = held.scale == self.scale && held.capacity == self.capacity;
+        let is_as_held = held.scale == self.scale && held.capacity == self.capacity && level <= most;
         if !is_as_held || self.own != self.capacity || self.largest != self.capacity {
             (level, most) = self.kept(held);
         }
