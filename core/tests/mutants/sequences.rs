@@ -254,7 +254,7 @@ fn many_extensions() -> Vec<Sequence> {
             take(9, false),
             later(step),
             take(9, false),
-            later(60 * second - 4 * step),
+            later((60 * second - 4 * step).max(0)),
             take(9, false),
             later(step),
             take(9, false),
@@ -264,7 +264,7 @@ fn many_extensions() -> Vec<Sequence> {
         Sequence { limits, start: 1_700_000_040_000_000, operations }
     };
     let window = || spec(Kind::Window, 0, minute);
-    // A day ends at 1,700,006,400 s, and a minute at 1,700,000,040.
+    // A minute begins at 1,700,000,040 s, so that some permits reserve in two of them.
     let several = vec![
         window(),
         Spec { amount: 1, ..spec(Kind::Throttle, 1, 1) },
@@ -273,7 +273,7 @@ fn many_extensions() -> Vec<Sequence> {
     ];
     let mut cases = Vec::new();
     for limits in [vec![window()], vec![spec(Kind::Bucket, 0, minute)], several] {
-        for step in [0, 1, 7 * second, 17 * second] {
+        for step in [0, 1, 7 * second, 25 * second, 30 * second] {
             for quarters in [0, 1, 3, 5, 40, 60] {
                 cases.push(of(limits.clone(), step, correct(quarters)));
             }

@@ -144,11 +144,6 @@ pub const LEAKY: &[Mutant] = &[
         "held == own or held == math.floor(4503599627370496 / held_scale)",
         "held == own",
     ),
-    (
-        "leaky: more than twice the limit that rules is forgotten, of an equal policy under a higher learned limit",
-        " or own ~= capacity or largest ~= capacity then",
-        " or own ~= capacity then",
-    ),
     ("leaky: the level can be negative", "if elapsed < level / leak then", "if true then"),
     ("leaky: the level does not drain", "    level = level - elapsed * leak\n", ""),
     (

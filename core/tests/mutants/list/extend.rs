@@ -116,19 +116,9 @@ pub const EXTEND: &[Mutant] = &[
         "for at, list in string.gmatch('', '(%d+):([%d,]+)') do",
     ),
     (
-        "reservations: all limits have the units of the first",
-        "min(numbers[place] or numbers[1], rest[i])",
-        "min(numbers[1], rest[i])",
-    ),
-    (
         "reservations: the units are in another order",
         "min(numbers[place] or numbers[1], rest[i])",
         "min(numbers[i] or numbers[1], rest[i])",
-    ),
-    (
-        "reservations: the first one counts what the extensions have reserved too",
-        "        rest[i] = rest[i] - of_limit\n",
-        "",
     ),
     (
         "reservations: the first one is forgotten",

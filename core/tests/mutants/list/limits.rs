@@ -182,19 +182,9 @@ pub const LIMITS: &[Mutant] = &[
         "level, ctx.held_of(limit), limit.held_scale)",
     ),
     (
-        "write: a correction takes the fraction of its microsecond from a throttle",
-        "limit.is_early = kind == 't' and changes",
-        "limit.is_early = false and changes",
-    ),
-    (
         "write: a correction gives the record of a throttle its own time",
         "format('@%.0f~%.0f', limit.at_time, now + 1)",
         "format('@%.0f~%.0f', now, now + 1)",
-    ),
-    (
-        "write: the start of a throttle is forgotten with its fraction",
-        "local level = limit.is_early and limit.level or limit.new_level",
-        "local level = limit.new_level",
     ),
     (
         "write: a count is written with the old limit",

@@ -3,11 +3,6 @@
 use super::Mutant;
 
 pub const PERMIT: &[Mutant] = &[
-    (
-        "write: the fraction of a throttle is lost before the state is written",
-        "elseif limit.kind ~= 'w' and not limit.is_early then",
-        "elseif limit.kind ~= 'w' then",
-    ),
     ("leases: any expiry is accepted, with an id", "lease_end <= 2 * MAX and lease_end % 1 == 0", "true"),
     (
         "leases: an expiry above the maximum is accepted, with an id",

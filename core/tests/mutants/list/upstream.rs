@@ -69,11 +69,6 @@ pub const UPSTREAM: &[Mutant] = &[
         "          limit.length = call('LLEN', limit.key)\n",
         "",
     ),
-    (
-        "log: the live entries are those before the first reservation was corrected",
-        "          limit.new_level = limit.new_level - max(length - limit.length, 0)\n",
-        "",
-    ),
     ("log: an expired charge is corrected", "at + limit.b > now and correct_log(", "correct_log("),
     (
         "log: a debt stops at one limit instead of two",
