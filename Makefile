@@ -149,15 +149,15 @@ soak: ## Run the tests that take long, and those that judge time
 	$(BEGIN)
 	@status=0; \
 	$(MAKE) --no-print-directory --keep-going build || status=1; \
-	$(MAKE) --no-print-directory --keep-going $(TESTS:%=test-%) test-fuzz || status=1; \
-	scripts/tally-summary.sh $(TESTS) fuzz || status=1; \
+	$(MAKE) --no-print-directory --keep-going $(TESTS:%=test-%) test-before test-fuzz || status=1; \
+	scripts/tally-summary.sh $(TESTS) before fuzz || status=1; \
 	exit $$status
 
 .PHONY: summary
 summary:
 	@scripts/tally-summary.sh $(TESTS)
 
-.PHONY: $(TESTS:%=test-%) test-fuzz
+.PHONY: $(TESTS:%=test-%) test-before test-fuzz
 test-scripts: ## Test the scripts that count the tests
 	$(TALLY) scripts scripts/tally-test.sh
 
@@ -209,6 +209,9 @@ test-readme: build ## Install each package as a user would and run the code of a
 
 test-timeouts: build-python build-node build-ruby build-go build-kotlin ## Test in all languages that each call ends, whatever the server does
 	$(TALLY) timeouts tests/timeouts/run.sh
+
+test-before: build-python build-cli ## Test processes of an earlier commit beside those of today, as during an update
+	$(TALLY) before scripts/with-redis.sh tests/before/run.sh
 
 test-fuzz: $(SETUP) ## Fuzz what reads foreign texts, each reader for a minute
 	$(TALLY) fuzz scripts/fuzz.sh

@@ -52,6 +52,7 @@ mod listed_changes;
 mod modes;
 mod most_refused;
 mod oracle;
+mod oracle_together;
 mod queue;
 mod quota;
 mod recording;

@@ -27,7 +27,11 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
   for i = 0, limit_count - 1 do
     local o = 4 * i + 2
     local tag, a, b, c = ARGV[o], ARGV[o + 1] + 0, ARGV[o + 2] + 0, ARGV[o + 3] + 0
-    local own = overridden and string.match(overrides.own[tag], '^%d+') + 0 or a
+    local own, largest = a, a
+    if overridden then
+      own = string.match(overrides.own[tag], '^%d+') + 0
+      largest = overrides.largest(tag, own, a)
+    end
     local kind, held_tag = #tag == 1 and tag or string.sub(tag, 1, 1), tag
     local taken = costs and costs[i + 1] or units
     if kind == 't' then
@@ -79,9 +83,9 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
         count, held = count + 0, held + 0
       end
       if kind == 'b' then
-        count, limit_wait, limit_remaining, limit_reset = bucket(count, held, own, a, b, c, last, now, cost, delta)
+        count, limit_wait, limit_remaining, limit_reset = bucket(count, held, own, largest, a, b, c, last, now, cost, delta)
       else
-        count, limit_wait, limit_remaining, limit_reset = quota(count, held, own, a, quotas[tag], last, now, cost, delta)
+        count, limit_wait, limit_remaining, limit_reset = quota(count, held, own, largest, a, quotas[tag], last, now, cost, delta)
       end
       if limit_wait == 0 then
         levels = levels .. format(' %s %.0f ', tag, count)
@@ -102,7 +106,7 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
       if ahead and cost then
         cost = min(cost, math.floor(MAX / c))
       end
-      level, limit_wait, limit_remaining, limit_reset = leaky(level, held, scale, own, a, b, c, last, now, cost, delta)
+      level, limit_wait, limit_remaining, limit_reset = leaky(level, held, scale, own, largest, a, b, c, last, now, cost, delta)
       if limit_wait == 0 then
         levels = levels .. format(' %s %.0f ', tag, level)
           .. (overridden and format('%.0f', overrides.held_amount(own, level, c)) or ARGV[o + 1]) .. ' ' .. ARGV[o + 3]

@@ -81,6 +81,7 @@ do
     records[record_tag] = nil
     local limit = {
       tag = tag, record_tag = record_tag, kind = kind, a = a, b = ARGV[o + 2] + 0, c = c, own = own, at_time = record.at,
+      largest = overrides and overrides.largest(tag, own, a) or a,
       level = record.level, held_a = record.held_a, held_scale = record.held_scale, new_level = 0,
     }
     ctx.limits[i] = limit
@@ -131,7 +132,7 @@ end
 -- The most units that can be taken of a limit: up to one whole limit of debt, also under a limit in the place of the policy's, and
 -- of a meter what can be counted.
 function ctx.most_of(limit)
-  local most, kind = 2 * max(limit.own, limit.a), limit.kind
+  local most, kind = 2 * limit.largest, limit.kind
   return (kind == 'l' or kind == 'p') and min(most, math.floor(MAX / limit.c)) or most
 end
 
@@ -166,19 +167,26 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
           delta = 0
         end
         level, limit_wait, limit_remaining, limit_reset =
-          bucket(limit.level, limit.held_a, limit.own, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
+          bucket(limit.level, limit.held_a, limit.own, limit.largest, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
       elseif kind == 'q' then
         local periods = quotas[limit.tag]
         if not cost and delta ~= 0 and granted_at < periods[1] then
           delta = 0
         end
         level, limit_wait, limit_remaining, limit_reset =
-          quota(limit.level, limit.held_a, limit.own, a, periods, limit.at_time, now, limit_cost, delta)
+          quota(limit.level, limit.held_a, limit.own, limit.largest, a, periods, limit.at_time, now, limit_cost, delta)
       else
         -- More than fits anyway, and the product stays below 2^53.
         limit_cost = limit_cost and min(limit_cost, math.floor(MAX / limit.c))
-        level, limit_wait, limit_remaining, limit_reset =
-          leaky(limit.level, limit.held_a, limit.held_scale, limit.own, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
+        level, limit_wait, limit_remaining, limit_reset = leaky(
+          limit.level, limit.held_a, limit.held_scale, limit.own, limit.largest, a, limit.b, limit.c, limit.at_time, now, limit_cost, delta)
+        if changes or not asked then
+          -- A throttle has become free within this microsecond. Of what takes no start its record must not have the time, because
+          -- the fraction counts for a start in the same microsecond.
+          local elapsed, drain = now - limit.at_time, limit.level / limit.b
+          limit.is_early = kind == 't' and changes and delta == 0 and limit.held_scale == limit.c
+            and elapsed > drain and elapsed < drain + 1
+        end
       end
       limit.new_level = level
       local is_too_large = cost and cost > a
@@ -286,7 +294,11 @@ local function write_state(lifetime)
     elseif kind == 'c' then
       state = state .. format(' %.0f', limit.level)
     elseif kind ~= 'w' then
-      state = state .. format(' %.0f %.0f %.0f', limit.new_level, ctx.held_of(limit), limit.c)
+      local level = limit.is_early and limit.level or limit.new_level
+      state = state .. format(' %.0f %.0f %.0f', level, ctx.held_of(limit), limit.c)
+      if limit.is_early then
+        state = state .. format('@%.0f~%.0f', limit.at_time, now + 1)
+      end
     end
   end
   for _, record in ipairs(others) do

@@ -185,4 +185,10 @@ if overrides then
     local largest = math.floor(MAX / scale)
     return (own >= largest or level > 2 * own * scale) and largest or own
   end
+
+  -- The largest of the numbers of a limit: the policy's, the one that rules, and the learned one.
+  function overrides.largest(tag, own, a)
+    local learned = overrides.learned and overrides.learned[tag]
+    return max(own, a, learned and string.match(learned, '^%d+') + 0 or 0)
+  end
 end

@@ -60,7 +60,7 @@ impl Overrides {
                 }
                 (overridden, learned) => overridden.or(learned).unwrap_or(limit).clone(),
             };
-            ruling.in_place_of(limit)
+            ruling.in_place_of(limit, self.learned(limit))
         }))
     }
 

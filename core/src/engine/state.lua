@@ -6,8 +6,9 @@
 --                             of overrides.lua, then a record " tag numbers" for each limit in use: a bucket's or a quota's
 --                             "count limit", a meter's "level capacity scale", nothing of a window, "fencing_token" of leases.
 --                             All records are of the time `last`, but those of limits that the policies of later calls
---                             did not have: they end with "@time~until", and are kept unchanged until then. The last
---                             record is " .", so that a state which was cut off is known as damaged
+--                             did not have: they end with "@time~until", and are kept unchanged until then; and of a
+--                             throttle that became free in the microsecond of a correction. The last record is " .", so
+--                             that a state which was cut off is known as damaged
 --       2            hash     statistics; the fields are in statistics.rs and register.lua. All keys of a keyed
 --                             limiter with one hash tag share them. A limiter without statistics has its state here
 --       3..          zset or list, one per concurrency and window limit, in policy order

@@ -71,6 +71,9 @@ pub(super) enum Level {
 /// The level of each limit after a decision.
 pub(crate) type Levels = [u64; MAX_LIMITS];
 
+/// The level of a limit whose record stays as it is.
+const UNCHANGED: u64 = u64::MAX;
+
 /// A number for each limit.
 pub(crate) type Units = [u64; MAX_LIMITS];
 
@@ -270,6 +273,9 @@ impl State {
             }
             let check = self.check(policy, i, now, cost, change);
             outcome.levels[i] = check.level;
+            if change == 0 && !matches!(ask.change, Change::Nothing) && self.is_early(policy, i, now) {
+                outcome.levels[i] = UNCHANGED;
+            }
             let is_too_large = units.is_some_and(|units| is_exceeded(limit, units));
             let is_closed = limit.amount() == 0 || is_too_large;
             let is_rate =
@@ -317,11 +323,24 @@ impl State {
         }
     }
 
+    /// Returns whether a throttle has become free within this microsecond: of what takes no start the record must not have the
+    /// time, because the fraction counts for a start in the same microsecond.
+    fn is_early(&self, policy: &Policy, i: usize, now: u64) -> bool {
+        let limit = &policy.limits()[i];
+        let record = self.find(policy, i).and_then(|at| self.records.get(at)).filter(|_| limit.counts_starts());
+        match (limit.rule, record.map(|record| (record.rule, &record.level, record.at))) {
+            (Rule::Leaky(leaky), Some((Rule::Leaky(held), Level::Number(level), at))) => {
+                leaky.scale == held.scale && leaky.early(*level, now - at) > 0
+            }
+            _ => false,
+        }
+    }
+
     /// Stores the decided levels. The caller changes logs and leases.
     #[inline]
     pub(crate) fn settle(&mut self, policy: &Policy, levels: &Levels, now: u64, skew: u64) {
         (self.last, self.skew) = (now, skew);
-        for (i, limit) in policy.limits().iter().enumerate() {
+        for (i, limit) in policy.limits().iter().enumerate().filter(|(i, _)| levels[*i] != UNCHANGED) {
             if let Some(record) = self.record_mut(policy, i) {
                 (record.rule, record.at) = (limit.rule_at(now), now);
                 if let Level::Number(level) = &mut record.level {

@@ -1,18 +1,17 @@
 -- bucket: a count in the aligned window floor((now + offset) / interval). Twin of bucket.rs.
--- `limit` may rule in the place of `own`, the policy's. `held` is the limit of the policy under which the count was stored, or a number
--- that no policy has: see overrides.held_amount.
+-- `limit` may rule in the place of `own`, the policy's; `largest` is the largest of these and the learned limit. `held` is the limit of the
+-- policy under which the count was stored, or a number that no policy has: see overrides.held_amount.
 --
 -- REQUIRES: nothing
 -- PROVIDES: bucket
 
-local function bucket(count, held, own, limit, interval, offset, last, now, cost, change)
+local function bucket(count, held, own, largest, limit, interval, offset, last, now, cost, change)
   local elapsed = (now + offset) % interval
   if now - last > elapsed then
     count = 0
   elseif held ~= own then
     -- Of another policy stays what fits, else up to one whole limit of debt.
-    local most = math.max(own, limit)
-    count = math.min(count, held == 4503599627370496 and 2 * most or most)
+    count = math.min(count, held == 4503599627370496 and 2 * largest or largest)
   end
   local wait = 0
   if cost and count + cost > limit then
@@ -23,7 +22,7 @@ local function bucket(count, held, own, limit, interval, offset, last, now, cost
       wait = wait + math.min(math.ceil(taken / limit) - 2, math.ceil(4503599627370496 / interval)) * interval
     end
   elseif change ~= 0 then
-    count = math.max(math.min(count + change, 2 * math.max(own, limit)), 0)
+    count = math.max(math.min(count + change, 2 * largest), 0)
   end
   return count, wait, count < limit and limit - count or 0, count > 0 and interval - elapsed or 0
 end

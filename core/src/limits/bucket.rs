@@ -9,6 +9,8 @@ pub(crate) struct Bucket {
     pub(crate) offset: u64,
     /// The limit of the caller's policy, in whose place this one may rule.
     pub(crate) own: u64,
+    /// The largest of this, that and the learned limit.
+    pub(crate) largest: u64,
 }
 
 impl Bucket {
@@ -29,7 +31,7 @@ impl Bucket {
         if now - last > elapsed {
             count = 0;
         } else {
-            count = kept(count, held, self.own, self.limit);
+            count = kept(count, held, self.own, self.largest);
         }
         let mut wait = 0;
         if let Some(cost) = cost.filter(|cost| count + cost > self.limit) {
@@ -37,7 +39,7 @@ impl Bucket {
             let intervals = (count.min(self.limit) + cost).div_ceil(self.limit).max(2) - 2;
             wait = (self.interval - elapsed).saturating_add(intervals.saturating_mul(self.interval));
         } else if change != 0 {
-            count = count.saturating_add_signed(change).min(2 * self.own.max(self.limit));
+            count = count.saturating_add_signed(change).min(2 * self.largest);
         }
         let reset = if count > 0 { self.interval - elapsed } else { 0 };
         LimitCheck { level: count, wait, remaining: self.limit.saturating_sub(count), reset }
@@ -50,13 +52,12 @@ impl Bucket {
 }
 
 /// Returns the units of a count that stay taken: all under a limit in force instead of the policy's, up to one whole limit
-/// of debt; of another policy, whose limit was `held`, as many as fit.
+/// of debt; of another policy, whose limit was `held`, as many as fit the largest limit.
 #[inline]
-pub(crate) fn kept(count: u64, held: u64, own: u64, limit: u64) -> u64 {
+pub(crate) fn kept(count: u64, held: u64, own: u64, largest: u64) -> u64 {
     if held == own && count <= 2 * own {
         return count;
     }
-    let most = own.max(limit);
     // Only a limit in the place of a lower one allows more than twice the lower.
-    count.min(if held == own || count > 2 * held { 2 * most } else { most })
+    count.min(if held == own || count > 2 * held { 2 * largest } else { largest })
 }

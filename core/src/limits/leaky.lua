@@ -1,23 +1,23 @@
 -- leaky (also points and throttle): a meter that leaks `capacity` per `drain`. Twin of leaky.rs.
 -- capacity / drain is reduced to leak / scale, or to the next lower fraction that fits, and the level counts
--- units * scale, so a leak is exact. Of `own` and `held` see bucket.lua.
+-- units * scale, so a leak is exact. Of `own`, `largest` and `held` see bucket.lua.
 --
 -- REQUIRES: nothing
 -- PROVIDES: leaky undrained
 
-local function leaky(level, held, held_scale, own, capacity, leak, scale, last, now, cost, change)
+local function leaky(level, held, held_scale, own, largest, capacity, leak, scale, last, now, cost, change)
   local full, elapsed = capacity * scale, now - last
   local most = 2 * full
-  if held_scale ~= scale or held ~= capacity or own ~= capacity then
+  if held_scale ~= scale or held ~= capacity or own ~= capacity or largest ~= capacity then
     if held_scale ~= scale then
       -- A product of floats, which does not wrap round in Lua 5.4.
       level = math.ceil(level / held_scale) * 1.0 * scale
     end
     -- Of another policy stays what fits, else up to one whole limit of debt, as far as it can be counted.
-    local units, countable = math.max(own, capacity), math.floor(4503599627370496 / scale)
-    most = math.min(2 * units, countable) * scale
+    local countable = math.floor(4503599627370496 / scale)
+    most = math.min(2 * largest, countable) * scale
     local is_kept = held == own or held == math.floor(4503599627370496 / held_scale)
-    level = math.min(level, is_kept and most or math.min(units, countable) * scale)
+    level = math.min(level, is_kept and most or math.min(largest, countable) * scale)
   end
   local wait, early = 0, 0
   if elapsed < level / leak then

@@ -17,6 +17,8 @@ pub(crate) struct Leaky {
     pub(crate) scale: u64,
     /// The capacity of the caller's policy, in whose place this one may rule.
     pub(crate) own: u64,
+    /// The largest of this, that and the learned capacity.
+    pub(crate) largest: u64,
 }
 
 /// A level with the policy's capacity and the scale under which it was stored.
@@ -35,13 +37,13 @@ impl Leaky {
     /// and one of these is more than half of the largest. So the rate is lower by less than one part in 2^49 / capacity.
     pub(crate) fn new(capacity: u64, drain: u64) -> Self {
         let (leak, scale) = best_lower(capacity, drain, MAX_LEVEL / capacity);
-        Self { capacity, leak, scale, own: capacity }
+        Self { capacity, leak, scale, own: capacity, largest: capacity }
     }
 
     /// Creates a throttle of `starts` per `interval`: a meter of one unit. At most one start per microsecond. The fraction
     /// is not reduced, so that the numbers are as the caller gave them.
     pub(crate) const fn throttle(starts: u64, interval: u64) -> Self {
-        Self { capacity: 1, leak: starts, scale: interval, own: 1 }
+        Self { capacity: 1, leak: starts, scale: interval, own: 1, largest: 1 }
     }
 
     /// Returns the whole microseconds in which `capacity` units leak.
@@ -57,9 +59,17 @@ impl Leaky {
         charged.saturating_sub(u64::try_from(drained).unwrap_or(u64::MAX))
     }
 
+    /// Returns the fraction of a microsecond by which a throttle was free before now, which counts for the next start.
+    #[allow(clippy::inline_always)] // See `decide`.
+    #[inline(always)]
+    pub(crate) fn early(&self, level: u64, elapsed: u64) -> u64 {
+        let early = elapsed.saturating_mul(self.leak).saturating_sub(level);
+        if self.capacity > 1 || early >= self.leak { 0 } else { early }
+    }
+
     /// Returns the most units that the meter can have.
     pub(crate) fn most(&self) -> u64 {
-        (2 * self.own.max(self.capacity)).min(MAX_TIME.0 / self.scale)
+        (2 * self.largest).min(MAX_TIME.0 / self.scale)
     }
 
     /// Returns what stays taken of a level that was stored under other numbers, and the highest level.
@@ -75,7 +85,7 @@ impl Leaky {
         if scale != self.scale {
             level = level.div_ceil(scale).saturating_mul(self.scale);
         }
-        let fits = self.own.max(self.capacity).min(MAX_TIME.0 / self.scale) * self.scale;
+        let fits = self.largest.min(MAX_TIME.0 / self.scale) * self.scale;
         (level.min(if capacity == self.own || is_of_other { most } else { fits }), most)
     }
 
@@ -87,16 +97,12 @@ impl Leaky {
     pub(crate) fn decide(&self, held: Meter, last: u64, now: u64, cost: Option<u64>, change: i64) -> LimitCheck {
         let (full, elapsed) = (self.capacity * self.scale, now - last);
         let (mut level, mut most) = (held.level, 2 * full);
-        if held.scale != self.scale || held.capacity != self.capacity || self.own != self.capacity {
+        let is_as_held = held.scale == self.scale && held.capacity == self.capacity && level <= most;
+        if !is_as_held || self.own != self.capacity || self.largest != self.capacity {
             (level, most) = self.kept(held);
         }
-        let drained = elapsed.saturating_mul(self.leak);
-        // The fraction of a microsecond by which a throttle was free before this call counts for the next start.
-        let mut early = drained.saturating_sub(level);
-        if self.capacity > 1 || early >= self.leak {
-            early = 0;
-        }
-        level = level.saturating_sub(drained);
+        let early = self.early(level, elapsed);
+        level = level.saturating_sub(elapsed.saturating_mul(self.leak));
         let mut wait = 0;
         match cost.map(|cost| level + cost * self.scale) {
             Some(wanted) if wanted > full => wait = (wanted - full).div_ceil(self.leak),

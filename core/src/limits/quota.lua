@@ -8,12 +8,11 @@ local quota
 
 -- The number of limits has two digits when one of them is a quota. Other calls do without the function.
 if #ARGV[1] > 1 then
-  function quota(count, held, own, limit, periods, last, now, cost, change)
+  function quota(count, held, own, largest, limit, periods, last, now, cost, change)
     if last < periods[1] then
       count = 0
     elseif held ~= own then
-      local most = math.max(own, limit)
-      count = math.min(count, held == 4503599627370496 and 2 * most or most)
+      count = math.min(count, held == 4503599627370496 and 2 * largest or largest)
     end
     local wait = 0
     if cost and count + cost > limit then
@@ -21,7 +20,7 @@ if #ARGV[1] > 1 then
       local full = math.ceil((math.min(count, limit) + cost) / limit)
       wait = periods[math.max(math.min(full, 4), 2)] - now
     elseif change ~= 0 then
-      count = math.max(math.min(count + change, 2 * math.max(own, limit)), 0)
+      count = math.max(math.min(count + change, 2 * largest), 0)
     end
     return count, wait, count < limit and limit - count or 0, count > 0 and periods[2] - now or 0
   end

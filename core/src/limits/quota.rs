@@ -10,6 +10,8 @@ pub(crate) struct Quota {
     pub(crate) limit: u64,
     /// The limit of the caller's policy, in whose place this one may rule.
     pub(crate) own: u64,
+    /// The largest of this, that and the learned limit.
+    pub(crate) largest: u64,
     /// In a record the end of the period that was counted; 0 in a policy.
     pub(crate) end: u64,
 }
@@ -33,11 +35,11 @@ impl Quota {
         cost: Option<u64>,
         change: i64,
     ) -> LimitCheck {
-        let Self { limit, own, .. } = self;
+        let Self { limit, own, largest, .. } = self;
         if last < periods.start {
             count = 0;
         } else {
-            count = kept(count, held, own, limit);
+            count = kept(count, held, own, largest);
         }
         let mut wait = 0;
         if let Some(cost) = cost.filter(|cost| count + cost > limit) {
@@ -46,7 +48,7 @@ impl Quota {
             let full = (count.min(limit) + cost).div_ceil(limit).clamp(2, 4) - 2;
             wait = periods.ends[usize::try_from(full).unwrap_or_default()] - now;
         } else if change != 0 {
-            count = count.saturating_add_signed(change).min(2 * own.max(limit));
+            count = count.saturating_add_signed(change).min(2 * largest);
         }
         let reset = if count > 0 { periods.ends[0] - now } else { 0 };
         LimitCheck { level: count, wait, remaining: limit.saturating_sub(count), reset }

@@ -12,6 +12,8 @@ pub(crate) struct Window {
     pub(crate) interval: u64,
     /// The limit of the caller's policy, in whose place this one may rule.
     pub(crate) own: u64,
+    /// The largest of this, that and the learned limit.
+    pub(crate) largest: u64,
 }
 
 impl Window {
@@ -45,7 +47,7 @@ impl Window {
             }
             let first = if expired <= live { log.at(live - expired) + self.interval - now } else { self.interval };
             wait = first.saturating_add(wait);
-        } else if change > 0 && live < 2 * self.own.max(self.limit) {
+        } else if change > 0 && live < 2 * self.largest {
             reset = self.interval;
         }
         if reset == 0 && live > 0 {

@@ -114,7 +114,7 @@ impl Limit {
         if offset >= interval {
             return Err(Error::invalid("offset", format!("must be below the interval: offset_us={}", offset.0)));
         }
-        let rule = Bucket { limit, interval: interval.0, offset: offset.0, own: limit };
+        let rule = Bucket { limit, interval: interval.0, offset: offset.0, own: limit, largest: limit };
         Ok(Self {
             kind: Kind::Bucket,
             label: Label::of(Kind::Bucket),
@@ -160,7 +160,7 @@ impl Limit {
         }
         units("limit", limit, MAX_WINDOW)?;
         span("interval", interval)?;
-        let rule = Window { limit, interval: interval.0, own: limit };
+        let rule = Window { limit, interval: interval.0, own: limit, largest: limit };
         Ok(Self {
             kind: Kind::Window,
             label: Label::of(Kind::Window),
@@ -355,7 +355,7 @@ impl Limit {
             label: Label::of(Kind::Quota),
             amount: limit,
             interval: calendar.as_ref().map_or(Micros(0), |calendar| calendar.longest()),
-            rule: Rule::Quota(Quota { limit, own: limit, end: 0 }),
+            rule: Rule::Quota(Quota { limit, own: limit, largest: limit, end: 0 }),
             calendar,
             refund: Refund::Full,
         })
@@ -482,12 +482,15 @@ impl Limit {
     }
 
     /// Returns the limit as it is in force instead of a policy's.
-    pub(crate) fn in_place_of(mut self, policy: &Self) -> Self {
+    pub(crate) fn in_place_of(mut self, policy: &Self, learned: Option<&Self>) -> Self {
         match &mut self.rule {
-            Rule::Bucket(Bucket { own, .. })
-            | Rule::Quota(Quota { own, .. })
-            | Rule::Leaky(Leaky { own, .. })
-            | Rule::Window(Window { own, .. }) => *own = policy.capacity(),
+            Rule::Bucket(Bucket { own, largest, .. })
+            | Rule::Quota(Quota { own, largest, .. })
+            | Rule::Leaky(Leaky { own, largest, .. })
+            | Rule::Window(Window { own, largest, .. }) => {
+                *own = policy.capacity();
+                *largest = (*largest).max(*own).max(learned.map_or(0, Self::capacity));
+            }
             Rule::Concurrency(_) | Rule::Unlimited | Rule::Paused => {}
         }
         self
@@ -498,9 +501,9 @@ impl Limit {
     #[inline]
     pub(crate) fn most(&self) -> u64 {
         match self.rule {
-            Rule::Bucket(Bucket { limit, own, .. })
-            | Rule::Quota(Quota { limit, own, .. })
-            | Rule::Window(Window { limit, own, .. }) => 2 * own.max(limit),
+            Rule::Bucket(Bucket { largest, .. })
+            | Rule::Quota(Quota { largest, .. })
+            | Rule::Window(Window { largest, .. }) => 2 * largest,
             Rule::Leaky(leaky) => leaky.most(),
             Rule::Concurrency(_) | Rule::Unlimited | Rule::Paused => 2 * self.amount,
         }

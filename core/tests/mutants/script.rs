@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use paddlegate::{Answer, Decision, Extension, Limiter, Operation, Paddlegate, Page};
 
-use crate::support::library::{outcome, policy, with_override, with_units};
+use crate::support::library::{outcome, policy, with_override, with_report, with_units};
 use crate::support::raw::{Raw, Reply};
 use crate::support::script_client::ScriptClient;
 use crate::support::sequence::{Implementation, Outcome, Spec};
@@ -124,6 +124,10 @@ impl Implementation for Script {
 
     fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64) {
         with_override(limits, |command| self.run(Operation::Admin { command }, at));
+    }
+
+    fn learn(&mut self, limits: &[Spec], at: u64) {
+        with_report(limits, |report| self.run(Operation::ApplyReport { report }, at));
     }
 
     fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String> {

@@ -103,10 +103,51 @@ pub fn rare() -> Vec<Sequence> {
             10,
             (0..6).flat_map(|_| [take(1, false), Operation::Wait(Wait::RetryAfter(0))]).collect(),
         ),
+        // So it does when each call is corrected in the microsecond of the next one.
+        case(
+            Kind::Throttle,
+            3,
+            10,
+            (0..6).flat_map(|_| [take(1, true), Operation::Wait(Wait::RetryAfter(0)), correct(0)]).collect(),
+        ),
         // A correction does not change a throttle, which counts starts.
         case(Kind::Throttle, 1, 60_000_000, vec![take(1, true), correct(0), take(1, true), correct(12)]),
     ];
-    [policies, cases, quotas(), extensions(), changes()].concat()
+    [policies, cases, quotas(), extensions(), many_extensions(), changes(), learned()].concat()
+}
+
+/// Returns cases in which a lower limit rules for a time after more was taken than the policy allows.
+fn learned() -> Vec<Sequence> {
+    let minute = 60_000_000;
+    let take = |share| Operation::Acquire(Cost { share, estimate: false, by_label: None });
+    let of = |kind, lower: u64| {
+        // The offset of a quota is its calendar.
+        let limits = [kind, Kind::Bucket].into_iter().enumerate().map(|(number, kind)| Spec {
+            kind,
+            number,
+            amount: 10,
+            interval: minute,
+            offset: 0,
+        });
+        let beside = Some([Some(0), Some(1), None, None]);
+        let operations = vec![
+            Operation::Learn(vec![(50, 5 * minute, 0), (100, minute, 0)]),
+            take(10),
+            take(10),
+            take(10),
+            take(10),
+            Operation::Override(vec![(lower, minute, 0), (100, minute, 0)], Some(1_000_000)),
+            // It takes nothing of the first limit, which stays as it is.
+            Operation::Acquire(Cost { share: 0, estimate: false, by_label: beside }),
+            Operation::Wait(Wait::By(1_000_000)),
+            take(1),
+            Operation::Restore,
+            take(10),
+        ];
+        Sequence { limits: limits.collect(), start: 1_700_000_000_000_000, operations }
+    };
+    let kinds = [Kind::Bucket, Kind::Window, Kind::Leaky, Kind::Quota];
+    kinds.into_iter().flat_map(|kind| [of(kind, 1), of(kind, 10)]).collect()
 }
 
 /// Returns cases of permits from before a limit was lowered or a period ended.
@@ -187,6 +228,64 @@ fn quotas() -> Vec<Sequence> {
         ]
     };
     [of_calendar(0), of_calendar(5)].concat()
+}
+
+/// Returns cases of permits with several extensions at different times, which are then corrected.
+fn many_extensions() -> Vec<Sequence> {
+    let (minute, second) = (60_000_000, 1_000_000);
+    let take = |share, estimate| Operation::Acquire(Cost { share, estimate, by_label: None });
+    let later = |by| Operation::Wait(Wait::By(by));
+    let correct = |quarters| Operation::Correct { age: 0, quarters, by_label: None };
+    let extend = |share| Operation::Extend { age: 0, share, is_first_id: false };
+    let spec = |kind, number, interval| Spec { kind, number, amount: 20, interval, offset: 0 };
+    let of = |limits: Vec<Spec>, step: i64, last: Operation| {
+        let operations = vec![
+            take(3, true),
+            later(step),
+            extend(1),
+            take(2, false),
+            later(step),
+            extend(3),
+            later(step),
+            extend(0),
+            take(1, false),
+            last,
+            Operation::Peek(Cost { share: 0, estimate: false, by_label: None }),
+            take(9, false),
+            later(step),
+            take(9, false),
+            later((60 * second - 4 * step).max(0)),
+            take(9, false),
+            later(step),
+            take(9, false),
+            later(step),
+            take(9, false),
+        ];
+        Sequence { limits, start: 1_700_000_040_000_000, operations }
+    };
+    let window = || spec(Kind::Window, 0, minute);
+    // A minute begins at 1,700,000,040 s, so that some permits reserve in two of them.
+    let several = vec![
+        window(),
+        Spec { amount: 1, ..spec(Kind::Throttle, 1, 1) },
+        spec(Kind::Bucket, 2, minute),
+        spec(Kind::Points, 3, minute),
+    ];
+    let mut cases = Vec::new();
+    for limits in [vec![window()], vec![spec(Kind::Bucket, 0, minute)], several] {
+        for step in [0, 1, 7 * second, 25 * second, 30 * second] {
+            for quarters in [0, 1, 3, 5, 40, 60] {
+                cases.push(of(limits.clone(), step, correct(quarters)));
+            }
+        }
+    }
+    // More extensions than a permit remembers.
+    let mut operations = vec![take(1, true)];
+    operations.extend((0..40).flat_map(|_| [later(1), extend(0)]));
+    operations.extend([correct(0), take(9, false), later(60 * second), take(9, false)]);
+    let limits = vec![Spec { amount: 100, ..window() }];
+    cases.push(Sequence { limits, start: 1_700_000_000_000_000, operations });
+    cases
 }
 
 /// Returns cases of extensions of permits.

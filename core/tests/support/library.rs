@@ -95,16 +95,7 @@ impl Implementation for Library {
     }
 
     fn learn(&mut self, limits: &[Spec], at: u64) {
-        let learned = policy(limits);
-        let budget = |limit: &Limit| BudgetUpdate {
-            label: limit.label().clone(),
-            remaining: None,
-            limit: Some(limit.clone()),
-            reset: None,
-        };
-        let budgets: Vec<BudgetUpdate> = learned.limits().iter().map(budget).collect();
-        let report = UpstreamReport { budgets: &budgets, ..UpstreamReport::default() };
-        calls::run(&self.limiter, Operation::ApplyReport { report }, at);
+        with_report(limits, |report| calls::run(&self.limiter, Operation::ApplyReport { report }, at));
     }
 
     fn resize(&mut self, limits: &[Spec]) {
@@ -157,6 +148,19 @@ pub fn with_override<T>(limits: Option<(&[Spec], Option<u64>)>, run: impl FnOnce
         None => (vec![LimitOverride::RemoveAll], None),
     };
     run(AdminCommand::Override { changes: &changes, expires })
+}
+
+/// Runs an operation with the report of an upstream that has these limits.
+pub fn with_report<T>(limits: &[Spec], run: impl FnOnce(UpstreamReport<'_>) -> T) -> T {
+    let learned = policy(limits);
+    let budget = |limit: &Limit| BudgetUpdate {
+        label: limit.label().clone(),
+        remaining: None,
+        limit: Some(limit.clone()),
+        reset: None,
+    };
+    let budgets: Vec<BudgetUpdate> = learned.limits().iter().map(budget).collect();
+    run(UpstreamReport { budgets: &budgets, ..UpstreamReport::default() })
 }
 
 pub fn policy(limits: &[Spec]) -> Policy {

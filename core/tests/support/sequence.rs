@@ -182,8 +182,9 @@ pub struct Run {
     permits: Vec<Units>,
     /// The units of all extensions.
     extended: u64,
-    retry_after: u64,
-    reset_after: u64,
+    /// Those of the last answer.
+    pub retry_after: u64,
+    pub reset_after: u64,
 }
 
 impl Run {
@@ -279,11 +280,11 @@ impl Run {
                 Event::Nothing
             }
             Operation::Override(parameters, for_us) => {
-                implementation.override_limits(Some((&self.in_place(parameters), *for_us)), self.at);
+                implementation.override_limits(Some((&in_place(&self.all, parameters), *for_us)), self.at);
                 Event::Nothing
             }
             Operation::Learn(parameters) => {
-                implementation.learn(&self.in_place(parameters), self.at);
+                implementation.learn(&in_place(&self.all, parameters), self.at);
                 Event::Nothing
             }
             Operation::Restore => {
@@ -299,16 +300,6 @@ impl Run {
                 Event::Nothing
             }
         }
-    }
-
-    /// Returns limits of these numbers in the place of those of all policies. They keep the calendar of a quota.
-    fn in_place(&self, parameters: &[(u64, u64, u64)]) -> Vec<Spec> {
-        let limits = self.all.iter().zip(parameters);
-        let limits = limits.map(|(limit, (amount, interval, offset))| {
-            let offset = if limit.kind == Kind::Quota { limit.offset } else { *offset };
-            spec(limit.kind, limit.number, *amount, *interval, offset)
-        });
-        limits.collect()
     }
 
     fn choose(&mut self, policy: u8) {
@@ -349,6 +340,15 @@ impl Run {
         (self.retry_after, self.reset_after) = (outcome.retry_after, outcome.reset_after);
         Event::Decided(units, outcome)
     }
+}
+
+/// Returns limits of these numbers in the place of others. They keep the calendar of a quota.
+pub fn in_place(limits: &[Spec], parameters: &[(u64, u64, u64)]) -> Vec<Spec> {
+    let limits = limits.iter().zip(parameters).map(|(limit, (amount, interval, offset))| {
+        let offset = if limit.kind == Kind::Quota { limit.offset } else { *offset };
+        spec(limit.kind, limit.number, *amount, *interval, offset)
+    });
+    limits.collect()
 }
 
 /// Returns whether the units take anything of a limit.
@@ -516,7 +516,8 @@ fn cost() -> impl Strategy<Value = Cost> {
     (share, any::<bool>(), each()).prop_map(|(share, estimate, by_label)| Cost { share, estimate, by_label })
 }
 
-fn each() -> impl Strategy<Value = Option<Each>> {
+/// Generates the units of the limits of one limiter by label, or none.
+pub fn each() -> impl Strategy<Value = Option<Each>> {
     let units = prop_oneof![2 => Just(0), 3 => Just(1), 3 => 1..=50_u64, 1 => any::<u64>()];
     let number = prop::option::weighted(0.6, units);
     prop::option::weighted(0.4, [number.clone(), number.clone(), number.clone(), number])

@@ -56,6 +56,7 @@ if verb == 'control' or verb == 'learn' then
       local limit = ctx.limits[i]
       local a, b, c = effective_limit(limit.tag)
       limit.a, limit.b, limit.c = a + 0, b + 0, c + 0
+      limit.largest = overrides.largest(limit.tag, limit.own, limit.a)
       if limit.kind == 'w' and call('PTTL', limit.key) < limit.b / 1000 + 10000 then
         call('PEXPIRE', limit.key, expiry(limit.b))
       end

@@ -18,7 +18,7 @@ local function adopt_levels()
     local limit = ctx.limits[i]
     if limit.kind == 'c' then
       limit.live = limit.new_level
-    elseif limit.kind ~= 'w' then
+    elseif limit.kind ~= 'w' and not limit.is_early then
       limit.level, limit.held_a, limit.held_scale, limit.at_time = limit.new_level, ctx.held_of(limit), limit.c, now
     end
   end

@@ -26,15 +26,11 @@ pub const BUCKET: &[Mutant] = &[
         "elseif held ~= own then",
         "elseif held ~= limit then",
     ),
-    (
-        "bucket: another policy forgets what fits the limit that rules",
-        "local most = math.max(own, limit)",
-        "local most = own",
-    ),
+    ("bucket: another policy forgets what fits the limit that rules", "2 * largest or largest)", "2 * largest or own)"),
     (
         "bucket: what was taken under a higher limit is clamped as of another policy",
-        "held == 4503599627370496 and 2 * most or most",
-        "most",
+        "held == 4503599627370496 and 2 * largest or largest",
+        "largest",
     ),
     (
         "bucket: one unit less than the limit is granted",
@@ -50,18 +46,18 @@ pub const BUCKET: &[Mutant] = &[
     ("bucket: the wait is one microsecond too short", "wait = interval - elapsed", "wait = interval - elapsed - 1"),
     (
         "bucket: a debt has no maximum",
-        "count = math.max(math.min(count + change, 2 * math.max(own, limit)), 0)",
+        "count = math.max(math.min(count + change, 2 * largest), 0)",
         "count = math.max(count + change, 0)",
     ),
     (
         "bucket: a debt stops at one limit instead of two",
-        "count = math.max(math.min(count + change, 2 * math.max(own, limit)), 0)",
-        "count = math.max(math.min(count + change, math.max(own, limit)), 0)",
+        "count = math.max(math.min(count + change, 2 * largest), 0)",
+        "count = math.max(math.min(count + change, largest), 0)",
     ),
     (
         "bucket: a correction makes the count negative",
-        "count = math.max(math.min(count + change, 2 * math.max(own, limit)), 0)",
-        "count = math.min(count + change, 2 * math.max(own, limit))",
+        "count = math.max(math.min(count + change, 2 * largest), 0)",
+        "count = math.min(count + change, 2 * largest)",
     ),
     (
         "bucket: the remaining units can be negative",
@@ -135,7 +131,7 @@ pub const LEAKY: &[Mutant] = &[
     ("leaky: a changed scale is ignored", "    if held_scale ~= scale then", "    if false then"),
     (
         "leaky: a level is not clamped to a smaller capacity of another policy",
-        "is_kept and most or math.min(units, countable) * scale",
+        "is_kept and most or math.min(largest, countable) * scale",
         "most",
     ),
     (

@@ -110,6 +110,33 @@ pub const EXTEND: &[Mutant] = &[
         "(is_settled and mark - 1 or mark) / 2",
         "(is_settled and mark + 1 or mark) / 2",
     ),
+    (
+        "reservations: all are of the grant",
+        "for at, list in string.gmatch(extensions, '(%d+):([%d,]+)') do",
+        "for at, list in string.gmatch('', '(%d+):([%d,]+)') do",
+    ),
+    (
+        "reservations: the units are in another order",
+        "min(numbers[place] or numbers[1], rest[i])",
+        "min(numbers[i] or numbers[1], rest[i])",
+    ),
+    (
+        "reservations: the first one is forgotten",
+        "      reservations[i][#reservations[i] + 1] = {granted_at, rest[i]}\n",
+        "",
+    ),
+    ("reservations: the last one has the time of the grant", "      last_at = max(last_at, at)\n", ""),
+    (
+        "reservations: the first extension comes first",
+        "reservations[i][#reservations[i] + 1] = {at, of_limit}",
+        "table.insert(reservations[i], 1, {at, of_limit})",
+    ),
+    (
+        "keep: an extension forgets those before",
+        "extensions, count = extensions .. ' ' .. extension, count + 1",
+        "count = count + 1",
+    ),
+    ("keep: the extensions have no bound", "if count < MAX_EXTENSIONS then", "if true then"),
     ("find: a forgotten permit is never late", "now >= granted_at + PERMIT_TIMEOUT and 5 or 6", "6"),
     ("find: a forgotten permit is always late", "now >= granted_at + PERMIT_TIMEOUT and 5 or 6", "5"),
     (

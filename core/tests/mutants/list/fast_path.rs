@@ -3,6 +3,11 @@
 use super::Mutant;
 
 pub const FAST_PATH: &[Mutant] = &[
+    (
+        "levels: what was taken under a higher limit that was learned is forgotten by a call that takes nothing of it",
+        "largest = overrides.largest(tag, own, a)",
+        "largest = max(own, a)",
+    ),
     ("quota: it is decided as a bucket", "if kind == 'b' then\n        count", "if true then\n        count"),
     (
         "clock: a peek writes the changed skew",

@@ -178,8 +178,13 @@ pub const LIMITS: &[Mutant] = &[
     ),
     (
         "write: a level is written with the old scale",
-        "limit.new_level, ctx.held_of(limit), limit.c)",
-        "limit.new_level, ctx.held_of(limit), limit.held_scale)",
+        "level, ctx.held_of(limit), limit.c)",
+        "level, ctx.held_of(limit), limit.held_scale)",
+    ),
+    (
+        "write: a correction gives the record of a throttle its own time",
+        "format('@%.0f~%.0f', limit.at_time, now + 1)",
+        "format('@%.0f~%.0f', now, now + 1)",
     ),
     (
         "write: a count is written with the old limit",

@@ -123,6 +123,11 @@ pub const OVERRIDES: &[Mutant] = &[
         "ends - now + drain",
     ),
     (
+        "overrides: what was taken under a higher limit that was learned is forgotten under a lower one",
+        "learned and string.match(learned, '^%d+') + 0 or 0",
+        "0",
+    ),
+    (
         "overrides: they have no expiry of their own",
         "ends == MAX and OVERRIDES_EXPIRY or ends - now + drain",
         "OVERRIDES_EXPIRY",

@@ -37,6 +37,38 @@ pub const UPSTREAM: &[Mutant] = &[
         "open_since + PERMIT_TIMEOUT >= reported_at",
         "open_since + PERMIT_TIMEOUT > reported_at",
     ),
+    (
+        "correct: an interval gives back what was reserved in one before",
+        "changes[i] = max(changes[i], -given_back)",
+        "changes[i] = changes[i]",
+    ),
+    (
+        "correct: an interval gives back all if it gives back any",
+        "(reservation[1] >= start and reservation[2] or 0)",
+        "reservation[2]",
+    ),
+    (
+        "correct: the first microsecond of an interval is of the one before",
+        "(reservation[1] >= start and reservation[2] or 0)",
+        "(reservation[1] > start and reservation[2] or 0)",
+    ),
+    ("log: one reservation gives back what others have reserved", "or max(change, -reservation[2])", "or change"),
+    ("log: the last reservation alone is given back", "change = change > 0 and 0 or change - part", "change = 0"),
+    (
+        "log: a debt that does not fit is added to the reservations before",
+        "change = change > 0 and 0 or change - part",
+        "change = change - part",
+    ),
+    (
+        "log: the second reservation is looked for where it was before the first was corrected",
+        "place == 1 and correction[3] or correct_log(limit, correction[1], correction[2])",
+        "correction[3]",
+    ),
+    (
+        "log: the length is that before the first reservation was corrected",
+        "          limit.length = call('LLEN', limit.key)\n",
+        "",
+    ),
     ("log: an expired charge is corrected", "at + limit.b > now and correct_log(", "correct_log("),
     (
         "log: a debt stops at one limit instead of two",

@@ -121,7 +121,8 @@ impl Oracle {
         self.ask(server, cost, *cost != Units::All(0))
     }
 
-    fn ask(&mut self, server: i128, cost: &Units, is_call: bool) -> Verdict {
+    /// Returns the decision on a call, or on a look, without a charge.
+    pub fn ask(&mut self, server: i128, cost: &Units, is_call: bool) -> Verdict {
         if let Some(rule) = self.paused() {
             return Verdict::paused(&rule.label);
         }
@@ -356,7 +357,7 @@ impl Oracle {
     fn settle(&mut self, now: i128, server: i128) {
         let rules = self.rules(now);
         let amounts = self.state.amounts(&rules, now);
-        self.state.write(&rules, amounts, now, server);
+        self.state.store(&rules, amounts, now, server);
     }
 
     /// Returns the limits that rule.
@@ -371,14 +372,15 @@ impl Oracle {
         let overrides = &self.state.overrides;
         let ruling = |rule: &Rule| {
             let learned = overrides.learned.iter().find(|learned| learned.is_same(rule));
-            match (overrides.of(rule, now), learned) {
+            let ruling = match (overrides.of(rule, now), learned) {
                 // An overridden bucket keeps the boundaries of the upstream.
                 (Some(other), Some(learned)) if rule.kind == "bucket" && other.interval == learned.interval => {
                     in_place_of(rule, &Rule { offset: learned.offset, ..other.clone() })
                 }
                 (Some(other), _) | (None, Some(other)) => in_place_of(rule, other),
                 (None, None) => rule.clone(),
-            }
+            };
+            Rule { learned: learned.map_or(0, |learned| learned.amount), ..ruling }
         };
         self.rules.iter().map(ruling).collect()
     }
@@ -469,8 +471,22 @@ impl State {
         amounts
     }
 
-    /// Stores levels and counts; the callers change the times of a window in place.
+    /// Stores levels and counts after a call. A throttle without a start keeps what it has earned within this microsecond.
     fn write(&mut self, rules: &[Rule], amounts: Vec<Amount>, now: i128, server: i128) {
+        let before: Vec<Part> = rules.iter().map(|rule| self.part(rule).clone()).collect();
+        let earned: Vec<bool> = self.early(rules, now).iter().map(|early| *early < 0.into()).collect();
+        let is_idle = |amount: &Amount| matches!(amount, Amount::Level(level) if *level == 0.into());
+        let idle: Vec<bool> = amounts.iter().map(is_idle).collect();
+        self.store(rules, amounts, now, server);
+        for (((rule, part), earned), idle) in rules.iter().zip(before).zip(earned).zip(idle) {
+            if earned && idle && part.rule.scale() == rule.scale() {
+                *self.part(rule) = part;
+            }
+        }
+    }
+
+    /// Stores levels and counts; the callers change the times of a window in place.
+    fn store(&mut self, rules: &[Rule], amounts: Vec<Amount>, now: i128, server: i128) {
         (self.last, self.skew) = (now, now - server);
         for (rule, amount) in rules.iter().zip(amounts) {
             let part = self.part(rule);

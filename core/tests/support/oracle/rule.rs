@@ -23,6 +23,8 @@ pub struct Rule {
     pub amount: i128,
     /// The same of the policy, in whose place this limit may rule.
     pub own: i128,
+    /// What the upstream says, zero if it says nothing.
+    pub learned: i128,
     /// The starts of a throttle per interval.
     pub starts: i128,
     pub interval: i128,
@@ -58,7 +60,7 @@ impl Rule {
     pub fn new(kind: &'static str, amount: i128, interval: i128, offset: i128) -> Self {
         let (label, starts) = (kind.to_owned(), amount);
         let amount = if kind == "throttle" { 1 } else { amount };
-        Self { kind, label, amount, own: amount, starts, interval, offset }
+        Self { kind, label, amount, own: amount, learned: 0, starts, interval, offset }
     }
 
     /// Level per microsecond, or starts of a throttle.
@@ -84,7 +86,7 @@ impl Rule {
     /// Returns the most units that can be taken: up to one whole limit of debt, also while another limit rules in the place of
     /// the policy's. A meter counts up to twice its largest numerator.
     pub fn most(&self) -> i128 {
-        self.countable(2 * self.own.max(self.amount))
+        self.countable(2 * self.largest())
     }
 
     /// Returns what stays taken of what was taken under another rule: all while the policy is the same, and as much as fits when
@@ -93,7 +95,11 @@ impl Rule {
         let is_of_other =
             taken > (2 * under.own).into() || self.is_meter() && under.own >= 2 * MAX_LEVEL / under.scale();
         let is_same_policy = under.own == self.own || is_of_other;
-        taken.min(if is_same_policy { self.most() } else { self.countable(self.own.max(self.amount)) }.into())
+        taken.min(if is_same_policy { self.most() } else { self.countable(self.largest()) }.into())
+    }
+
+    fn largest(&self) -> i128 {
+        self.amount.max(self.own).max(self.learned)
     }
 
     fn countable(&self, units: i128) -> i128 {

@@ -118,7 +118,8 @@ impl Implementation for Oracle {
     }
 }
 
-fn outcome(verdict: &Verdict) -> Outcome {
+/// Returns a verdict as the answer that a property compares.
+pub fn outcome(verdict: &Verdict) -> Outcome {
     let number = |number: Option<i128>| u64::try_from(number.unwrap_or(0)).expect("a number that is not negative");
     Outcome {
         allowed: verdict.allowed,
