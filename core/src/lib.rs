@@ -10,7 +10,7 @@
 //!
 //! let pg = Paddlegate::memory();
 //! let shop = pg.points("shopify-42", 1_000, Duration::from_secs(20))?;
-//! let decision = shop.acquire(Request::estimate(200))?;
+//! let decision = shop.try_acquire(Request::estimate(200))?;
 //! assert_eq!(decision.remaining, Some(800));
 //! shop.correct(&decision.permit.unwrap(), 50)?;
 //! # Ok::<(), paddlegate::Error>(())
@@ -48,7 +48,7 @@
 //! let granted = |limit: Limit| {
 //!     let clock = TestClock::new(Micros(0))?;
 //!     let limiter = Paddlegate::memory_with_clock(&clock).limiter("any", Policy::new([limit])?)?;
-//!     let one = |_: &u8| limiter.acquire(Request::cost(1)).is_ok_and(|decision| decision.allowed());
+//!     let one = |_: &u8| limiter.try_acquire(Request::cost(1)).is_ok_and(|decision| decision.allowed());
 //!     let all = |seconds: u64| {
 //!         clock.set(Micros(seconds * 1_000_000))?;
 //!         Ok::<_, paddlegate::Error>((0..200).take_while(one).count())
@@ -153,8 +153,6 @@ pub use model::share::Share;
 pub use model::statistics::{DEFAULT_STATISTICS_TTL, Statistics};
 pub use model::turns::{ReadyCalls, TurnsHost};
 pub use model::wakeup::Wakeup;
-#[cfg(feature = "redis")]
-#[doc(hidden)]
 pub use store::signal_handling::SignalHandling;
 #[cfg(feature = "providers")]
 pub use upstream::graphql_cost::{CostRules, MAX_QUERY, MAX_QUERY_DEPTH, graphql_cost};

@@ -1,6 +1,5 @@
 //! State storage: in this process, or in Redis, shared by all processes.
 
-#[cfg(feature = "redis")]
 pub(crate) mod fork_safe;
 pub mod memory;
 #[cfg(feature = "redis")]

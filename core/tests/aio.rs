@@ -27,7 +27,7 @@ fn many_tasks_share_one_limit() {
             let tasks: Vec<_> = (0..200)
                 .map(|_| {
                     let limiter = limiter.clone();
-                    tokio::spawn(async move { limiter.acquire_async(Request::default()).await.unwrap().allowed() })
+                    tokio::spawn(async move { limiter.try_acquire_async(Request::default()).await.unwrap().allowed() })
                 })
                 .collect();
             let mut granted = 0;
@@ -44,7 +44,7 @@ fn many_tasks_share_one_limit() {
 fn permits_are_settled_once() {
     current_thread().block_on(async {
         let limiter = redis().points(&unique("aio"), 1_000, YEAR).unwrap();
-        let permit = limiter.acquire_async(Request::estimate(200)).await.unwrap().permit.unwrap();
+        let permit = limiter.try_acquire_async(Request::estimate(200)).await.unwrap().permit.unwrap();
         assert_eq!(limiter.correct_async(&permit, 50).await.unwrap(), Settlement::Settled);
         assert_eq!(limiter.correct_async(&permit, 50).await.unwrap(), Settlement::Already);
         let peeked = limiter.run_async(Operation::Peek(Request::cost(1))).await.unwrap();
@@ -58,7 +58,7 @@ fn permits_are_settled_once() {
 fn a_store_outlives_the_runtime_of_its_first_call() {
     let limiter = redis().leaky(&unique("aio"), 10, HOUR).unwrap();
     for left in [9, 8, 7] {
-        let decision = current_thread().block_on(limiter.acquire_async(Request::default())).unwrap();
+        let decision = current_thread().block_on(limiter.try_acquire_async(Request::default())).unwrap();
         assert_eq!(decision.remaining, Some(left));
     }
 }
@@ -66,9 +66,9 @@ fn a_store_outlives_the_runtime_of_its_first_call() {
 #[test]
 fn a_memory_store_needs_no_tokio_runtime() {
     let limiter = Paddlegate::memory().leaky("aio", 1, HOUR).unwrap();
-    let first = current_thread().block_on(limiter.acquire_async(Request::default())).unwrap();
+    let first = current_thread().block_on(limiter.try_acquire_async(Request::default())).unwrap();
     assert!(first.allowed());
-    assert!(!limiter.acquire(Request::default()).unwrap().allowed());
+    assert!(!limiter.try_acquire(Request::default()).unwrap().allowed());
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_call_to_a_silent_server_fails_at_the_deadline() {
     let url = format!("redis://{}", silent.local_addr().unwrap());
     let limiter = Paddlegate::open(&url, Some(Duration::from_millis(200))).unwrap().leaky("aio", 1, HOUR).unwrap();
     // `timeouts` tests how long the call takes.
-    let error = current_thread().block_on(limiter.acquire_async(Request::default())).unwrap_err();
+    let error = current_thread().block_on(limiter.try_acquire_async(Request::default())).unwrap_err();
     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, true));
 }
 
@@ -89,15 +89,15 @@ fn a_refused_connection_fails_at_once_and_a_later_server_is_used() {
         .leaky("aio", 5, HOUR)
         .unwrap();
     let runtime = current_thread();
-    let error = runtime.block_on(limiter.acquire_async(Request::default())).unwrap_err();
+    let error = runtime.block_on(limiter.try_acquire_async(Request::default())).unwrap_err();
     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false));
 
     let server = Server::start_with(port, &[]);
-    assert_eq!(runtime.block_on(limiter.acquire_async(Request::default())).unwrap().remaining, Some(4));
+    assert_eq!(runtime.block_on(limiter.try_acquire_async(Request::default())).unwrap().remaining, Some(4));
     server.stop();
     let server = Server::start_with(port, &[]);
     // The connection died between two calls, which must not fail the next call. The new server starts without state.
-    assert_eq!(runtime.block_on(limiter.acquire_async(Request::default())).unwrap().remaining, Some(4));
+    assert_eq!(runtime.block_on(limiter.try_acquire_async(Request::default())).unwrap().remaining, Some(4));
     server.stop();
 }
 
@@ -110,9 +110,9 @@ fn calls_follow_the_slots_of_a_cluster() {
         for i in 0..30 {
             let limiter = pg.window(&unique(&format!("aio-{i}")), 2, HOUR).unwrap();
             for left in [1, 0] {
-                assert_eq!(limiter.acquire_async(Request::default()).await.unwrap().remaining, Some(left));
+                assert_eq!(limiter.try_acquire_async(Request::default()).await.unwrap().remaining, Some(left));
             }
-            assert!(!limiter.acquire_async(Request::default()).await.unwrap().allowed());
+            assert!(!limiter.try_acquire_async(Request::default()).await.unwrap().allowed());
         }
     });
 }
@@ -124,7 +124,7 @@ fn a_new_primary_is_found_among_the_nodes_of_the_url() {
     let url = format!("{},127.0.0.1:{}", first.url(), second.port);
     let limiter = Paddlegate::open(&url, Some(LONG_TIMEOUT)).unwrap().leaky("follows", 1_000, YEAR).unwrap();
     let runtime = current_thread();
-    let call = || runtime.block_on(limiter.acquire_async(Request::default()));
+    let call = || runtime.block_on(limiter.try_acquire_async(Request::default()));
     assert_eq!(call().unwrap().remaining, Some(999));
     for (primary, replica, left) in [(&second, &first, 998), (&first, &second, 997)] {
         primary.catch_up_with(replica);
@@ -148,10 +148,10 @@ fn counters_are_the_statistics_without_what_is_held_now() {
         current_thread().block_on(async {
             for limiter in [&plain, &leases, &of_group, &of_key] {
                 for _ in 0..2 {
-                    assert!(limiter.acquire_async(Request::cost(1)).await.unwrap().allowed());
+                    assert!(limiter.try_acquire_async(Request::cost(1)).await.unwrap().allowed());
                 }
             }
-            assert!(!plain.acquire_async(Request::cost(2)).await.unwrap().allowed());
+            assert!(!plain.try_acquire_async(Request::cost(2)).await.unwrap().allowed());
             for limiter in [&plain, &leases, &of_group, &keyed] {
                 let counters = limiter.counters_async().await.unwrap();
                 let Answer::Statistics(all) = limiter.run_async(Operation::Statistics).await.unwrap() else {
@@ -175,16 +175,16 @@ fn a_call_that_times_out_fails_no_other_call() {
     let pg = Paddlegate::open(&server.url(), Some(Duration::from_secs(3))).unwrap();
     let limiter = pg.leaky("shared", 1_000, YEAR).unwrap();
     current_thread().block_on(async {
-        limiter.acquire_async(Request::default()).await.unwrap();
+        limiter.try_acquire_async(Request::default()).await.unwrap();
         server.execute(&["CLIENT", "PAUSE", "100000", "WRITE"]);
         let early = tokio::spawn({
             let limiter = limiter.clone();
-            async move { limiter.acquire_async(Request::default()).await }
+            async move { limiter.try_acquire_async(Request::default()).await }
         });
         tokio::time::sleep(Duration::from_millis(1_500)).await;
         let late = tokio::spawn({
             let limiter = limiter.clone();
-            async move { limiter.acquire_async(Request::default()).await }
+            async move { limiter.try_acquire_async(Request::default()).await }
         });
         assert!(early.await.unwrap().is_err());
         server.execute(&["CLIENT", "UNPAUSE"]);
@@ -201,12 +201,12 @@ fn counts_whose_reply_came_too_late_are_counted_once() {
         let runtime = current_thread();
         runtime.block_on(async {
             for _ in 0..20 {
-                limiter.acquire_async(Request::default()).await.unwrap();
+                limiter.try_acquire_async(Request::default()).await.unwrap();
             }
             tokio::time::sleep(Duration::from_millis(1_100)).await;
             server.process().signal("STOP");
             // It takes along the counts of the calls before.
-            assert!(limiter.acquire_async(Request::default()).await.unwrap_err().may_have_counted());
+            assert!(limiter.try_acquire_async(Request::default()).await.unwrap_err().may_have_counted());
             if !ends_runtime {
                 // The connection ends, since nobody waits for it.
                 tokio::time::sleep(Duration::from_millis(100)).await;

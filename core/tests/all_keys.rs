@@ -49,18 +49,18 @@ fn all_keys_are_paused_overridden_and_forgotten_and_new_ones_are_not() {
             .chain((0..250).map(|i| i.to_string()))
             .collect();
         for key in &expected {
-            of(key)?.acquire(Request::cost(2))?;
+            of(key)?.try_acquire(Request::cost(2))?;
         }
         assert_eq!(keys(&users)?, expected);
         // Longer than any unit is taken, so that the pause is the reason.
         let pause = AdminRequest::Pause(Deadline::After(Micros(2 * 86_400_000_000)));
         assert_eq!(change(&users, KeyChange::Admin(&pause))?, expected);
         for key in ["ada", "b:o*b", "249"] {
-            assert_eq!(of(key)?.acquire(Request::cost(1))?.reason, Some(Reason::Paused), "{key}");
+            assert_eq!(of(key)?.try_acquire(Request::cost(1))?.reason, Some(Reason::Paused), "{key}");
         }
-        assert!(of("new")?.acquire(Request::cost(1))?.allowed(), "it did not exist");
+        assert!(of("new")?.try_acquire(Request::cost(1))?.allowed(), "it did not exist");
         change(&users, KeyChange::Admin(&AdminRequest::Resume))?;
-        assert_ne!(of("ada")?.acquire(Request::cost(1))?.reason, Some(Reason::Paused));
+        assert_ne!(of("ada")?.try_acquire(Request::cost(1))?.reason, Some(Reason::Paused));
         let numbers = LimitNumbers { amount: Some(5), ..LimitNumbers::default() };
         let raise = AdminRequest::Override { label: None, numbers, expires: None };
         change(&users, KeyChange::Admin(&raise))?;
@@ -79,7 +79,7 @@ fn all_keys_are_paused_overridden_and_forgotten_and_new_ones_are_not() {
 fn those_of_other_limiters_are_left_as_they_are() {
     each_store(|store, name| {
         let users = store.bucket(name, 2, DAY)?.keyed()?;
-        users.with_key("own")?.acquire(Request::cost(1))?;
+        users.with_key("own")?.try_acquire(Request::cost(1))?;
         let others = [
             store.bucket(name, 2, DAY)?,
             store.bucket(&format!("{name}x"), 2, DAY)?.keyed()?.with_key("k")?,
@@ -87,7 +87,7 @@ fn those_of_other_limiters_are_left_as_they_are() {
             store.bucket(name, 2, DAY)?.keyed()?.with_group("acme")?.with_key("k")?,
         ];
         for other in &others {
-            other.acquire(Request::cost(1))?;
+            other.try_acquire(Request::cost(1))?;
         }
         assert_eq!(change(&users, KeyChange::Reset)?, BTreeSet::from(["own".to_owned()]));
         for other in &others {
@@ -105,7 +105,7 @@ fn a_limiter_without_keys_a_key_and_a_wrong_change_are_refused() {
     each_store(|store, name| {
         let plain = store.bucket(name, 2, DAY)?;
         let users = plain.keyed()?;
-        users.with_key("ada")?.acquire(Request::cost(1))?;
+        users.with_key("ada")?.try_acquire(Request::cost(1))?;
         assert_eq!(plain.key_page(None).unwrap_err().argument(), Some("all_keys"));
         assert_eq!(users.with_key("ada")?.key_page(None).unwrap_err().argument(), Some("key"));
         assert_eq!(users.key_page(Some("x")).unwrap_err().argument(), Some("cursor"));
@@ -127,7 +127,7 @@ fn a_damaged_key_keeps_no_other_from_a_change() {
     let (store, mut raw) = on_own_database();
     let users = store.bucket("api", 2, DAY).and_then(|limiter| limiter.keyed()).expect("a limiter");
     for key in ["ada", "bob"] {
-        users.with_key(key).unwrap().acquire(Request::cost(1)).expect("a decision");
+        users.with_key(key).unwrap().try_acquire(Request::cost(1)).expect("a decision");
     }
     let state = raw.keys("").into_iter().find(|key| key.ends_with(b":s:api:ada")).expect("a state");
     raw.command(&format!("SET {} damaged", String::from_utf8(state).expect("text")));

@@ -46,13 +46,13 @@ mod redis_cluster {
         let cluster = Cluster::start();
         let policy = || Policy::new([Limit::window(20, HOUR)?, Limit::points(20, HOUR)?]);
         let limiter = cluster.open().limiter("torn", policy().expect("a policy")).expect("a limiter");
-        let permit = limiter.acquire(Request::estimate(2)).expect("a decision").permit.expect("a permit");
+        let permit = limiter.try_acquire(Request::estimate(2)).expect("a decision").permit.expect("a permit");
         cluster.start_to_move(&limiter);
-        assert_eq!(limiter.acquire(Request::cost(1)).expect("all keys are there").remaining, Some(17));
+        assert_eq!(limiter.try_acquire(Request::cost(1)).expect("all keys are there").remaining, Some(17));
         let state = cluster.keys_of(&limiter).into_iter().find(|key| key.contains(":s:")).expect("the state");
         cluster.move_key(&limiter, &state);
         for error in [
-            limiter.acquire(Request::cost(1)).expect_err("half of the keys"),
+            limiter.try_acquire(Request::cost(1)).expect_err("half of the keys"),
             limiter.correct(&permit, 1).expect_err("half of the keys"),
         ] {
             assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
@@ -62,7 +62,7 @@ mod redis_cluster {
                 // A call that exceeds its deadline fails, so the thread calls again until the slot has moved.
                 let mut decision = None;
                 wait_until("the slot has moved", || {
-                    decision = limiter.acquire(Request::cost(1)).ok();
+                    decision = limiter.try_acquire(Request::cost(1)).ok();
                     decision.is_some()
                 });
                 decision.expect("a decision")
@@ -78,7 +78,7 @@ mod redis_cluster {
     fn leases_are_renewed_and_released_while_their_slot_moves() {
         let cluster = Cluster::start();
         let limiter = cluster.open().concurrent("moves", 3, Duration::from_secs(60)).unwrap();
-        let lease = || limiter.acquire(Request::default()).unwrap().permit.expect("a permit");
+        let lease = || limiter.try_acquire(Request::default()).unwrap().permit.expect("a permit");
         let (first, second, _) = (lease(), lease(), lease());
         cluster.start_to_move(&limiter);
         assert!(limiter.renew(&first).unwrap().is_some(), "no key has moved");
@@ -290,7 +290,7 @@ mod redis_cluster {
         let named = |name: &str| pg.concurrent(name, 2, HOUR).expect("a limiter");
         let alone: Vec<Limiter> = ["org", "user", "team", "key"].map(named).into();
         assert!(alone.iter().any(|limiter| slot_of(limiter) != slot_of(&alone[0])));
-        let error = pg.together(&alone.iter().collect::<Vec<_>>()).expect("a limiter").acquire(Request::cost(1));
+        let error = pg.together(&alone.iter().collect::<Vec<_>>()).expect("a limiter").try_acquire(Request::cost(1));
         let error = error.expect_err("several slots");
         assert_eq!((error.kind(), error.argument()), (ErrorKind::Invalid, Some("group")));
         assert!(!error.may_have_counted());
@@ -361,7 +361,7 @@ mod redis_cluster {
         assert!(on_the_first.contains(&true) && on_the_first.contains(&false));
         cluster.nodes.remove(0).stop();
         for (limiter, dead) in limiters.iter().zip(on_the_first) {
-            match limiter.acquire(Request::cost(1)) {
+            match limiter.try_acquire(Request::cost(1)) {
                 Err(error) if dead => {
                     assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false));
                 }
@@ -483,5 +483,5 @@ fn slot_of(limiter: &Limiter) -> u16 {
 }
 
 fn take(limiter: &Limiter) -> paddlegate::Decision {
-    limiter.acquire(Request::cost(1)).unwrap_or_else(|error| panic!("{}: {error}", limiter.name()))
+    limiter.try_acquire(Request::cost(1)).unwrap_or_else(|error| panic!("{}: {error}", limiter.name()))
 }

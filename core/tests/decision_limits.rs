@@ -213,11 +213,11 @@ fn each_limit_has_the_interval_that_rules() {
 #[test]
 fn no_limit_is_known_where_no_store_decides() {
     let request = Request::default().with_limits();
-    assert!(Paddlegate::memory().unlimited("free").unwrap().acquire(request).unwrap().limits.is_empty());
+    assert!(Paddlegate::memory().unlimited("free").unwrap().try_acquire(request).unwrap().limits.is_empty());
     let away = Paddlegate::open("redis://127.0.0.1:1", None).unwrap();
     let window = away.window("away", 10, MINUTE).unwrap();
-    let open = window.clone().with_on_unavailable(OnUnavailable::FailOpen).acquire(request).unwrap();
+    let open = window.clone().with_on_unavailable(OnUnavailable::FailOpen).try_acquire(request).unwrap();
     assert!(open.allowed() && open.degraded && open.limits.is_empty());
-    let local = window.with_on_unavailable(OnUnavailable::Local { share_percent: 50 }).acquire(request).unwrap();
+    let local = window.with_on_unavailable(OnUnavailable::Local { share_percent: 50 }).try_acquire(request).unwrap();
     assert_eq!(rows(&local), [("window", 5, 4, Some(0), Some(60))], "the share of this process");
 }

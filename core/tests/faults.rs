@@ -35,7 +35,7 @@ fn measure<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 }
 
 fn acquire_one(limiter: &Limiter) -> Result<Decision, Error> {
-    limiter.acquire(Request::cost(1))
+    limiter.try_acquire(Request::cost(1))
 }
 
 fn failed(limiter: &Limiter) -> Error {
@@ -122,7 +122,7 @@ fn a_lost_settlement_may_be_repeated() {
     let server = Server::start();
     let proxy = Proxy::before(server.port);
     let limiter = Paddlegate::open(&proxy.url(), Some(LONG_TIMEOUT)).unwrap().points("lost", 1_000, YEAR).unwrap();
-    let permit = limiter.acquire(Request::estimate(200)).unwrap().permit.unwrap();
+    let permit = limiter.try_acquire(Request::estimate(200)).unwrap().permit.unwrap();
     proxy.set(Fault::Reset);
     assert!(limiter.correct(&permit, 50).unwrap_err().may_have_counted());
     proxy.set(Fault::None);
@@ -639,11 +639,11 @@ fn a_full_server_refuses_the_whole_call() {
         let request = if limiter.policy().is_estimated() { Request::estimate(1) } else { Request::cost(1) };
         server.execute(&["FLUSHALL"]);
         server.execute(&["CONFIG", "SET", "maxmemory", "1"]);
-        let error = limiter.acquire(request).unwrap_err();
+        let error = limiter.try_acquire(request).unwrap_err();
         assert_eq!((error.kind(), error.may_have_counted()), (ErrorKind::Unavailable, false), "{error}");
         assert_eq!(server.execute(&["DBSIZE"]), "0");
         server.execute(&["CONFIG", "SET", "maxmemory", "0"]);
-        assert!(limiter.acquire(request).unwrap().allowed());
+        assert!(limiter.try_acquire(request).unwrap().allowed());
     }
 }
 
@@ -722,9 +722,9 @@ fn sentinels_name_the_primary_before_and_after_a_failover() {
     let limiter = pg.leaky("of-sentinels", 1_000, YEAR).unwrap();
     assert_eq!(acquire_one(&limiter).unwrap().remaining, Some(999));
     let slots = pg.concurrent("slots", 1, HOUR).unwrap();
-    let holder = slots.acquire(Request::cost(1)).unwrap();
+    let holder = slots.try_acquire(Request::cost(1)).unwrap();
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| slots.acquire_timeout(Request::cost(1), LONG_TIMEOUT));
+        let waiter = scope.spawn(|| slots.acquire(Request::cost(1), LONG_TIMEOUT));
         wait_until("the call waits", || slots.statistics().unwrap().tickets == 1);
         second.catch_up_with(&first);
         sentinel.fail_over(&first, &second);
@@ -922,7 +922,7 @@ fn every_kind_works_in_a_cluster_and_a_dead_node_fails_only_its_slots() {
     for i in 0..20 {
         for limiter in every_kind(&pg, &unique(&format!("cluster-{i}"))) {
             let request = if limiter.policy().is_estimated() { Request::estimate(1) } else { Request::cost(1) };
-            let decision = limiter.acquire(request).unwrap();
+            let decision = limiter.try_acquire(request).unwrap();
             assert!(decision.allowed());
             if let Some(permit) = decision.permit {
                 if limiter.policy().is_estimated() {
@@ -943,7 +943,7 @@ fn every_kind_works_in_a_cluster_and_a_dead_node_fails_only_its_slots() {
             }
             assert_eq!(limiter.statistics().unwrap().tickets, 0);
             limiter.reset().unwrap();
-            assert!(limiter.acquire(request).unwrap().allowed());
+            assert!(limiter.try_acquire(request).unwrap().allowed());
         }
     }
     // The first node of the URL is down from the start, so the store tries the next one.

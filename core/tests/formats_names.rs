@@ -169,8 +169,8 @@ fn a_run_does_not_use_the_slots_of_another_limiter() {
     let definition = r#"{"name": "order", "rateLimitConfig":
         {"rateLimitKey": "${workflow.input.x}", "concurrentExecLimit": 1}}"#;
     let run = store.conductor_limiter(definition, r#"{"input": {"x": "erp"}}"#, None).unwrap().limiter;
-    assert!(run.acquire(paddlegate::Request::cost(1)).unwrap().allowed());
-    assert!(erp.acquire(paddlegate::Request::cost(1)).unwrap().allowed());
+    assert!(run.try_acquire(paddlegate::Request::cost(1)).unwrap().allowed());
+    assert!(erp.try_acquire(paddlegate::Request::cost(1)).unwrap().allowed());
     assert_eq!(run.name(), WorkflowDefinition::limiter_name("erp"));
 }
 

@@ -122,7 +122,7 @@ fn what_a_process_counts_of_its_plain_calls_has_the_minute_of_the_server() -> Re
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("a time").as_secs() * 1_000_000;
     let began = now() - now() % MINUTE;
     for _ in 0..100 {
-        api.acquire(Request::cost(2))?;
+        api.try_acquire(Request::cost(2))?;
     }
     one.close();
     let history = limiter(&other)?.history()?;

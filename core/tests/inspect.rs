@@ -140,7 +140,7 @@ fn a_name_with_too_many_limits_is_inspected_too() {
             assert!(acquire(&limiter, Request::cost(1), NOW).allowed());
         }
         let one_more = store.bucket(&name, 3, MINUTE).unwrap();
-        assert!(one_more.acquire(Request::cost(1)).is_err());
+        assert!(one_more.try_acquire(Request::cost(1)).is_err());
         assert_eq!(one_more.inspect(Page::default()).unwrap().limits[0].remaining, 3);
     });
 }

@@ -12,9 +12,9 @@ mod server;
 mod support;
 
 mod admission;
-mod all_keys;
 #[cfg(feature = "aio")]
 mod aio;
+mod all_keys;
 #[cfg(feature = "documents")]
 mod cases;
 mod cluster;

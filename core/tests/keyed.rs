@@ -306,7 +306,7 @@ mod keys {
             for (limiter, key) in [(&plain, "alice"), (&keyed, ""), (&keyed, &*long)] {
                 assert_eq!(limiter.with_key(key).unwrap_err().argument(), Some("key"), "{key:?}");
             }
-            assert!(keyed.with_key(&long[1..])?.acquire(Request::cost(1))?.allowed());
+            assert!(keyed.with_key(&long[1..])?.try_acquire(Request::cost(1))?.allowed());
             let wait = Some(Wait::up_to(Micros(1)));
             for operation in [
                 Operation::Acquire(Request::cost(1)),
@@ -355,9 +355,9 @@ mod keys {
         let policy = Policy::new([Limit::window(2, MINUTE)?])?;
         let per_user = store.limiter_with_ttl("api", policy.clone(), ttl)?.keyed()?;
         for user in 0..100 {
-            per_user.with_key(&format!("user-{user}"))?.acquire(Request::cost(1))?;
+            per_user.with_key(&format!("user-{user}"))?.try_acquire(Request::cost(1))?;
         }
-        store.limiter_with_ttl("api", policy, ttl)?.without_statistics()?.acquire(Request::cost(1))?;
+        store.limiter_with_ttl("api", policy, ttl)?.without_statistics()?.try_acquire(Request::cost(1))?;
         let listed = store.limiters()?;
         assert_eq!(listed.len(), 1, "{listed:?}");
         assert!(listed[0].name == "api" && listed[0].keyed, "{listed:?}");
@@ -378,13 +378,13 @@ mod in_redis {
         set_clock(NOW);
         for user in 0..500 {
             let key = format!("user-{user}");
-            uncounted.with_key(&key).and_then(|limiter| limiter.acquire(Request::cost(1))).expect("a decision");
+            uncounted.with_key(&key).and_then(|limiter| limiter.try_acquire(Request::cost(1))).expect("a decision");
         }
         let keys = raw.keys("");
         assert_eq!(keys.len(), 500, "one key for each: {:?}", keys.iter().take(5).collect::<Vec<_>>());
         let most = keys.iter().map(|key| raw.ttl(key)).max().expect("keys");
         assert!((1..=10_600).contains(&most), "600 ms of the unit and 10 s: ttl_ms={most}");
-        per_user.with_key("user-1").and_then(|limiter| limiter.acquire(Request::cost(1))).expect("a decision");
+        per_user.with_key("user-1").and_then(|limiter| limiter.try_acquire(Request::cost(1))).expect("a decision");
         let more: Vec<String> = raw
             .keys("")
             .iter()
@@ -476,9 +476,9 @@ mod the_list_of_limiters {
         let mut names: Vec<String> = (0..1_000).map(|i| format!("shop-{i:03}")).collect();
         let strange = ["*", "a*b", "a?b", "a[b]", "a\\b", "^a", "a|b|c", "shop", "", "é-1", "é-2"];
         for name in names.iter().map(String::as_str).chain(strange.into_iter().filter(|name| !name.is_empty())) {
-            store.window(name, 5, MINUTE)?.acquire(Request::cost(1))?;
+            store.window(name, 5, MINUTE)?.try_acquire(Request::cost(1))?;
         }
-        store.window("of-group", 5, MINUTE)?.with_group("shop-group")?.acquire(Request::cost(1))?;
+        store.window("of-group", 5, MINUTE)?.with_group("shop-group")?.try_acquire(Request::cost(1))?;
         let by_prefix = |prefix: &str| -> Result<Vec<String>> {
             Ok(store.limiters_with_prefix(prefix)?.into_iter().map(|info| info.name).collect())
         };

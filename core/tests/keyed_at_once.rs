@@ -49,7 +49,7 @@ fn limit(kind: Kind, amount: u64) -> Limit {
 
 /// Returns the decision of the limiter of the key, or its error.
 fn acquire(limiter: &Limiter, key: &str, request: Request<'_>) -> Result<Decision, String> {
-    limiter.with_key(key).expect("a key").acquire(request).map_err(|error| error.to_string())
+    limiter.with_key(key).expect("a key").try_acquire(request).map_err(|error| error.to_string())
 }
 
 fn admin(limiter: &Limiter, key: &str, command: AdminCommand<'_>) {
@@ -128,5 +128,5 @@ fn without_a_key_no_call_is_decided_at_once() {
     let api = memory_with_clock().leaky("api", 3, SECOND).expect("a limiter").keyed().expect("a limiter");
     assert!(acquire(&api, "ada", Request::cost(1)).expect("a decision").allowed());
     assert_eq!(api.allow_at_once(&Request::cost(1)), None);
-    assert_eq!(api.acquire(Request::cost(1)).expect_err("no key").argument(), Some("key"));
+    assert_eq!(api.try_acquire(Request::cost(1)).expect_err("no key").argument(), Some("key"));
 }

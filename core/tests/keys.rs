@@ -244,22 +244,22 @@ mod redis_keys {
             store.limiter_with_ttl(name, policy, ttl).expect("a limiter")
         };
         let limiter = kept_for("short", Limit::concurrency(1, HOUR), Duration::from_secs(60));
-        let permit = limiter.acquire(Request::default()).expect("a decision").permit.expect("a permit");
-        assert!(!limiter.acquire(Request::default()).expect("a decision").allowed());
+        let permit = limiter.try_acquire(Request::default()).expect("a decision").permit.expect("a permit");
+        assert!(!limiter.try_acquire(Request::default()).expect("a decision").allowed());
         limiter.release(&permit).expect("a release");
         let key = raw.keys(":m:").remove(0);
         assert!((1..=60_000).contains(&raw.ttl(&key)), "a new field does not extend the expiry: {}", raw.ttl(&key));
 
         let years = kept_for("years", Limit::bucket(1, HOUR), 366 * DAY);
         let list = |raw: &mut Raw| raw.keys("limiters").iter().map(|key| raw.ttl(key)).max().expect("a list");
-        years.acquire(Request::default()).expect("a decision");
+        years.try_acquire(Request::default()).expect("a decision");
         assert!(list(&mut raw) > 365 * 86_400_000);
         // These limiters are in the same part of the list.
         for i in 0..2_000 {
             store
                 .bucket(&format!("days {i}"), 1, HOUR)
                 .expect("a limiter")
-                .acquire(Request::default())
+                .try_acquire(Request::default())
                 .expect("a decision");
         }
         assert!(list(&mut raw) > 365 * 86_400_000, "other processes do not shorten it");
@@ -288,7 +288,7 @@ mod redis_keys {
         for (number, limit) in limits.into_iter().enumerate() {
             let policy = Policy::new([limit.expect("a limit")]).expect("a policy");
             let limiter = store.limiter_with_ttl(&format!("short {number}"), policy, ttl).expect("a limiter");
-            let permit = limiter.acquire(Request::estimate(1)).expect("a decision").permit.expect("a permit");
+            let permit = limiter.try_acquire(Request::estimate(1)).expect("a decision").permit.expect("a permit");
             ends(&mut raw, 11_000, "a grant");
             limiter.correct(&permit, 2).expect("a settlement");
             let queued = limiter.acquire_with_id(Request::cost(2), "waiter", Some(Wait::up_to(Micros(5_000_000))));
@@ -379,7 +379,7 @@ mod redis_keys {
         raw.command("FLUSHDB");
         for limiter in [store.unlimited("nothing"), store.paused("nothing")] {
             let limiter = limiter.expect("a limiter");
-            limiter.acquire(Request::estimate(1)).expect("a decision");
+            limiter.try_acquire(Request::estimate(1)).expect("a decision");
             enter(&limiter, "somebody", 1, Some(longest_wait()), NOW);
             limiter.statistics().expect("statistics");
             limiter.reset().expect("a reset");
@@ -419,7 +419,7 @@ mod redis_keys {
         let (here, there) = (store.leaky(&name, 1, DAY), other.leaky(&name, 1, DAY));
         for limiter in [here, there] {
             let limiter = limiter.expect("a limiter");
-            assert!(limiter.acquire(Request::default()).expect("a decision").allowed());
+            assert!(limiter.try_acquire(Request::default()).expect("a decision").allowed());
         }
         raw.command("FLUSHDB");
     }

@@ -747,7 +747,7 @@ fn what_was_seen_of_a_key_spares_the_next_call_a_round_trip() {
     let ada = api.with_key("ada").expect("a limiter of a key");
     ada.admin(AdminCommand::Pause(Deadline::After(Micros(SECOND)))).expect("a pause");
     assert!(is_plain(&api, "ada", None), "nobody has asked");
-    assert!(!ada.acquire(Request::cost(1)).expect("a decision").allowed());
+    assert!(!ada.try_acquire(Request::cost(1)).expect("a decision").allowed());
     assert!(is_plain(&api, "bob", None) && !is_plain(&api, "ada", None));
     ada.admin(AdminCommand::Resume).expect("a resume");
     // The script decides the next calls, whoever makes them, and then a plain one is tried again.

@@ -102,19 +102,19 @@ mod shadow {
             api.with_mode(mode)
         };
         let (shadow, enforced) = (closed(Mode::Shadow).expect("a limiter"), closed(Mode::Enforce).expect("a limiter"));
-        let decision = shadow.acquire(Request::cost(1)).expect("a decision");
+        let decision = shadow.try_acquire(Request::cost(1)).expect("a decision");
         assert!(decision.allowed() && decision.degraded, "{decision:?}");
-        assert!(!enforced.acquire(Request::cost(1)).expect("a decision").allowed());
+        assert!(!enforced.try_acquire(Request::cost(1)).expect("a decision").allowed());
         let of_both = |other: &paddlegate::Limiter| store.together(&[&shadow, other]).expect("a limiter");
         let other = store.window("other", 1, MINUTE).expect("a limiter");
         let other = other.with_on_unavailable(OnUnavailable::FailClosed);
-        assert!(!of_both(&other).acquire(Request::cost(1)).expect("a decision").allowed());
+        assert!(!of_both(&other).try_acquire(Request::cost(1)).expect("a decision").allowed());
         let other = other.with_mode(Mode::Shadow).expect("one limiter");
-        assert!(of_both(&other).acquire(Request::cost(1)).expect("a decision").allowed());
+        assert!(of_both(&other).try_acquire(Request::cost(1)).expect("a decision").allowed());
         let local = store.window("local", 1, MINUTE).and_then(|limiter| limiter.with_mode(Mode::Shadow));
         let local = local.expect("a limiter").with_on_unavailable(OnUnavailable::Local { share_percent: 100 });
-        assert_eq!(local.acquire(Request::cost(1)).expect("a decision").would_refuse, None);
-        let decision = local.acquire(Request::cost(1)).expect("a decision");
+        assert_eq!(local.try_acquire(Request::cost(1)).expect("a decision").would_refuse, None);
+        let decision = local.try_acquire(Request::cost(1)).expect("a decision");
         assert_eq!(decision.would_refuse, Some(Reason::Limit(Kind::Window)), "{decision:?}");
         assert!(decision.allowed() && decision.degraded, "{decision:?}");
     }
@@ -282,7 +282,7 @@ fn the_list_has_the_mode_that_was_used_last() {
                 store.window(&name, 1, MINUTE).and_then(|limiter| limiter.with_mode(mode)).expect("a limiter");
             let limiter =
                 if keyed { limiter.keyed().and_then(|all| all.with_key("a")).expect("a key") } else { limiter };
-            limiter.acquire(Request::cost(1)).expect("a decision");
+            limiter.try_acquire(Request::cost(1)).expect("a decision");
             let listed = store.limiters_with_prefix(&name).expect("a list");
             listed.iter().map(|info| (info.keyed, info.mode)).collect::<Vec<_>>()
         };

@@ -27,7 +27,7 @@ fn daily(store: &Paddlegate, limit: u64) -> Limiter {
 }
 
 fn take(limiter: &Limiter, cost: u64) -> Decision {
-    limiter.acquire(Request::cost(cost)).unwrap()
+    limiter.try_acquire(Request::cost(cost)).unwrap()
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn the_clock_of_the_limiter_picks_the_period_however_far_it_is_away() {
             assert_eq!((refused.allowed(), refused.remaining), (false, Some(1)), "{days} days");
             assert_eq!(refused.retry_after, Some(Micros(DAY / 2)), "{days} days");
             assert_eq!(refused.at, Micros(NOON + days * DAY), "{days} days");
-            let estimate = quota.acquire(Request::estimate(1)).unwrap();
+            let estimate = quota.try_acquire(Request::estimate(1)).unwrap();
             assert_eq!(quota.correct(&estimate.permit.unwrap(), 0).unwrap(), Settlement::Settled);
             assert_eq!(quota.peek(Request::cost(1)).unwrap().remaining, Some(1));
             assert_eq!(quota.debit(1).unwrap().remaining, Some(0));
@@ -64,15 +64,15 @@ fn a_permit_of_several_limiters_is_settled_once_by_whatever_clock() {
         assert!(take(&other, 1).allowed());
         set_clock(NOON);
         let all = store.together(&[&plain, &quota, &other]).unwrap();
-        let permit = all.acquire(Request::estimate(5)).unwrap().permit.unwrap();
+        let permit = all.try_acquire(Request::estimate(5)).unwrap().permit.unwrap();
         set_clock(NOON + 1);
         assert_eq!(all.correct(&permit, 2).unwrap(), Settlement::Settled);
         assert_eq!(all.correct(&permit, 2).unwrap(), Settlement::Already);
         for (limiter, left) in [(&plain, 7), (&quota, 7), (&other, 6)] {
             assert_eq!(limiter.peek(Request::cost(0)).unwrap().remaining, Some(left), "{}", limiter.name());
         }
-        assert!(!all.acquire(Request::cost(7)).unwrap().allowed());
-        assert!(all.acquire(Request::cost(6)).unwrap().allowed());
+        assert!(!all.try_acquire(Request::cost(7)).unwrap().allowed());
+        assert!(all.try_acquire(Request::cost(6)).unwrap().allowed());
         assert_eq!(all.debit(1).unwrap().remaining, Some(0));
     });
 }
@@ -102,7 +102,7 @@ fn one_further_attempt_is_made_only_where_the_instants_do_not_fit() {
     assert_eq!(take(&quota, 3).remaining, Some(1));
     let both = store.together(&[&daily(&store, 5), &quota]).unwrap();
     Raw::open(&test_url()).command("SCRIPT FLUSH");
-    assert_eq!(both.acquire(Request::cost(1)).unwrap().remaining, Some(0));
+    assert_eq!(both.try_acquire(Request::cost(1)).unwrap().remaining, Some(0));
 }
 
 #[test]

@@ -73,7 +73,7 @@ async fn uses_async<C: AsyncConnectionLike>(connection: &mut C, store: &Paddlega
         let release = Operation::Release { permit: &permit };
         assert_eq!(limiter.run_on_async(connection, release).await.unwrap(), Answer::Settlement(expected));
     }
-    assert!(limiter.acquire(Request::default()).unwrap().allowed(), "the connection of this library");
+    assert!(limiter.try_acquire(Request::default()).unwrap().allowed(), "the connection of this library");
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn with_waiting_counts(count: usize) -> Vec<Limiter> {
     let limiters: Vec<_> = (0..count).map(|_| store.bucket(&unique("redis-rs"), 5, HOUR).unwrap()).collect();
     for limiter in &limiters {
         for _ in 0..2 {
-            limiter.acquire(Request::default()).unwrap();
+            limiter.try_acquire(Request::default()).unwrap();
         }
     }
     std::thread::sleep(Duration::from_millis(1_100));
@@ -301,7 +301,7 @@ fn statistics_of_all_keys_have_what_waits_in_other_slots() {
         for key in 0..40 {
             let limiter = keyed.with_key(&key.to_string()).unwrap();
             for _ in 0..2 {
-                assert!(limiter.acquire(Request::default()).unwrap().allowed());
+                assert!(limiter.try_acquire(Request::default()).unwrap().allowed());
             }
         }
     };

@@ -10,7 +10,7 @@ use paddlegate::{Limit, Limiter, Micros, Paddlegate, Request, Settlement};
 const HOUR: Duration = Duration::from_secs(3_600);
 
 fn take(limiter: &Limiter, units: u64) -> bool {
-    limiter.acquire(Request::cost(units)).expect("a decision").allowed()
+    limiter.try_acquire(Request::cost(units)).expect("a decision").allowed()
 }
 
 /// Returns granted, refused and units.
@@ -75,7 +75,7 @@ fn other_processes_read_how_long_leases_were_held() {
         let erp = leases(&pg);
         for call in 0..20 {
             set_clock(NOW + 1_000 * call);
-            let lease = erp.acquire(Request::default()).expect("a decision").permit.expect("a permit");
+            let lease = erp.try_acquire(Request::default()).expect("a decision").permit.expect("a permit");
             set_clock(NOW + 1_000 * call + 7);
             assert_eq!(erp.release(&lease).expect("a release"), Settlement::Released);
         }
@@ -172,7 +172,7 @@ fn threads_lose_no_count() {
 async fn tasks_lose_no_count() {
     let (pg, name) = (redis(), unique("tasks"));
     let api = bucket(&pg, &name);
-    let calls = (0..5).map(|_| async { api.acquire_async(Request::cost(1)).await.expect("a decision").allowed() });
+    let calls = (0..5).map(|_| async { api.try_acquire_async(Request::cost(1)).await.expect("a decision").allowed() });
     for call in calls {
         call.await;
     }

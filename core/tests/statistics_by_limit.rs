@@ -121,7 +121,7 @@ fn damaged_counts_are_none_and_those_of_an_unknown_kind_are_not_of_a_limit() {
     let store = redis();
     let name = unique("damaged");
     let api = store.window(&name, 1, MINUTE).expect("a limiter");
-    api.acquire(Request::cost(1)).expect("a decision");
+    api.try_acquire(Request::cost(1)).expect("a decision");
     let mut raw = Raw::open(&test_url());
     let keys = raw.keys(&name).into_iter().map(|key| String::from_utf8(key).expect("a text"));
     let key = keys.into_iter().find(|key| key.contains(":m:")).expect("statistics");

@@ -101,7 +101,7 @@ fn a_batch_releases_its_grants_also_after_an_error() {
         let limiter = limiter(&store, &[Limit::concurrency(3, MINUTE).unwrap(), Limit::window(9, MINUTE).unwrap()]);
         let none = |limiter: &Limiter| {
             assert_eq!(limiter.statistics().unwrap().leases, 0);
-            assert_eq!(limiter.acquire(paddlegate::Request::cost(0)).unwrap().remaining, Some(3));
+            assert_eq!(limiter.try_acquire(paddlegate::Request::cost(0)).unwrap().remaining, Some(3));
         };
         let (count, refused) = run_procedure(limiter.batch(&["a", "b", "c", "d"], OnLimit::Drop, false), None);
         assert_eq!(count, 4 + 2 * 3);

@@ -150,7 +150,7 @@ fn overrides_are_of_the_name_and_of_a_label(store: &Paddlegate) {
 fn a_store_without_a_test_clock_uses_its_own() {
     for store in [Paddlegate::memory(), redis()] {
         let limiter = store.leaky(&unique("clock"), 5, DAY).expect("a limiter");
-        let first = limiter.acquire(Request::default()).expect("a decision").at;
+        let first = limiter.try_acquire(Request::default()).expect("a decision").at;
         let second = limiter.peek(Request::default()).expect("a peek").at;
         // The store's clock is later than this test was written, earlier than `MAX_TIME`, and running.
         assert!(first > Micros(1_760_000_000_000_000) && first < MAX_TIME, "{first:?}");
@@ -158,7 +158,7 @@ fn a_store_without_a_test_clock_uses_its_own() {
         let throttle = store.throttle(&unique("clock"), Duration::from_millis(1)).expect("a limiter");
         let mut starts = Vec::new();
         while starts.len() < 5 {
-            let decision = throttle.acquire(Request::default()).expect("a decision");
+            let decision = throttle.try_acquire(Request::default()).expect("a decision");
             if decision.allowed() {
                 starts.push(decision.at.0);
             }
@@ -292,7 +292,7 @@ fn threads_take_no_more_than_the_limit(store: &Paddlegate) {
             scope.spawn(|| {
                 let limiter = store.limiter(&name, policy().expect("a policy")).expect("a limiter");
                 for _ in 0..100 {
-                    let decision = limiter.acquire(Request::estimate(1)).expect("a decision");
+                    let decision = limiter.try_acquire(Request::estimate(1)).expect("a decision");
                     granted.fetch_add(usize::from(decision.allowed()), Ordering::Relaxed);
                 }
             });
@@ -425,11 +425,11 @@ fn permits_expire_when_their_call_says(store: &Paddlegate) {
     assert_eq!(correct(&limiter, &days, 0, NOW + week - 1), Settlement::Already);
     assert_eq!(correct(&limiter, &long, 0, NOW + week), Settlement::Late);
     for time in [0, 299_999_999, week + 1] {
-        let error = limiter.acquire(Request::estimate(1).settle_within(Micros(time))).unwrap_err();
+        let error = limiter.try_acquire(Request::estimate(1).settle_within(Micros(time))).unwrap_err();
         assert_eq!(error.argument(), Some("settle_within"), "{time}");
     }
     let of_a_cost = Request { settle_within: Some(Micros(week)), ..Request::cost(1) };
-    assert_eq!(limiter.acquire(of_a_cost).unwrap_err().argument(), Some("settle_within"));
+    assert_eq!(limiter.try_acquire(of_a_cost).unwrap_err().argument(), Some("settle_within"));
 }
 
 fn permits_expire_after_five_minutes(store: &Paddlegate) {
@@ -457,9 +457,9 @@ fn creating_a_limiter_calls_no_server() {
     let limiter = store.leaky("nowhere", 1, DAY).expect("a limiter");
     assert_eq!(limiter.name(), "nowhere");
     for without_state in [store.unlimited("nowhere"), store.paused("nowhere")] {
-        without_state.expect("a limiter").acquire(Request::default()).expect("no server is called");
+        without_state.expect("a limiter").try_acquire(Request::default()).expect("no server is called");
     }
-    assert!(limiter.acquire(Request::default()).is_err());
+    assert!(limiter.try_acquire(Request::default()).is_err());
 }
 
 #[test]
@@ -467,12 +467,12 @@ fn a_closed_store_has_no_connections_and_returns_an_error() {
     let pg = support::redis();
     let limiter = pg.bucket(&unique("closed"), 5, HOUR).unwrap();
     let keyed = limiter.keyed().unwrap();
-    limiter.acquire(Request::cost(1)).unwrap();
+    limiter.try_acquire(Request::cost(1)).unwrap();
     pg.close();
     pg.close();
     for error in [
-        limiter.acquire(Request::cost(1)).unwrap_err(),
-        limiter.acquire_timeout(Request::cost(1), HOUR).unwrap_err(),
+        limiter.try_acquire(Request::cost(1)).unwrap_err(),
+        limiter.acquire(Request::cost(1), HOUR).unwrap_err(),
         limiter.listen().err().expect("a closed store"),
         pg.limiters().unwrap_err(),
         // A host that sends calls itself must not get one.
@@ -485,7 +485,7 @@ fn a_closed_store_has_no_connections_and_returns_an_error() {
     }
     let memory = Paddlegate::memory();
     memory.close();
-    let error = memory.bucket("closed", 5, HOUR).unwrap().acquire(Request::cost(1)).unwrap_err();
+    let error = memory.bucket("closed", 5, HOUR).unwrap().try_acquire(Request::cost(1)).unwrap_err();
     assert_eq!((error.kind(), error.argument()), (ErrorKind::Invalid, Some("store")));
 }
 
@@ -493,9 +493,9 @@ fn a_closed_store_has_no_connections_and_returns_an_error() {
 fn closing_a_store_ends_its_waits_which_give_back_their_tickets() {
     let (pg, name) = (support::redis(), unique("closed-wait"));
     let limiter = pg.concurrent(&name, 1, HOUR).unwrap();
-    limiter.acquire(Request::default()).unwrap();
+    limiter.try_acquire(Request::default()).unwrap();
     std::thread::scope(|scope| {
-        let waits = [(); 3].map(|()| scope.spawn(|| limiter.acquire_timeout(Request::default(), HOUR)));
+        let waits = [(); 3].map(|()| scope.spawn(|| limiter.acquire(Request::default(), HOUR)));
         while limiter.statistics().unwrap().tickets < 3 {
             std::thread::yield_now();
         }

@@ -44,7 +44,7 @@ fn allows(limiter: &Limiter) -> bool {
 }
 
 fn is_granted(limiter: &Limiter) -> bool {
-    limiter.acquire(Request::default().with_limits()).unwrap().allowed()
+    limiter.try_acquire(Request::default().with_limits()).unwrap().allowed()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn calls_of_the_whole_engine() {
 
 #[test]
 fn calls_with_a_permit() {
-    let estimated = |limiter: &Limiter| limiter.acquire(Request::estimate(1)).unwrap().allowed();
+    let estimated = |limiter: &Limiter| limiter.try_acquire(Request::estimate(1)).unwrap().allowed();
     is_within(|pg| pg.points("api", 100, PERIOD).unwrap(), estimated);
 }
 
@@ -84,7 +84,7 @@ fn calls_of_several_limiters() {
         let loose = pg.leaky("loose", 100_000, PERIOD).unwrap();
         pg.together(&[&leaky(pg), &loose]).unwrap()
     };
-    is_within(together, |limiter| limiter.acquire(Request::default()).unwrap().allowed());
+    is_within(together, |limiter| limiter.try_acquire(Request::default()).unwrap().allowed());
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn the_time_of_a_limiter_does_not_run_back_or_away_from_the_clock() {
             let (mut last, mut away) = (0, None);
             while begun.elapsed() < Duration::from_secs(2) {
                 let before = clock();
-                let at = limiter.acquire(Request::default()).unwrap().at.0;
+                let at = limiter.try_acquire(Request::default()).unwrap().at.0;
                 let after = clock();
                 assert!(last <= at, "{last} {at}");
                 if before > at + 20 || at > after + 20 {

@@ -119,12 +119,12 @@ fn every_call_ends_while_signals_come_every_five_milliseconds() {
 }
 
 fn with_threads(limiter: &Limiter, calls: &mut dyn FnMut(Call<'_>)) {
-    calls(&|| limiter.acquire(Request::cost(1)));
+    calls(&|| limiter.try_acquire(Request::cost(1)));
 }
 
 fn with_tokio(limiter: &Limiter, calls: &mut dyn FnMut(Call<'_>)) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
-    calls(&|| runtime.block_on(limiter.acquire_async(Request::cost(1))));
+    calls(&|| runtime.block_on(limiter.try_acquire_async(Request::cost(1))));
 }
 
 /// Returns a server whose kernel accepts connections and bytes that nothing reads.

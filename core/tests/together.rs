@@ -52,17 +52,17 @@ fn all_are_charged_or_none() {
         let org = store.window(&org, 5, MINUTE).unwrap();
         let user = store.bucket(&user, 2, MINUTE).unwrap();
         let both = store.together(&[&org, &user]).unwrap();
-        let granted = both.acquire(Request::cost(2)).unwrap();
+        let granted = both.try_acquire(Request::cost(2)).unwrap();
         assert_eq!((granted.allowed(), granted.remaining), (true, Some(0)));
         assert_eq!(granted.limiter.as_deref(), Some(user.name()), "the fewest remaining units");
-        let refused = both.acquire(Request::default()).unwrap();
+        let refused = both.try_acquire(Request::default()).unwrap();
         assert_eq!((refused.status, refused.limiter.as_deref()), (Status::Refused, Some(user.name())));
         assert_eq!((left(&org), left(&user)), (3, 0));
         let exact = refused.retry_after.unwrap().0;
         at(exact - 1);
         assert!(!both.peek(Request::cost(1)).unwrap().allowed());
         at(exact);
-        assert!(both.acquire(Request::cost(1)).unwrap().allowed());
+        assert!(both.try_acquire(Request::cost(1)).unwrap().allowed());
         assert_eq!((left(&org), left(&user)), (2, 1));
         let counts = |limiter: &Limiter| {
             let statistics = limiter.statistics().unwrap();
@@ -82,7 +82,7 @@ fn a_cost_is_given_by_limiter_and_label() {
         let both = store.together(&[&model, &team]).unwrap();
         let units = |limiter, label, units| LimiterUnits { limiter, label, units };
         let estimate = [units(Some(model.name()), Some("tpm"), 900), units(Some(team.name()), None, 700)];
-        let granted = both.acquire(Request::estimate(&estimate[..])).unwrap();
+        let granted = both.try_acquire(Request::estimate(&estimate[..])).unwrap();
         assert_eq!((granted.limiter.as_deref(), granted.remaining), (Some(model.name()), Some(9)));
         let remaining = |label: &str| {
             let of_label = [(label, 0)];
@@ -96,7 +96,7 @@ fn a_cost_is_given_by_limiter_and_label() {
         assert_eq!(both.correct(&permit, &actual[..]).unwrap(), Settlement::Already);
         assert_eq!(left(&team), 1_900);
         // A label without a limiter is that of each which has it; a name is that of the limiter.
-        assert!(both.acquire(Request::cost(&[("tpm", 900), (team.name(), 1_900)])).unwrap().allowed());
+        assert!(both.try_acquire(Request::cost(&[("tpm", 900), (team.name(), 1_900)])).unwrap().allowed());
         assert_eq!(left(&team), 0);
         assert_eq!(both.debit(Cost::ByLabel(&[("tpm", 0), (team.name(), 5)])).unwrap().remaining, Some(0));
         for (cost, message) in [
@@ -112,14 +112,14 @@ fn a_cost_is_given_by_limiter_and_label() {
                 "names a limiter twice",
             ),
         ] {
-            let error = both.acquire(Request::cost(cost)).unwrap_err();
+            let error = both.try_acquire(Request::cost(cost)).unwrap_err();
             assert_eq!(error.argument(), Some("cost"));
             assert!(error.message().starts_with(message), "{error}");
         }
-        let error = team.acquire(Request::cost(&estimate[..])).unwrap_err();
+        let error = team.try_acquire(Request::cost(&estimate[..])).unwrap_err();
         assert_eq!(error.argument(), Some("cost"), "only one limiter");
-        assert_eq!(both.acquire(Request::default()).unwrap_err().argument(), Some("estimate"));
-        let error = both.acquire(Request::cost(&[("tpm", 1), (team.name(), 2_001)])).unwrap_err();
+        assert_eq!(both.try_acquire(Request::default()).unwrap_err().argument(), Some("estimate"));
+        let error = both.try_acquire(Request::cost(&[("tpm", 1), (team.name(), 2_001)])).unwrap_err();
         assert_eq!(error.argument(), Some("cost"), "more than ever fits");
     });
 }
@@ -132,10 +132,10 @@ fn leases_are_of_all_limiters_that_have_them() {
         let rate = store.bucket(&unique("rate"), 9, MINUTE).unwrap();
         let all = store.together(&[&org, &user, &rate]).unwrap();
         assert!(all.grants_leases() && all.check_allow().is_err());
-        let held = all.acquire(Request::cost(1)).unwrap();
+        let held = all.try_acquire(Request::cost(1)).unwrap();
         assert_eq!(held.lease, Some(Micros(30 * SECOND)), "the first that ends");
         assert!(held.fencing_token.is_some());
-        let refused = all.acquire(Request::cost(1)).unwrap();
+        let refused = all.try_acquire(Request::cost(1)).unwrap();
         assert_eq!((refused.allowed(), refused.limiter.as_deref()), (false, Some(user.name())));
         assert_eq!((left(&org), left(&user), left(&rate)), (1, 0, 8));
         let permit = held.permit.unwrap();
@@ -206,7 +206,7 @@ fn a_refusal_takes_the_tickets_away() {
         let both = store.together(&[&a, &slow]).unwrap();
         let in_a = enter(&a, "in a").permit.unwrap();
         assert_eq!(enter(&both, "first").status, Status::Queued);
-        assert!(slow.acquire(Request::cost(1)).unwrap().allowed());
+        assert!(slow.try_acquire(Request::cost(1)).unwrap().allowed());
         let behind = enter(&a, "behind");
         assert_eq!(behind.ticket.unwrap().position, 1);
         let refused = both.acquire_with_id(Request::cost(1), "first", Some(wait(5))).unwrap();
@@ -279,12 +279,12 @@ fn pauses_overrides_and_calls_on_one_limiter_hold_for_all() {
         let user = store.window(&unique("user"), 5, MINUTE).unwrap();
         let both = store.together(&[&org, &user]).unwrap();
         org.admin(AdminCommand::Pause(Deadline::After(Micros(10 * SECOND)))).unwrap();
-        let paused = both.acquire(Request::cost(1)).unwrap();
+        let paused = both.try_acquire(Request::cost(1)).unwrap();
         assert_eq!((paused.reason, paused.limiter.as_deref()), (Some(Reason::Paused), Some(org.name())));
         org.admin(AdminCommand::Resume).unwrap();
         let lowered = user.override_changes(None, Some(2), None).unwrap();
         user.admin(AdminCommand::Override { changes: &lowered, expires: None }).unwrap();
-        let too_large = both.acquire(Request::cost(3)).unwrap();
+        let too_large = both.try_acquire(Request::cost(3)).unwrap();
         assert_eq!((too_large.reason, too_large.retry_after), (Some(Reason::TooLarge), None));
         assert_eq!(too_large.limiter.as_deref(), Some(user.name()));
         for (operation, argument) in [
@@ -306,11 +306,11 @@ fn limiters_without_a_state_take_part() {
         let free = store.unlimited(&unique("free")).unwrap();
         let stopped = store.paused(&unique("stopped")).unwrap();
         let with_free = store.together(&[&free, &org]).unwrap();
-        let granted = with_free.acquire(Request::estimate(1)).unwrap();
+        let granted = with_free.try_acquire(Request::estimate(1)).unwrap();
         assert_eq!((granted.limiter.as_deref(), granted.remaining), (Some(org.name()), Some(0)));
         assert_eq!(with_free.correct(&granted.permit.unwrap(), 0).unwrap(), Settlement::Settled);
         assert_eq!(left(&org), 1);
-        let refused = store.together(&[&org, &stopped]).unwrap().acquire(Request::cost(1)).unwrap();
+        let refused = store.together(&[&org, &stopped]).unwrap().try_acquire(Request::cost(1)).unwrap();
         assert_eq!((refused.reason, refused.limiter.as_deref()), (Some(Reason::Paused), Some(stopped.name())));
         assert_eq!(left(&org), 1);
         let all_free = store.together(&[&free]).unwrap();
@@ -338,7 +338,7 @@ fn wrong_limiters_are_errors_that_name_the_argument() {
         assert_eq!(grouped.with_group("").unwrap_err().argument(), Some("group"));
         assert_eq!(pair.with_group("acme").unwrap_err().argument(), Some("group"));
         let other = each[1].with_group("acme").unwrap();
-        assert!(store.together(&[&grouped, &other]).unwrap().acquire(Request::cost(1)).unwrap().allowed());
+        assert!(store.together(&[&grouped, &other]).unwrap().try_acquire(Request::cost(1)).unwrap().allowed());
         let error = pair.acquire_with_id(Request::cost(1), "", Some(wait(1))).unwrap_err();
         assert_eq!(error.argument(), Some("id"));
     });
@@ -356,9 +356,9 @@ fn a_group_is_part_of_the_place_of_a_name_in_redis() {
         other => panic!("not on redis: {other:?}"),
     };
     assert_eq!(slot(&grouped), slot(&other));
-    assert!(store.together(&[&grouped, &other]).unwrap().acquire(Request::cost(2)).unwrap().allowed());
+    assert!(store.together(&[&grouped, &other]).unwrap().try_acquire(Request::cost(2)).unwrap().allowed());
     assert_eq!((left(&alone), left(&grouped), left(&other)), (2, 0, 0));
-    assert!(alone.acquire(Request::cost(1)).unwrap().allowed());
+    assert!(alone.try_acquire(Request::cost(1)).unwrap().allowed());
     let listed = store.limiters().unwrap();
     let groups: Vec<Option<&str>> =
         listed.iter().filter(|info| info.name == name).map(|info| info.group.as_deref()).collect();
@@ -390,8 +390,8 @@ fn damage_of_one_limiter_is_an_error_and_charges_no_other() {
         raw.execute(&["SET", state, "garbage"]);
         let wait = Some(wait(60));
         for error in [
-            all.acquire(Request::cost(1)).unwrap_err(),
-            all.acquire(Request::estimate(1)).unwrap_err(),
+            all.try_acquire(Request::cost(1)).unwrap_err(),
+            all.try_acquire(Request::estimate(1)).unwrap_err(),
             all.acquire_with_id(Request::cost(1), "id", wait).unwrap_err(),
             all.debit(1).unwrap_err(),
             all.peek(Request::cost(1)).unwrap_err(),
@@ -404,7 +404,7 @@ fn damage_of_one_limiter_is_an_error_and_charges_no_other() {
         assert_eq!(limiters.each_ref().map(left), [5, 5, 5], "{damaged}");
     }
     raw.command("SCRIPT FLUSH");
-    assert!(all.acquire(Request::cost(1)).unwrap().allowed(), "the server forgot the script");
+    assert!(all.try_acquire(Request::cost(1)).unwrap().allowed(), "the server forgot the script");
     assert_eq!(limiters.each_ref().map(left), [4, 4, 4]);
 }
 
@@ -419,9 +419,9 @@ fn a_limiter_that_another_holds_up_is_listed() {
         let wait = is_queued.then(|| wait(60));
         assert!(!all.acquire_with_id(Request::cost(1), "id", wait).unwrap().allowed());
         let full = store.window(&unique("full"), 1, MINUTE).unwrap();
-        assert!(full.acquire(Request::cost(1)).unwrap().allowed());
+        assert!(full.try_acquire(Request::cost(1)).unwrap().allowed());
         let other = store.bucket(&unique("other"), 1, MINUTE).unwrap();
-        assert!(!store.together(&[&full, &other]).unwrap().acquire(Request::cost(1)).unwrap().allowed());
+        assert!(!store.together(&[&full, &other]).unwrap().try_acquire(Request::cost(1)).unwrap().allowed());
         let names: Vec<String> = store.limiters().unwrap().into_iter().map(|info| info.name).collect();
         for limiter in [&a, &b, &plain, &full, &other] {
             assert!(names.iter().any(|name| name == limiter.name()), "{}", limiter.name());
@@ -435,7 +435,7 @@ fn all_limiters_decide_at_one_time() {
     for store in [Paddlegate::memory(), redis()] {
         let each = ["first", "second"].map(|name| store.leaky(&unique(name), 9, MINUTE).unwrap());
         let both = store.together(&each.each_ref()).unwrap();
-        let permit = both.acquire(Request::estimate(1)).unwrap().permit.unwrap();
+        let permit = both.try_acquire(Request::estimate(1)).unwrap().permit.unwrap();
         let times: Vec<&str> = permit.split('+').skip(1).map(|word| word.split(':').next().unwrap()).collect();
         assert_eq!((times.len(), times[0]), (2, times[1]));
     }
@@ -455,14 +455,14 @@ fn without_a_server_the_strictest_limiter_decides() {
         let limiters: Vec<&Limiter> = places.iter().map(|place| &each[*place]).collect();
         store.together(&limiters).unwrap()
     };
-    let open = together(&[0]).acquire(Request::cost(1)).unwrap();
+    let open = together(&[0]).try_acquire(Request::cost(1)).unwrap();
     assert!(open.allowed() && open.degraded);
     assert_eq!(together(&[0]).release(&open.permit.unwrap()).unwrap(), Settlement::Unknown);
     for places in [&[1][..], &[0, 1], &[0, 2], &[2, 1]] {
-        let closed = together(places).acquire(Request::cost(1)).unwrap();
+        let closed = together(places).try_acquire(Request::cost(1)).unwrap();
         assert!(!closed.allowed() && closed.degraded, "{places:?}");
     }
-    assert_eq!(together(&[0, 1, 2, 3]).acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!(together(&[0, 1, 2, 3]).try_acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
     let local = together(&[0]).with_on_unavailable(OnUnavailable::Local { share_percent: 50 });
     assert_eq!(local.on_unavailable(), OnUnavailable::FailClosed);
     assert_eq!(local.limiters().len(), 1);
@@ -494,7 +494,7 @@ fn a_waiting_thread_gets_its_turn_from_either_limiter() {
         let both = store.together(&[&a, &b]).unwrap();
         let (in_a, in_b) = (enter(&a, "in a").permit.unwrap(), enter(&b, "in b").permit.unwrap());
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| both.acquire_timeout(Request::cost(1), Duration::from_secs(600)).unwrap());
+            let waits = scope.spawn(|| both.acquire(Request::cost(1), Duration::from_secs(600)).unwrap());
             let queued = |limiter: &Limiter| {
                 while limiter.statistics().unwrap().tickets == 0 {
                     std::thread::yield_now();
@@ -565,7 +565,7 @@ proptest! {
             });
             let alone = each(&cost);
             let before = each(&Amount::All(0));
-            let decided = with_cost(&subject.each, 5, &cost, |limiter, cost| limiter.acquire(Request::cost(cost)).map(Answer::Decision));
+            let decided = with_cost(&subject.each, 5, &cost, |limiter, cost| limiter.try_acquire(Request::cost(cost)).map(Answer::Decision));
             let passes = |answer: &Result<Answer, Error>| matches!(answer, Ok(Answer::Decision(it)) if it.allowed());
             prop_assert_eq!(passes(&decided), alone.iter().all(passes), "{:?}: {:?}", cost, decided);
             if !passes(&decided) {

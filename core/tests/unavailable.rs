@@ -30,7 +30,7 @@ fn unreachable(limit: Limit, mode: OnUnavailable) -> Limiter {
 fn raise_is_an_error_and_never_a_refusal() {
     let limiter = unreachable(Limit::window(1, MINUTE).unwrap(), OnUnavailable::Raise);
     for _ in 0..10 {
-        assert_eq!(limiter.acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(limiter.try_acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
     }
 }
 
@@ -38,14 +38,14 @@ fn raise_is_an_error_and_never_a_refusal() {
 fn fail_closed_refuses_and_marks_the_decision_as_degraded() {
     let limiter = unreachable(Limit::window(7, MINUTE).unwrap(), OnUnavailable::FailClosed);
     for _ in 0..10 {
-        let decision = limiter.acquire(Request::cost(1)).unwrap();
+        let decision = limiter.try_acquire(Request::cost(1)).unwrap();
         assert_eq!((decision.status, decision.degraded, decision.reason), (Status::Refused, true, None));
         assert_eq!((decision.limit, decision.remaining, decision.permit), (Some(7), Some(0), None));
         assert!(decision.retry_after.unwrap() <= Micros(1_000_000));
     }
     assert!(limiter.peek(Request::cost(1)).unwrap().degraded);
     assert_eq!(
-        limiter.acquire(Request::cost(u64::MAX)).unwrap_err().argument(),
+        limiter.try_acquire(Request::cost(u64::MAX)).unwrap_err().argument(),
         Some("cost"),
         "the argument is checked first"
     );
@@ -56,7 +56,7 @@ fn fail_closed_refuses_and_marks_the_decision_as_degraded() {
 fn fail_open_grants_and_marks_the_decision_as_degraded() {
     let limiter = unreachable(Limit::concurrency(1, MINUTE).unwrap(), OnUnavailable::FailOpen);
     for _ in 0..10 {
-        let decision = limiter.acquire(Request::cost(1)).unwrap();
+        let decision = limiter.try_acquire(Request::cost(1)).unwrap();
         assert!(decision.allowed() && decision.degraded && decision.lease.is_none());
         assert_eq!(limiter.release(&decision.permit.unwrap()).unwrap(), Settlement::Unknown);
     }
@@ -68,26 +68,26 @@ fn local_keeps_its_share_of_the_limit() {
     let limiter = unreachable(Limit::concurrency(5, MINUTE).unwrap(), half);
     let permits: Vec<String> = (0..2)
         .map(|_| {
-            let decision = limiter.acquire(Request::cost(1)).unwrap();
+            let decision = limiter.try_acquire(Request::cost(1)).unwrap();
             assert!(decision.allowed() && decision.degraded);
             assert_eq!(decision.limit, Some(2));
             decision.permit.expect("a permit")
         })
         .collect();
-    let refused = limiter.acquire(Request::cost(1)).unwrap();
+    let refused = limiter.try_acquire(Request::cost(1)).unwrap();
     assert_eq!((refused.status, refused.degraded), (Status::Refused, true));
     assert_eq!(limiter.release(&permits[0]).unwrap(), Settlement::Released);
     assert_eq!(limiter.release(&permits[0]).unwrap(), Settlement::Unknown, "once");
-    assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
+    assert!(limiter.try_acquire(Request::cost(1)).unwrap().allowed());
 
     let points = unreachable(Limit::points(1_000, MINUTE).unwrap(), half);
-    let decision = points.acquire(Request::estimate(400)).unwrap();
+    let decision = points.try_acquire(Request::estimate(400)).unwrap();
     assert_eq!(decision.remaining, Some(100));
     assert_eq!(points.correct(&decision.permit.unwrap(), 100).unwrap(), Settlement::Settled);
     assert!(points.peek(Request::cost(0)).unwrap().remaining >= Some(400));
 
     let single = unreachable(Limit::window(1, MINUTE).unwrap(), half);
-    assert!(!single.acquire(Request::cost(1)).unwrap().allowed(), "half a unit grants nothing");
+    assert!(!single.try_acquire(Request::cost(1)).unwrap().allowed(), "half a unit grants nothing");
 }
 
 #[test]
@@ -101,16 +101,16 @@ fn limiters_of_one_name_share_one_local_limit_scaled_by_the_share() {
             .with_on_unavailable(OnUnavailable::Local { share_percent: share })
     };
     let window = Limit::window(2, MINUTE).unwrap();
-    let granted = (0..5).filter(|_| local(&window, 100).acquire(Request::cost(1)).unwrap().allowed()).count();
+    let granted = (0..5).filter(|_| local(&window, 100).try_acquire(Request::cost(1)).unwrap().allowed()).count();
     assert_eq!(granted, 2);
     let mutex = Limit::concurrency(1, MINUTE).unwrap();
-    assert!(!local(&mutex, 99).acquire(Request::cost(1)).unwrap().allowed());
+    assert!(!local(&mutex, 99).try_acquire(Request::cost(1)).unwrap().allowed());
     let throttle = Limit::throttle(MINUTE).unwrap();
-    assert!(local(&throttle, 10).acquire(Request::cost(1)).unwrap().allowed());
-    let next = local(&throttle, 10).acquire(Request::cost(1)).unwrap();
+    assert!(local(&throttle, 10).try_acquire(Request::cost(1)).unwrap().allowed());
+    let next = local(&throttle, 10).try_acquire(Request::cost(1)).unwrap();
     assert!(next.retry_after.unwrap() > Micros(9 * 60_000_000), "{next:?}");
     let points = local(&Limit::points(100, MINUTE).unwrap(), 50);
-    let never = points.acquire(Request::cost(60)).unwrap();
+    let never = points.try_acquire(Request::cost(60)).unwrap();
     assert_eq!(
         (never.status, never.degraded),
         (Status::Refused, true),
@@ -121,7 +121,7 @@ fn limiters_of_one_name_share_one_local_limit_scaled_by_the_share() {
 #[test]
 fn an_upstream_report_settles_a_locally_granted_permit() {
     let limiter = unreachable(Limit::points(1_000, MINUTE).unwrap(), OnUnavailable::Local { share_percent: 100 });
-    let permit = limiter.acquire(Request::estimate(400)).unwrap().permit.unwrap();
+    let permit = limiter.try_acquire(Request::estimate(400)).unwrap().permit.unwrap();
     let report = UpstreamReport { permit: Some(&permit), actual: Some(Cost::Units(100)), ..UpstreamReport::default() };
     assert_eq!(
         limiter.apply_report(report).unwrap_err().kind(),
@@ -149,7 +149,7 @@ fn a_failed_store_is_tried_once_a_second_and_used_when_it_returns() {
     let store = Paddlegate::open(&switch.url, Some(Duration::from_secs(30))).expect("a store");
     let limiter = store.window(&unique("switch"), 1_000_000.min(paddlegate::MAX_WINDOW), MINUTE).expect("a limiter");
     let limiter = limiter.with_on_unavailable(OnUnavailable::FailOpen);
-    let is_degraded = || limiter.acquire(Request::cost(1)).expect("a decision").degraded;
+    let is_degraded = || limiter.try_acquire(Request::cost(1)).expect("a decision").degraded;
     assert!(!is_degraded());
 
     switch.is_off.store(true, Ordering::SeqCst);
@@ -177,7 +177,7 @@ fn limiter_behind(switch: &Switch, limits: impl IntoIterator<Item = Limit>, shar
 
 /// Returns how many of ten calls this process grants locally.
 fn local_grants(limiter: &Limiter) -> usize {
-    let decisions = (0..10).map(|_| limiter.acquire(Request::cost(1)).expect("a decision"));
+    let decisions = (0..10).map(|_| limiter.try_acquire(Request::cost(1)).expect("a decision"));
     decisions.inspect(|decision| assert!(decision.degraded)).filter(paddlegate::Decision::allowed).count()
 }
 
@@ -192,7 +192,7 @@ fn local_continues_from_the_last_remaining_units_of_the_store() {
             let limiter = limiter_behind(&switch, [make(5, hour).unwrap()], share);
             assert!(!limiter.peek(Request::cost(0)).unwrap().degraded);
             for _ in 0..taken {
-                assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
+                assert!(limiter.try_acquire(Request::cost(1)).unwrap().allowed());
             }
             switch.is_off.store(true, Ordering::SeqCst);
             assert_eq!(local_grants(&limiter), left, "kind {kind}, {taken} taken, share {share}");
@@ -200,7 +200,7 @@ fn local_continues_from_the_last_remaining_units_of_the_store() {
     }
     let switch = Switch::open();
     let throttle = limiter_behind(&switch, [Limit::throttle(hour).unwrap()], 100);
-    assert!(throttle.acquire(Request::cost(1)).unwrap().allowed());
+    assert!(throttle.try_acquire(Request::cost(1)).unwrap().allowed());
     switch.is_off.store(true, Ordering::SeqCst);
     assert_eq!(local_grants(&throttle), 0);
 }
@@ -211,16 +211,16 @@ fn local_continues_from_the_reported_limit_and_starts_the_others_full() {
     let short_throttle = Limit::throttle(Duration::from_micros(1)).unwrap();
     let switch = Switch::open();
     let full = limiter_behind(&switch, [Limit::concurrency(5, hour).unwrap(), short_throttle], 100);
-    (0..5).for_each(|_| assert!(full.acquire(Request::cost(1)).unwrap().allowed()));
-    assert_eq!(full.acquire(Request::cost(1)).unwrap().reason, Some(Reason::Limit(Kind::Concurrency)));
+    (0..5).for_each(|_| assert!(full.try_acquire(Request::cost(1)).unwrap().allowed()));
+    assert_eq!(full.try_acquire(Request::cost(1)).unwrap().reason, Some(Reason::Limit(Kind::Concurrency)));
     let idle = limiter_behind(&switch, [Limit::concurrency(1, hour).unwrap(), Limit::throttle(hour).unwrap()], 100);
-    let permit = idle.acquire(Request::cost(1)).unwrap().permit.unwrap();
+    let permit = idle.try_acquire(Request::cost(1)).unwrap().permit.unwrap();
     idle.release(&permit).unwrap();
-    assert_eq!(idle.acquire(Request::cost(1)).unwrap().reason, Some(Reason::Limit(Kind::Throttle)));
+    assert_eq!(idle.try_acquire(Request::cost(1)).unwrap().reason, Some(Reason::Limit(Kind::Throttle)));
 
     switch.is_off.store(true, Ordering::SeqCst);
     assert_eq!(local_grants(&full), 0, "the throttle does not free the held leases");
-    let decision = idle.acquire(Request::cost(1)).unwrap();
+    let decision = idle.try_acquire(Request::cost(1)).unwrap();
     assert_eq!(
         (decision.degraded, decision.reason),
         (true, Some(Reason::Limit(Kind::Throttle))),
@@ -233,9 +233,9 @@ fn a_degraded_refusal_of_a_throttle_has_the_limit_of_any_other() {
     let switch = Switch::open();
     let throttle = Limit::throttle_rate(3, Duration::from_secs(1)).unwrap();
     let limiter = limiter_behind(&switch, [throttle], 1).with_on_unavailable(OnUnavailable::FailClosed);
-    assert_eq!(limiter.acquire(Request::cost(1)).unwrap().limit, Some(1));
+    assert_eq!(limiter.try_acquire(Request::cost(1)).unwrap().limit, Some(1));
     switch.is_off.store(true, Ordering::SeqCst);
-    let refused = limiter.acquire(Request::cost(1)).unwrap();
+    let refused = limiter.try_acquire(Request::cost(1)).unwrap();
     assert_eq!((refused.degraded, refused.allowed(), refused.limit), (true, false, Some(1)));
 }
 
@@ -243,7 +243,7 @@ fn a_degraded_refusal_of_a_throttle_has_the_limit_of_any_other() {
 fn ids_of_callers_do_not_collide_with_seeded_local_state() {
     let switch = Switch::open();
     let limiter = limiter_behind(&switch, [Limit::concurrency(5, MINUTE).unwrap()], 100);
-    (0..4).for_each(|_| assert!(limiter.acquire(Request::cost(1)).unwrap().allowed()));
+    (0..4).for_each(|_| assert!(limiter.try_acquire(Request::cost(1)).unwrap().allowed()));
     switch.is_off.store(true, Ordering::SeqCst);
     let ids = (0..5).flat_map(|n| [format!("known-{n}"), format!("{n:x}").repeat(64)]);
     let granted = ids.filter(|id| limiter.acquire_with_id(Request::cost(1), id, None).expect("a decision").allowed());
@@ -255,9 +255,9 @@ fn a_known_pause_holds_while_the_store_is_unavailable() {
     let switch = Switch::open();
     let limiter = limiter_behind(&switch, [Limit::window(5, MINUTE).unwrap()], 100);
     limiter.admin(AdminCommand::Pause(Deadline::After(Micros(3_600_000_000)))).unwrap();
-    assert_eq!(limiter.acquire(Request::cost(1)).unwrap().reason, Some(Reason::Paused));
+    assert_eq!(limiter.try_acquire(Request::cost(1)).unwrap().reason, Some(Reason::Paused));
     switch.is_off.store(true, Ordering::SeqCst);
-    let decision = limiter.acquire(Request::cost(1)).unwrap();
+    let decision = limiter.try_acquire(Request::cost(1)).unwrap();
     assert_eq!((decision.degraded, decision.reason), (true, Some(Reason::Paused)));
     assert!(decision.retry_after > Some(Micros(3_500_000_000)), "{decision:?}");
 }
@@ -266,15 +266,15 @@ fn a_known_pause_holds_while_the_store_is_unavailable() {
 fn each_outage_continues_from_the_state_at_its_beginning() {
     let switch = Switch::open();
     let limiter = limiter_behind(&switch, [Limit::window(5, MINUTE).unwrap()], 100);
-    assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
+    assert!(limiter.try_acquire(Request::cost(1)).unwrap().allowed());
     switch.is_off.store(true, Ordering::SeqCst);
-    assert!(limiter.acquire(Request::cost(1)).unwrap().degraded);
+    assert!(limiter.try_acquire(Request::cost(1)).unwrap().degraded);
     switch.is_off.store(false, Ordering::SeqCst);
     let until = Instant::now() + Duration::from_secs(20);
     while limiter.peek(Request::cost(0)).unwrap().degraded {
         assert!(Instant::now() < until, "the store is back and not used");
     }
-    assert!(!limiter.acquire(Request::cost(2)).unwrap().degraded);
+    assert!(!limiter.try_acquire(Request::cost(2)).unwrap().degraded);
     switch.is_off.store(true, Ordering::SeqCst);
     assert_eq!(local_grants(&limiter), 2, "three of five units are taken in the store");
 }
@@ -313,7 +313,7 @@ fn calls_that_the_store_did_not_decide_are_counted_once_and_sent_when_it_answers
             random = random.wrapping_mul(1_103_515_245).wrapping_add(12_345);
             let sizes = [(random >> 16) & 15, (random >> 24) & 15];
             let mut call = || {
-                let at = match one.acquire(Request::cost(1)) {
+                let at = match one.try_acquire(Request::cost(1)) {
                     Ok(decision) if decision.degraded => 2,
                     Ok(decision) => usize::from(!decision.allowed()),
                     Err(error) => {
@@ -361,10 +361,10 @@ fn of_several_limiters_each_counts_a_call_that_the_store_did_not_decide() {
         limiter.with_on_unavailable(OnUnavailable::FailOpen)
     });
     let both = store.together(&[&limiters[0], &limiters[1]]).expect("two limiters");
-    assert!(!both.acquire(Request::cost(1)).expect("a decision").degraded);
+    assert!(!both.try_acquire(Request::cost(1)).expect("a decision").degraded);
     switch.is_off.store(true, Ordering::SeqCst);
     for _ in 0..7 {
-        assert!(both.acquire(Request::cost(1)).expect("a decision").degraded);
+        assert!(both.try_acquire(Request::cost(1)).expect("a decision").degraded);
     }
     limiters[0].debit(1).expect_err("a debit is not decided without the store");
     switch.is_off.store(false, Ordering::SeqCst);

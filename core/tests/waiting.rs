@@ -52,7 +52,7 @@ fn queue_up(limiter: &Limiter, count: u64) -> (Grants, Vec<thread::JoinHandle<()
     let threads = (0..count).map(|number| {
         let (own, grants) = (limiter.clone(), grants.clone());
         let thread = thread::spawn(move || {
-            let decision = own.acquire_timeout(Request::default(), LONG_TIMEOUT).expect("an answer");
+            let decision = own.acquire(Request::default(), LONG_TIMEOUT).expect("an answer");
             grants.lock().unwrap().push((number, decision.permit.expect("a permit")));
         });
         poll_until("the waiter is in the queue", || waiters(limiter) == before + number + 1);
@@ -66,7 +66,7 @@ fn queue_up(limiter: &Limiter, count: u64) -> (Grants, Vec<thread::JoinHandle<()
 fn one_release_grants_only_the_first_of_fifty_waiters() {
     for (store, pg) in stores() {
         let limiter = pg.concurrent(&unique("fifty"), 1, LEASE_TIMEOUT).unwrap();
-        let mut held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
+        let mut held = limiter.try_acquire(Request::default()).unwrap().permit.expect("a lease");
         let (grants, threads) = queue_up(&limiter, 50);
         for round in 0..50 {
             limiter.release(&held).unwrap();
@@ -87,9 +87,9 @@ fn one_release_grants_only_the_first_of_fifty_waiters() {
 fn a_wait_is_refused_when_its_maximum_is_over() {
     for (store, pg) in stores() {
         let limiter = pg.concurrent(&unique("short"), 1, LEASE_TIMEOUT).unwrap();
-        limiter.acquire(Request::default()).unwrap();
+        limiter.try_acquire(Request::default()).unwrap();
         let started = Instant::now();
-        let decision = limiter.acquire_timeout(Request::default(), Duration::from_millis(50)).unwrap();
+        let decision = limiter.acquire(Request::default(), Duration::from_millis(50)).unwrap();
         let waited = started.elapsed();
         assert!(!decision.allowed() && waited >= Duration::from_millis(50), "{waited:?} on {store}");
         assert!(waited < Duration::from_secs(4), "{waited:?} on {store}");
@@ -101,9 +101,9 @@ fn a_wait_is_refused_when_its_maximum_is_over() {
 fn a_wait_too_short_for_the_rate_is_refused_at_once() {
     for (store, pg) in stores() {
         let limiter = pg.window(&unique("rate"), 1, Duration::from_secs(600)).unwrap();
-        assert!(limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).unwrap().allowed());
+        assert!(limiter.acquire(Request::default(), LONG_TIMEOUT).unwrap().allowed());
         let started = Instant::now();
-        let decision = limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).unwrap();
+        let decision = limiter.acquire(Request::default(), LONG_TIMEOUT).unwrap();
         assert!(!decision.allowed() && started.elapsed() < Duration::from_secs(5), "on {store}");
         assert_eq!(waiters(&limiter), 0, "on {store}");
     }
@@ -119,7 +119,7 @@ fn waiters_for_a_rate_are_granted_in_time_and_in_order() {
             .map(|_| {
                 let (limiter, order) = (limiter.clone(), order.clone());
                 thread::spawn(move || {
-                    assert!(limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).unwrap().allowed());
+                    assert!(limiter.acquire(Request::default(), LONG_TIMEOUT).unwrap().allowed());
                     order.fetch_add(1, Ordering::Relaxed);
                 })
             })
@@ -138,8 +138,8 @@ fn the_slot_of_a_dead_holder_is_free_when_its_lease_expires() {
         let name = unique("dead");
         let limiter = pg.concurrent(&name, 1, Duration::from_millis(400)).unwrap();
         let started = Instant::now();
-        limiter.acquire(Request::default()).unwrap();
-        assert!(limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).unwrap().allowed());
+        limiter.try_acquire(Request::default()).unwrap();
+        assert!(limiter.acquire(Request::default(), LONG_TIMEOUT).unwrap().allowed());
         let waited = started.elapsed();
         assert!(waited >= Duration::from_millis(395), "{waited:?} on {store}");
         assert!(waited < Duration::from_secs(10), "{waited:?} on {store}");
@@ -153,7 +153,7 @@ fn waiters_survive_the_loss_of_their_connection() {
     let server = Server::start();
     let limiter =
         Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().concurrent("lost", 1, LEASE_TIMEOUT).unwrap();
-    let held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
+    let held = limiter.try_acquire(Request::default()).unwrap().permit.expect("a lease");
     let (grants, threads) = queue_up(&limiter, 3);
     let mut raw = Raw::open(&server.url());
     for _ in 0..5 {
@@ -180,15 +180,15 @@ fn a_failed_wait_releases_a_grant_whose_reply_was_lost() {
     // This call loads the script into the server, so that later calls have one reply each.
     limiter.statistics().unwrap();
     proxy.set(Fault::DropOneReply);
-    let error = limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).unwrap_err();
+    let error = limiter.acquire(Request::default(), LONG_TIMEOUT).unwrap_err();
     assert!(error.may_have_counted(), "{error}");
     let statistics = limiter.statistics().unwrap();
     assert_eq!((statistics.granted, statistics.leases, statistics.tickets), (1, 0, 0));
 
     // The same applies to a call that is queued.
-    let held = limiter.acquire(Request::default()).unwrap();
+    let held = limiter.try_acquire(Request::default()).unwrap();
     proxy.set(Fault::DropOneReply);
-    assert!(limiter.acquire_timeout(Request::default(), LONG_TIMEOUT).is_err());
+    assert!(limiter.acquire(Request::default(), LONG_TIMEOUT).is_err());
     assert_eq!(waiters(&limiter), 0);
     limiter.release(&held.permit.unwrap()).unwrap();
 }
@@ -198,7 +198,7 @@ fn an_idle_waiter_calls_at_most_once_in_four_seconds() {
     let server = Server::start();
     let limiter =
         Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap().concurrent("idle", 1, LEASE_TIMEOUT).unwrap();
-    let held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
+    let held = limiter.try_acquire(Request::default()).unwrap().permit.expect("a lease");
     let (grants, threads) = queue_up(&limiter, 8);
     let scripts = || {
         let commands = commands(&server);
@@ -227,7 +227,7 @@ fn in_a_cluster_the_node_that_decides_wakes_the_waiters() {
     // Enough names that every node has some; all limiters share the connections of the process.
     for number in 0..6 {
         let limiter = pg.concurrent(&unique(&format!("cluster-{number}")), 1, LEASE_TIMEOUT).unwrap();
-        let mut held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
+        let mut held = limiter.try_acquire(Request::default()).unwrap().permit.expect("a lease");
         let (grants, threads) = queue_up(&limiter, 3);
         let started = Instant::now();
         for round in 0..3 {
@@ -248,12 +248,12 @@ fn five_hundred_waiters_leave_the_server_alone() {
     let server = Server::start();
     let limiter = Paddlegate::open(&server.url(), Some(LONG_TIMEOUT)).unwrap();
     let limiter = limiter.concurrent("together", 1, Duration::from_secs(600)).unwrap();
-    let held = limiter.acquire(Request::default()).unwrap().permit.expect("a lease");
+    let held = limiter.try_acquire(Request::default()).unwrap().permit.expect("a lease");
     let order = Arc::new(Mutex::new(Vec::new()));
     let wait = |number: u64| {
         let (limiter, order) = (limiter.clone(), order.clone());
         thread::spawn(move || {
-            let decision = limiter.acquire_timeout(Request::default(), 20 * LONG_TIMEOUT).expect("an answer");
+            let decision = limiter.acquire(Request::default(), 20 * LONG_TIMEOUT).expect("an answer");
             order.lock().unwrap().push(number);
             limiter.release(&decision.permit.expect("a permit")).unwrap();
         })

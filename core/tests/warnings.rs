@@ -29,14 +29,14 @@ fn a_wrong_login_and_a_missing_right_are_told_once() {
             let name = format!("{what} {}", mode.name());
             let limiter = limiter(&name, mode);
             for _ in 0..7 {
-                assert!(limiter.acquire(Request::cost(1)).expect("a decision").degraded);
+                assert!(limiter.try_acquire(Request::cost(1)).expect("a decision").degraded);
             }
             let told = of(&name);
             assert_eq!(told.len(), 1, "{told:?}");
             assert!(told[0].contains(what) && told[0].contains(mode.name()) && !told[0].contains("secret"), "{told:?}");
         }
         let raises = format!("{what} raise");
-        limiter(&raises, OnUnavailable::Raise).acquire(Request::cost(1)).expect_err("it says so itself");
+        limiter(&raises, OnUnavailable::Raise).try_acquire(Request::cost(1)).expect_err("it says so itself");
         assert!(of(&raises).is_empty());
     }
 }

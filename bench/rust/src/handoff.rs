@@ -14,7 +14,7 @@ pub(crate) fn run(url: &str, name: &str, numbers: [u64; 4]) {
     let [limit, lock_ms, hold_ms, rounds] = numbers;
     let limiter = Paddlegate::open(url, None).unwrap().concurrent(name, limit, Duration::from_millis(lock_ms)).unwrap();
     for _ in 0..rounds {
-        let decision = limiter.acquire_timeout(Request::default(), PATIENCE).unwrap();
+        let decision = limiter.acquire(Request::default(), PATIENCE).unwrap();
         let (fencing_token, permit) = (decision.fencing_token.expect("a token"), decision.permit.expect("a permit"));
         println!("enter {fencing_token} {} {}", decision.ticket.map_or(0, |ticket| ticket.number), now());
         sleep(Duration::from_millis(hold_ms));

@@ -74,7 +74,7 @@ async fn by_redis_rs(mut connection: MultiplexedConnection, digest: String, call
 
 async fn by_us(limiter: Limiter, calls: u32) {
     for _ in 0..calls {
-        assert!(limiter.acquire_async(Request::default()).await.unwrap().allowed());
+        assert!(limiter.try_acquire_async(Request::default()).await.unwrap().allowed());
     }
 }
 
@@ -99,7 +99,7 @@ fn by_socket(url: &str, pg: &Paddlegate) {
                 assert!(buffer.starts_with(b"*2\r\n:1\r\n"));
             }
         },
-        |calls| (0..calls).for_each(|_| assert!(limiter.acquire(Request::default()).unwrap().allowed())),
+        |calls| (0..calls).for_each(|_| assert!(limiter.try_acquire(Request::default()).unwrap().allowed())),
     );
 }
 
@@ -109,7 +109,7 @@ fn keyed(pg: &Paddlegate) {
     let keyed = pg.leaky("keyed", HUGE, SECOND).unwrap().keyed().unwrap();
     let keys: Vec<String> = (0..1_000).map(|i| format!("user-{i}")).collect();
     let mut next = keys.iter().cycle();
-    let take = |limiter: &Limiter| assert!(limiter.acquire(Request::default()).unwrap().allowed());
+    let take = |limiter: &Limiter| assert!(limiter.try_acquire(Request::default()).unwrap().allowed());
     compare(
         "rust",
         "keyed",
@@ -132,7 +132,7 @@ fn composite(pg: &Paddlegate) {
     };
     let singles: Vec<Limiter> = limits.iter().enumerate().map(single).collect();
     let whole = pg.limiter("whole", Policy::new(limits).unwrap()).unwrap();
-    let take = |limiter: &Limiter| assert!(limiter.acquire(Request::default()).unwrap().allowed());
+    let take = |limiter: &Limiter| assert!(limiter.try_acquire(Request::default()).unwrap().allowed());
     compare(
         "composite",
         "three",

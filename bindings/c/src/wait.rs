@@ -141,7 +141,7 @@ pub unsafe extern "C" fn pg_acquire_timeout(
         let wait_timeout = max_wait(wait_timeout_us)?.duration();
         // A clone, so that the wait does not keep the entry of a handle that is closed meanwhile.
         let limiter = LIMITERS.with(limiter, |limiter| Ok(limiter.clone()))?;
-        Ok(costs.decision(&limiter, limiter.acquire_timeout(costs.request(), wait_timeout)?))
+        Ok(costs.decision(&limiter, limiter.acquire(costs.request(), wait_timeout)?))
     })
 }
 

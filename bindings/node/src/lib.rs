@@ -20,8 +20,8 @@ mod sentinel;
 mod shared_buffer;
 mod statistics;
 mod store;
-mod subscription;
 mod stream_usage;
+mod subscription;
 mod test_clock;
 mod waiter;
 

@@ -43,12 +43,12 @@ impl NativeLimiter {
         self.0.check_allow()?;
         match self.0.allow_at_once(&one) {
             Some(is_granted) => Ok(is_granted),
-            None => Ok(self.0.acquire(one)?.allowed()),
+            None => Ok(self.0.try_acquire(one)?.allowed()),
         }
     }
 
     pub fn acquire(&self, request: Option<NativeRequest>) -> Result<NativeDecision> {
-        Ok(NativeRequest::with(request.as_ref(), |request| self.0.acquire(request))?.into())
+        Ok(NativeRequest::with(request.as_ref(), |request| self.0.try_acquire(request))?.into())
     }
 
     pub fn acquire_with_id(

@@ -21,11 +21,11 @@ use crate::base::micros::{MAX_TIME, Micros};
 /// # use paddlegate::{Micros, Paddlegate, Request, TestClock};
 /// let clock = TestClock::new(Micros(0))?;
 /// let api = Paddlegate::memory_with_clock(&clock).window("api", 1, Duration::from_secs(60))?;
-/// assert!(api.acquire(Request::cost(1))?.allowed());
+/// assert!(api.try_acquire(Request::cost(1))?.allowed());
 /// clock.advance(Duration::from_micros(59_999_999))?;
-/// assert!(!api.acquire(Request::cost(1))?.allowed(), "one microsecond early");
+/// assert!(!api.try_acquire(Request::cost(1))?.allowed(), "one microsecond early");
 /// clock.advance(Duration::from_micros(1))?;
-/// assert!(api.acquire(Request::cost(1))?.allowed());
+/// assert!(api.try_acquire(Request::cost(1))?.allowed());
 /// # Ok::<(), paddlegate::Error>(())
 /// ```
 #[derive(Clone)]

@@ -43,8 +43,8 @@ impl Action {
 /// # use std::time::Duration;
 /// # use paddlegate::{Action, Admission, OnLimit, Paddlegate, Request};
 /// let api = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
-/// api.acquire(Request::cost(1))?;
-/// let refused = api.acquire(Request::cost(1))?;
+/// api.try_acquire(Request::cost(1))?;
+/// let refused = api.try_acquire(Request::cost(1))?;
 /// assert_eq!(Admission::of(refused.clone(), OnLimit::Drop).action, Action::Drop);
 /// assert_eq!(Admission::of(refused.clone(), OnLimit::Raise).after, refused.retry_after);
 /// assert!(Admission::wait(OnLimit::Reschedule, None).is_some() && Admission::wait(OnLimit::Drop, None).is_none());

@@ -83,7 +83,7 @@ pub const WAIT_TIMEOUT: Micros = Micros(5_000_000);
 /// let api = Paddlegate::memory().window("api", 100, Duration::from_secs(60))?;
 /// assert_eq!((api.name(), api.policy().limits()[0].amount()), ("api", 100));
 /// let other_thread = api.clone();
-/// std::thread::spawn(move || other_thread.acquire(Request::cost(1))).join().unwrap()?;
+/// std::thread::spawn(move || other_thread.try_acquire(Request::cost(1))).join().unwrap()?;
 /// assert_eq!(api.peek(Request::cost(1))?.remaining, Some(99));
 /// # Ok::<(), paddlegate::Error>(())
 /// ```

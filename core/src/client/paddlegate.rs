@@ -44,10 +44,10 @@ impl Paddlegate {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let api = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
-    /// assert!(api.acquire(Request::cost(1))?.allowed());
-    /// assert!(!api.acquire(Request::cost(1))?.allowed());
+    /// assert!(api.try_acquire(Request::cost(1))?.allowed());
+    /// assert!(!api.try_acquire(Request::cost(1))?.allowed());
     /// let elsewhere = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
-    /// assert!(elsewhere.acquire(Request::cost(1))?.allowed(), "another store");
+    /// assert!(elsewhere.try_acquire(Request::cost(1))?.allowed(), "another store");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn memory() -> Self {
@@ -63,8 +63,8 @@ impl Paddlegate {
     /// # use paddlegate::{Micros, Paddlegate, Request, TestClock};
     /// let clock = TestClock::new(Micros(5_000_000))?;
     /// let mail = Paddlegate::memory_with_clock(&clock).throttle("mail", Duration::from_secs(1))?;
-    /// assert!(mail.acquire(Request::cost(1))?.allowed());
-    /// assert_eq!(mail.acquire(Request::cost(1))?.retry_after, Some(Micros(1_000_000)));
+    /// assert!(mail.try_acquire(Request::cost(1))?.allowed());
+    /// assert_eq!(mail.try_acquire(Request::cost(1))?.retry_after, Some(Micros(1_000_000)));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn memory_with_clock(clock: &TestClock) -> Self {
@@ -108,7 +108,7 @@ impl Paddlegate {
     /// # use paddlegate::{Micros, Paddlegate, Request, TestClock};
     /// let clock = TestClock::new(Micros(0))?;
     /// let api = Paddlegate::open_with_clock("memory://", None, Some(&clock))?.window("api", 1, Duration::from_secs(60))?;
-    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// assert!(api.try_acquire(Request::cost(1))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     #[cfg(feature = "redis")]
@@ -137,7 +137,7 @@ impl Paddlegate {
     /// // PADDLEGATE_URL=redis://localhost:6379
     /// let pg = Paddlegate::from_env(Some(Duration::from_millis(200)))?;
     /// let api = pg.window("api", 100, Duration::from_secs(60))?;
-    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// assert!(api.try_acquire(Request::cost(1))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     #[cfg(feature = "redis")]
@@ -171,7 +171,7 @@ impl Paddlegate {
     /// let pg = Paddlegate::open("redis://localhost:6379", None)?;
     /// let api = pg.window("api", 100, Duration::from_secs(60))?;
     /// pg.close();
-    /// assert_eq!(api.acquire(Request::cost(1)).unwrap_err().argument(), Some("store"));
+    /// assert_eq!(api.try_acquire(Request::cost(1)).unwrap_err().argument(), Some("store"));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn close(&self) {
@@ -207,8 +207,8 @@ impl Paddlegate {
     /// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
     /// let policy = Policy::new([Limit::window(5, second)?, Limit::window(100, minute)?.labelled("rpm")?])?;
     /// let api = Paddlegate::memory().limiter("api", policy)?;
-    /// assert_eq!(api.acquire(Request::cost(3))?.remaining, Some(2), "of the tighter limit");
-    /// assert_eq!(api.acquire(Request::cost(3))?.label.as_deref(), Some("window"), "and nothing was charged");
+    /// assert_eq!(api.try_acquire(Request::cost(3))?.remaining, Some(2), "of the tighter limit");
+    /// assert_eq!(api.try_acquire(Request::cost(3))?.label.as_deref(), Some("window"), "and nothing was charged");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn limiter(&self, name: &str, policy: Policy) -> Result<Limiter> {
@@ -264,8 +264,8 @@ impl Paddlegate {
     /// let org = pg.window("org-acme", 1_000, minute)?;
     /// let user = pg.window("user-7", 2, minute)?;
     /// let both = pg.together(&[&org, &user])?;
-    /// assert!(both.acquire(Request::cost(2))?.allowed());
-    /// let refused = both.acquire(Request::cost(1))?;
+    /// assert!(both.try_acquire(Request::cost(2))?.allowed());
+    /// let refused = both.try_acquire(Request::cost(1))?;
     /// assert_eq!((refused.allowed(), refused.limiter.as_deref()), (false, Some("user-7")));
     /// assert_eq!(org.peek(Request::cost(1))?.remaining, Some(998), "the refused call has not charged it");
     /// # Ok::<(), paddlegate::Error>(())
@@ -283,10 +283,10 @@ impl Paddlegate {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request, Settlement};
     /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
-    /// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
-    /// assert!(!workers.acquire(Request::cost(1))?.allowed());
+    /// let permit = workers.try_acquire(Request::cost(1))?.permit.unwrap();
+    /// assert!(!workers.try_acquire(Request::cost(1))?.allowed());
     /// assert_eq!(workers.release(&permit)?, Settlement::Released);
-    /// assert!(workers.acquire(Request::cost(1))?.allowed());
+    /// assert!(workers.try_acquire(Request::cost(1))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn concurrent(&self, name: &str, limit: u64, lock_timeout: Duration) -> Result<Limiter> {
@@ -304,8 +304,8 @@ impl Paddlegate {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let pg = Paddlegate::memory();
-    /// pg.window("b", 5, Duration::from_secs(60))?.acquire(Request::cost(1))?;
-    /// pg.window("a", 5, Duration::from_secs(60))?.acquire(Request::cost(1))?;
+    /// pg.window("b", 5, Duration::from_secs(60))?.try_acquire(Request::cost(1))?;
+    /// pg.window("a", 5, Duration::from_secs(60))?.try_acquire(Request::cost(1))?;
     /// let names: Vec<String> = pg.limiters()?.into_iter().map(|info| info.name).collect();
     /// assert_eq!(names, ["a", "b"]);
     /// # Ok::<(), paddlegate::Error>(())
@@ -322,8 +322,8 @@ impl Paddlegate {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let pg = Paddlegate::memory();
-    /// pg.window("shop-1", 5, Duration::from_secs(60))?.acquire(Request::cost(1))?;
-    /// pg.window("mail", 5, Duration::from_secs(60))?.acquire(Request::cost(1))?;
+    /// pg.window("shop-1", 5, Duration::from_secs(60))?.try_acquire(Request::cost(1))?;
+    /// pg.window("mail", 5, Duration::from_secs(60))?.try_acquire(Request::cost(1))?;
     /// assert_eq!(pg.limiters_with_prefix("shop-")?.len(), 1);
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
@@ -358,7 +358,7 @@ impl Paddlegate {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let pg = Paddlegate::memory();
-    /// pg.window("shop-1", 5, Duration::from_secs(60))?.acquire(Request::cost(1))?;
+    /// pg.window("shop-1", 5, Duration::from_secs(60))?.try_acquire(Request::cost(1))?;
     /// let page = pg.limiter_page("shop-", None)?;
     /// assert_eq!((page.limiters.len(), page.cursor), (1, None));
     /// # Ok::<(), paddlegate::Error>(())
@@ -512,7 +512,7 @@ impl Paddlegate {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let api = Paddlegate::memory().bucket("api", 100, Duration::from_secs(60))?;
-    /// assert_eq!(api.acquire(Request::cost(30))?.remaining, Some(70));
+    /// assert_eq!(api.try_acquire(Request::cost(30))?.remaining, Some(70));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn bucket(&self, name: &str, limit: u64, interval: Duration) -> Result<Limiter> {
@@ -527,7 +527,7 @@ impl Paddlegate {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let api = Paddlegate::memory().window("api", 100, Duration::from_secs(60))?;
-    /// assert_eq!(api.acquire(Request::cost(30))?.remaining, Some(70));
+    /// assert_eq!(api.try_acquire(Request::cost(30))?.remaining, Some(70));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn window(&self, name: &str, limit: u64, interval: Duration) -> Result<Limiter> {
@@ -542,8 +542,8 @@ impl Paddlegate {
     /// # use std::time::Duration;
     /// # use paddlegate::{Micros, Paddlegate, Request};
     /// let api = Paddlegate::memory().leaky("api", 60, Duration::from_secs(60))?;
-    /// assert_eq!(api.acquire(Request::cost(60))?.remaining, Some(0), "the whole burst");
-    /// let refused = api.acquire(Request::cost(1))?;
+    /// assert_eq!(api.try_acquire(Request::cost(60))?.remaining, Some(0), "the whole burst");
+    /// let refused = api.try_acquire(Request::cost(1))?;
     /// assert!(refused.retry_after.unwrap() <= Micros(1_000_000), "then one each second");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
@@ -559,7 +559,7 @@ impl Paddlegate {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request, Settlement};
     /// let shop = Paddlegate::memory().points("shopify-42", 1_000, Duration::from_secs(20))?;
-    /// let decision = shop.acquire(Request::estimate(200))?;
+    /// let decision = shop.try_acquire(Request::estimate(200))?;
     /// assert_eq!(decision.remaining, Some(800));
     /// assert_eq!(shop.correct(&decision.permit.unwrap(), 50)?, Settlement::Settled);
     /// # Ok::<(), paddlegate::Error>(())
@@ -577,11 +577,11 @@ impl Paddlegate {
     /// # use paddlegate::{Micros, Paddlegate, Request, TestClock};
     /// let clock = TestClock::new(Micros(0))?;
     /// let mail = Paddlegate::memory_with_clock(&clock).throttle("mail", Duration::from_secs(1))?;
-    /// assert!(mail.acquire(Request::cost(1))?.allowed());
+    /// assert!(mail.try_acquire(Request::cost(1))?.allowed());
     /// clock.set(Micros(999_999))?;
-    /// assert!(!mail.acquire(Request::cost(1))?.allowed());
+    /// assert!(!mail.try_acquire(Request::cost(1))?.allowed());
     /// clock.set(Micros(1_000_000))?;
-    /// assert!(mail.acquire(Request::cost(1))?.allowed());
+    /// assert!(mail.try_acquire(Request::cost(1))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn throttle(&self, name: &str, interval: Duration) -> Result<Limiter> {
@@ -595,7 +595,7 @@ impl Paddlegate {
     /// ```
     /// # use paddlegate::{Calendar, Paddlegate, Request};
     /// let plan = Paddlegate::memory().quota("tenant-7", 1_000, Calendar::month().starting("15")?)?;
-    /// assert_eq!(plan.acquire(Request::cost(300))?.remaining, Some(700));
+    /// assert_eq!(plan.try_acquire(Request::cost(300))?.remaining, Some(700));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn quota(&self, name: &str, limit: u64, calendar: Calendar) -> Result<Limiter> {
@@ -609,7 +609,7 @@ impl Paddlegate {
     /// ```
     /// # use paddlegate::{Paddlegate, Request};
     /// let free = Paddlegate::memory().unlimited("free")?;
-    /// assert!(free.acquire(Request::cost(1_000_000))?.allowed());
+    /// assert!(free.try_acquire(Request::cost(1_000_000))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn unlimited(&self, name: &str) -> Result<Limiter> {
@@ -623,7 +623,7 @@ impl Paddlegate {
     /// ```
     /// # use paddlegate::{Paddlegate, Request};
     /// let stopped = Paddlegate::memory().paused("stopped")?;
-    /// let refused = stopped.acquire(Request::cost(1))?;
+    /// let refused = stopped.try_acquire(Request::cost(1))?;
     /// assert_eq!((refused.allowed(), refused.retry_after), (false, None), "no end is known");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```

@@ -1,4 +1,4 @@
-//! `acquire_timeout`: waiting on the calling thread, for Rust and C. Other hosts sleep in their own way.
+//! `acquire`: waiting on the calling thread, for Rust and C. Other hosts sleep in their own way.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::model::request::Request;
 use crate::store::signal_handling::SignalHandling;
 
 impl Limiter {
-    /// Takes the cost as [`acquire`](Self::acquire) does, and waits in the queue, first come, first served, for up to
+    /// Takes the cost as [`try_acquire`](Self::try_acquire) does, and waits in the queue, first come, first served, for up to
     /// `wait_timeout`.
     ///
     /// Returns a grant or a refusal. The thread sleeps while it waits; one connection per process receives the
@@ -27,11 +27,11 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let mail = Paddlegate::memory().throttle("mail", Duration::from_millis(20))?;
-    /// assert!(mail.acquire(Request::cost(1))?.allowed());
-    /// assert!(mail.acquire_timeout(Request::cost(1), Duration::from_secs(5))?.allowed(), "after at most 20 ms");
+    /// assert!(mail.try_acquire(Request::cost(1))?.allowed());
+    /// assert!(mail.acquire(Request::cost(1), Duration::from_secs(5))?.allowed(), "after at most 20 ms");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn acquire_timeout(&self, request: Request<'_>, wait_timeout: Duration) -> Result<Decision> {
+    pub fn acquire(&self, request: Request<'_>, wait_timeout: Duration) -> Result<Decision> {
         let start = monotonic();
         let mut waiter = Waiter::new(true, Micros::from_duration("wait_timeout", wait_timeout)?, Micros(0))?;
         let id = new_id()?;

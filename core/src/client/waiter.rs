@@ -27,7 +27,7 @@ pub fn reconnect_pause(failures: u32) -> Micros {
 
 /// One call that waits in the queue of a limiter: when it retries, with which ticket, and what it must cancel.
 ///
-/// The host sends the attempts, sleeps, and receives the wake-ups; [`Limiter::acquire_timeout`] is such a host. All
+/// The host sends the attempts, sleeps, and receives the wake-ups; [`Limiter::acquire`] is such a host. All
 /// times are microseconds of one monotonic clock of the host.
 ///
 /// 1. At [`retry_at`](Self::retry_at), or earlier after a wake-up, the host calls [`next`](Self::next) and sends
@@ -36,7 +36,7 @@ pub fn reconnect_pause(failures: u32) -> Micros {
 ///    queued, the host listens for wake-ups, sleeps, and goes back to 1.
 /// 3. When the call ends, for whatever reason, and [`must_cancel`](Self::must_cancel) is true, the host cancels it.
 ///
-/// [`Limiter::acquire_timeout`]: crate::Limiter::acquire_timeout
+/// [`Limiter::acquire`]: crate::Limiter::acquire
 ///
 /// # Examples
 ///
@@ -44,7 +44,7 @@ pub fn reconnect_pause(failures: u32) -> Micros {
 /// # use std::time::Duration;
 /// # use paddlegate::{Micros, Paddlegate, Request, Waiter};
 /// let mail = Paddlegate::memory().throttle("mail", Duration::from_millis(20))?;
-/// mail.acquire(Request::cost(1))?;
+/// mail.try_acquire(Request::cost(1))?;
 /// let (start, listener) = (std::time::Instant::now(), mail.listen()?);
 /// let now = || Micros(start.elapsed().as_micros() as u64);
 /// let mut waiter = Waiter::new(true, Micros(5_000_000), now())?;

@@ -19,7 +19,7 @@ use crate::store::redis::Listener;
 /// # use std::time::Duration;
 /// # use paddlegate::{Micros, Paddlegate, Request, Status, Wait};
 /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
-/// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+/// let permit = workers.try_acquire(Request::cost(1))?.permit.unwrap();
 /// let listener = workers.listen()?;
 /// let wait = Wait { channel: listener.channel(), ..Wait::up_to(Micros(5_000_000)) };
 /// assert_eq!(workers.acquire_with_id(Request::cost(1), "next", Some(wait))?.status, Status::Queued);

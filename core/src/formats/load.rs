@@ -33,7 +33,7 @@ impl Paddlegate {
     ///     r#"{ "limiters": { "api": { "window": { "limit": 100, "per": "minute" }, "wait_timeout": "5s" } } }"#,
     /// )?;
     /// assert_eq!((limiters[0].limiter.name(), limiters[0].wait_timeout), ("api", Some(Micros(5_000_000))));
-    /// assert_eq!(limiters[0].limiter.acquire(Request::cost(1))?.remaining, Some(99));
+    /// assert_eq!(limiters[0].limiter.try_acquire(Request::cost(1))?.remaining, Some(99));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn load(&self, document: &str) -> Result<Vec<LoadedLimiter>> {

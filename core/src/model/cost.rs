@@ -17,8 +17,8 @@ use crate::model::policy::Policy;
 /// let minute = Duration::from_secs(60);
 /// let limits = [Limit::window(500, minute)?.labelled("rpm")?, Limit::points(150_000, minute)?.labelled("tpm")?];
 /// let llm = Paddlegate::memory().limiter("llm", Policy::new(limits)?)?;
-/// assert!(llm.acquire(Request::cost(&[("tpm", 2_000)]))?.allowed(), "one call of two thousand tokens");
-/// let unknown = llm.acquire(Request::cost(&[("tokens", 2_000)]));
+/// assert!(llm.try_acquire(Request::cost(&[("tpm", 2_000)]))?.allowed(), "one call of two thousand tokens");
+/// let unknown = llm.try_acquire(Request::cost(&[("tokens", 2_000)]));
 /// assert_eq!(unknown.unwrap_err().argument(), Some("cost"));
 /// # Ok::<(), paddlegate::Error>(())
 /// ```

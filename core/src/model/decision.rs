@@ -41,10 +41,10 @@ impl Status {
 /// # use paddlegate::{Kind, Micros, Paddlegate, Reason, Request, Status, TestClock};
 /// let clock = TestClock::new(Micros(0))?;
 /// let api = Paddlegate::memory_with_clock(&clock).window("api", 5, Duration::from_secs(60))?;
-/// let granted = api.acquire(Request::cost(5))?;
+/// let granted = api.try_acquire(Request::cost(5))?;
 /// assert_eq!((granted.allowed(), granted.limit, granted.remaining), (true, Some(5), Some(0)));
 /// clock.advance(Duration::from_secs(20))?;
-/// let refused = api.acquire(Request::cost(1))?;
+/// let refused = api.try_acquire(Request::cost(1))?;
 /// assert_eq!((refused.status, refused.reason), (Status::Refused, Some(Reason::Limit(Kind::Window))));
 /// assert_eq!(refused.label.as_deref(), Some("window"));
 /// assert_eq!(refused.retry_after, Some(Micros(40_000_000)));

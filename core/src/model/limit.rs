@@ -75,11 +75,11 @@ impl Limit {
     /// let clock = TestClock::new(Micros(59_000_000))?;
     /// let policy = Policy::new([Limit::bucket(100, Duration::from_secs(60))?])?;
     /// let api = Paddlegate::memory_with_clock(&clock).limiter("api", policy)?;
-    /// assert!(api.acquire(Request::cost(100))?.allowed());
+    /// assert!(api.try_acquire(Request::cost(100))?.allowed());
     /// clock.advance(Duration::from_secs(1))?;
-    /// assert!(api.acquire(Request::cost(100))?.allowed(), "200 units in one second, in two intervals");
+    /// assert!(api.try_acquire(Request::cost(100))?.allowed(), "200 units in one second, in two intervals");
     /// clock.advance(Duration::from_secs(59))?;
-    /// assert!(!api.acquire(Request::cost(100))?.allowed());
+    /// assert!(!api.try_acquire(Request::cost(100))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn bucket(limit: u64, interval: Duration) -> Result<Self> {
@@ -99,9 +99,9 @@ impl Limit {
     /// let policy = Policy::new([Limit::bucket_with_offset(1, day, 2 * hour)?])?;
     /// let clock = TestClock::new(Micros(21 * 3_600_000_000))?;
     /// let daily = Paddlegate::memory_with_clock(&clock).limiter("daily", policy)?;
-    /// assert!(daily.acquire(Request::cost(1))?.allowed());
+    /// assert!(daily.try_acquire(Request::cost(1))?.allowed());
     /// clock.advance(hour)?;
-    /// assert!(daily.acquire(Request::cost(1))?.allowed(), "22:00 UTC is midnight at UTC+2");
+    /// assert!(daily.try_acquire(Request::cost(1))?.allowed(), "22:00 UTC is midnight at UTC+2");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn bucket_with_offset(limit: u64, interval: Duration, offset: Duration) -> Result<Self> {
@@ -138,11 +138,11 @@ impl Limit {
     /// let clock = TestClock::new(Micros(59_000_000))?;
     /// let policy = Policy::new([Limit::window(100, Duration::from_secs(60))?])?;
     /// let api = Paddlegate::memory_with_clock(&clock).limiter("api", policy)?;
-    /// assert!(api.acquire(Request::cost(100))?.allowed());
+    /// assert!(api.try_acquire(Request::cost(100))?.allowed());
     /// clock.advance(Duration::from_secs(1))?;
-    /// assert_eq!(api.acquire(Request::cost(100))?.retry_after, Some(Micros(59_000_000)));
+    /// assert_eq!(api.try_acquire(Request::cost(100))?.retry_after, Some(Micros(59_000_000)));
     /// clock.advance(Duration::from_secs(59))?;
-    /// assert!(api.acquire(Request::cost(100))?.allowed());
+    /// assert!(api.try_acquire(Request::cost(100))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn window(limit: u64, interval: Duration) -> Result<Self> {
@@ -184,10 +184,10 @@ impl Limit {
     /// let clock = TestClock::new(Micros(0))?;
     /// let policy = Policy::new([Limit::leaky(60, Duration::from_secs(60))?])?;
     /// let api = Paddlegate::memory_with_clock(&clock).limiter("api", policy)?;
-    /// assert!(api.acquire(Request::cost(60))?.allowed(), "the burst");
+    /// assert!(api.try_acquire(Request::cost(60))?.allowed(), "the burst");
     /// clock.advance(Duration::from_secs(30))?;
-    /// assert!(!api.acquire(Request::cost(31))?.allowed());
-    /// assert!(api.acquire(Request::cost(30))?.allowed(), "one unit has drained each second");
+    /// assert!(!api.try_acquire(Request::cost(31))?.allowed());
+    /// assert!(api.try_acquire(Request::cost(30))?.allowed(), "one unit has drained each second");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn leaky(capacity: u64, drain: Duration) -> Result<Self> {
@@ -204,8 +204,8 @@ impl Limit {
     /// # use paddlegate::{Limit, Paddlegate, Policy, Request};
     /// let policy = Policy::new([Limit::points(1_000, Duration::from_secs(20))?])?;
     /// let shop = Paddlegate::memory().limiter("shopify-42", policy)?;
-    /// assert_eq!(shop.acquire(Request::default()).unwrap_err().argument(), Some("estimate"));
-    /// assert!(shop.acquire(Request::estimate(200))?.permit.is_some());
+    /// assert_eq!(shop.try_acquire(Request::default()).unwrap_err().argument(), Some("estimate"));
+    /// assert!(shop.try_acquire(Request::estimate(200))?.permit.is_some());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn points(capacity: u64, refill: Duration) -> Result<Self> {
@@ -222,9 +222,9 @@ impl Limit {
     /// let policy = Policy::new([Limit::throttle(Duration::from_millis(100))?])?;
     /// let clock = TestClock::new(Micros(0))?;
     /// let mail = Paddlegate::memory_with_clock(&clock).limiter("mail", policy)?;
-    /// assert!(mail.acquire(Request::cost(7))?.allowed());
+    /// assert!(mail.try_acquire(Request::cost(7))?.allowed());
     /// clock.advance(Duration::from_millis(40))?;
-    /// assert_eq!(mail.acquire(Request::cost(1))?.retry_after, Some(Micros(60_000)));
+    /// assert_eq!(mail.try_acquire(Request::cost(1))?.retry_after, Some(Micros(60_000)));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn throttle(interval: Duration) -> Result<Self> {
@@ -245,7 +245,7 @@ impl Limit {
     /// let mail = Paddlegate::memory_with_clock(&clock).limiter("mail", policy)?;
     /// for start in [0, 333_334, 666_667, 1_000_000, 1_333_334] {
     ///     clock.set(Micros(start))?;
-    ///     assert!(mail.acquire(Request::cost(1))?.allowed(), "three per second, for ever");
+    ///     assert!(mail.try_acquire(Request::cost(1))?.allowed(), "three per second, for ever");
     /// }
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
@@ -286,11 +286,11 @@ impl Limit {
     /// let policy = Policy::new([Limit::concurrency(1, Duration::from_secs(30))?])?;
     /// let clock = TestClock::new(Micros(0))?;
     /// let workers = Paddlegate::memory_with_clock(&clock).limiter("workers", policy)?;
-    /// assert_eq!(workers.acquire(Request::cost(1))?.lease, Some(Micros(30_000_000)));
+    /// assert_eq!(workers.try_acquire(Request::cost(1))?.lease, Some(Micros(30_000_000)));
     /// clock.advance(Duration::from_secs(29))?;
-    /// assert!(!workers.acquire(Request::cost(1))?.allowed());
+    /// assert!(!workers.try_acquire(Request::cost(1))?.allowed());
     /// clock.advance(Duration::from_secs(1))?;
-    /// assert!(workers.acquire(Request::cost(1))?.allowed(), "the first lease was not renewed");
+    /// assert!(workers.try_acquire(Request::cost(1))?.allowed(), "the first lease was not renewed");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn concurrency(limit: u64, lock_timeout: Duration) -> Result<Self> {
@@ -330,11 +330,11 @@ impl Limit {
     /// let monthly = Limit::quota(50 * USD, Calendar::month().starting("15")?)?.labelled("usd")?;
     /// let clock = TestClock::new(Micros(1_736_899_199_000_000))?; // 2025-01-14T23:59:59Z
     /// let spending = Paddlegate::memory_with_clock(&clock).limiter("tenant-7", Policy::new([monthly])?)?;
-    /// assert!(spending.acquire(Request::cost(49_950_000))?.allowed());
-    /// let refused = spending.acquire(Request::cost(60_000))?;
+    /// assert!(spending.try_acquire(Request::cost(49_950_000))?.allowed());
+    /// let refused = spending.try_acquire(Request::cost(60_000))?;
     /// assert_eq!((refused.remaining, refused.retry_after), (Some(50_000), Some(Micros(1_000_000))));
     /// clock.advance(Duration::from_secs(1))?;
-    /// assert_eq!(spending.acquire(Request::cost(60_000))?.remaining, Some(49_940_000));
+    /// assert_eq!(spending.try_acquire(Request::cost(60_000))?.remaining, Some(49_940_000));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn quota(limit: u64, calendar: Calendar) -> Result<Self> {
@@ -436,7 +436,7 @@ impl Limit {
     /// let (second, minute) = (Duration::from_secs(1), Duration::from_secs(60));
     /// let policy = Policy::new([Limit::window(5, second)?.labelled("burst")?, Limit::window(100, minute)?])?;
     /// let api = Paddlegate::memory().limiter("api", policy)?;
-    /// assert_eq!(api.acquire(Request::cost(1))?.label.as_deref(), Some("burst"));
+    /// assert_eq!(api.try_acquire(Request::cost(1))?.label.as_deref(), Some("burst"));
     /// assert_eq!(Limit::unlimited().labelled("Per Minute").unwrap_err().argument(), Some("label"));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```

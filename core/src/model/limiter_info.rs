@@ -122,7 +122,7 @@ impl LimiterInfo {
     /// # use paddlegate::{Limit, Paddlegate, Policy, Request};
     /// let (pg, minute) = (Paddlegate::memory(), Duration::from_secs(60));
     /// for limit in [Limit::window(5, minute)?, Limit::bucket(5, minute)?] {
-    ///     pg.limiter("api", Policy::new([limit.labelled("rpm")?])?)?.acquire(Request::cost(1))?;
+    ///     pg.limiter("api", Policy::new([limit.labelled("rpm")?])?)?.try_acquire(Request::cost(1))?;
     /// }
     /// let info = &pg.limiters()?[0];
     /// assert_eq!((info.limits.len(), info.policy()?.limits().len()), (2, 1));

@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 
-/// The result of `acquire`, `acquire_with_id` and `peek` while the store cannot decide. The names never change.
+/// The result of `try_acquire`, `acquire_with_id` and `peek` while the store cannot decide. The names never change.
 ///
 /// All modes except `Raise` mark the decision as [`degraded`](crate::Decision::degraded) and queue no call. In these modes only
 /// one call a second goes to the node after five consecutive failures, until one succeeds; with `Raise` each call does, and may

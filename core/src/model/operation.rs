@@ -22,7 +22,7 @@ use crate::model::turns::{ReadyCalls, TurnsHost};
 /// One operation for [`Limiter::prepare`](crate::Limiter::prepare).
 #[derive(Clone, Copy, Debug)]
 pub enum Operation<'a> {
-    /// [`Limiter::acquire`](crate::Limiter::acquire).
+    /// [`Limiter::try_acquire`](crate::Limiter::try_acquire).
     Acquire(Request<'a>),
     /// [`Limiter::peek`](crate::Limiter::peek).
     Peek(Request<'a>),

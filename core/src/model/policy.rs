@@ -71,7 +71,10 @@ impl Policy {
             ));
         }
         if limits.iter().any(|limit| limit.kind() == Kind::Quota && limit.calendar().is_none()) {
-            return Err(Error::invalid("limits", "a quota of an override has no calendar; use the quota of the policy"));
+            return Err(Error::invalid(
+                "limits",
+                "a quota of an override has no calendar; use the quota of the policy",
+            ));
         }
         limits.retain(|limit| limit.kind() != Kind::Unlimited);
         if limits.iter().filter(|limit| limit.kind() == Kind::Concurrency).count() > 1 {

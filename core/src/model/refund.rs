@@ -13,9 +13,9 @@ use crate::base::error::{Error, Result};
 ///     let clock = TestClock::new(Micros(0))?;
 ///     let limit = Limit::points(1_000, Duration::from_secs(20))?.with_refund(refund)?;
 ///     let shop = Paddlegate::memory_with_clock(&clock).limiter("shopify-42", Policy::new([limit])?)?;
-///     let first = shop.acquire(Request::estimate(1_000))?.permit.unwrap();
+///     let first = shop.try_acquire(Request::estimate(1_000))?.permit.unwrap();
 ///     clock.advance(Duration::from_secs(20))?;
-///     shop.acquire(Request::estimate(1_000))?;
+///     shop.try_acquire(Request::estimate(1_000))?;
 ///     shop.correct(&first, 0)?;
 ///     Ok::<_, paddlegate::Error>(shop.peek(Request::cost(0))?.remaining)
 /// };

@@ -46,7 +46,7 @@ pub struct Request<'a> {
 /// # use std::time::Duration;
 /// # use paddlegate::{Micros, Paddlegate, Request, Status, Wait};
 /// let mail = Paddlegate::memory().throttle("mail", Duration::from_secs(60))?;
-/// mail.acquire(Request::cost(1))?;
+/// mail.try_acquire(Request::cost(1))?;
 /// let wait = |seconds: u64| Some(Wait::up_to(Micros(seconds * 1_000_000)));
 /// let refused = mail.acquire_with_id(Request::cost(1), "letter", wait(5))?;
 /// assert_eq!(refused.status, Status::Refused, "the wait is known to be longer");
@@ -145,7 +145,7 @@ impl<'a> Request<'a> {
     /// let clock = TestClock::new(Micros(0))?;
     /// let tokens = Paddlegate::memory_with_clock(&clock).bucket("batches", 1_000_000, Duration::from_secs(86_400))?;
     /// let request = Request::estimate(600_000).settle_within(Micros(7_200_000_000));
-    /// let permit = tokens.acquire(request)?.permit.unwrap();
+    /// let permit = tokens.try_acquire(request)?.permit.unwrap();
     /// clock.advance(Duration::from_secs(7_000))?;
     /// assert_eq!(tokens.correct(&permit, 410_000)?, Settlement::Settled);
     /// assert_eq!(tokens.peek(Request::cost(1))?.remaining, Some(590_000));
@@ -164,7 +164,7 @@ impl<'a> Request<'a> {
     /// # use std::time::Duration;
     /// # use paddlegate::{Micros, Paddlegate, Request, Wait};
     /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
-    /// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+    /// let permit = workers.try_acquire(Request::cost(1))?.permit.unwrap();
     /// let wait = Some(Wait::up_to(Micros(60_000_000)));
     /// workers.acquire_with_id(Request::cost(1), "report", wait)?;
     /// workers.acquire_with_id(Request::cost(1).priority(9), "payment", wait)?;
@@ -191,7 +191,7 @@ impl<'a> Request<'a> {
     /// # use std::time::Duration;
     /// # use paddlegate::{Micros, Paddlegate, Request, Wait};
     /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
-    /// workers.acquire(Request::cost(1))?;
+    /// workers.try_acquire(Request::cost(1))?;
     /// let queued = |id: &str, share| {
     ///     let wait = Some(Wait::up_to(Micros(60_000_000)));
     ///     workers.acquire_with_id(Request::cost(1).share(share, 1), id, wait).map(|decision| decision.ticket.unwrap().position)
@@ -216,7 +216,7 @@ impl<'a> Request<'a> {
     /// let (requests, tokens) = (Limit::window(100, minute)?, Limit::leaky(5_000, minute)?);
     /// let policy = Policy::new([requests.labelled("requests")?, tokens.labelled("tokens")?])?;
     /// let model = Paddlegate::memory().limiter("model", policy)?;
-    /// let decision = model.acquire(Request::cost(&[("tokens", 900)]).with_limits())?;
+    /// let decision = model.try_acquire(Request::cost(&[("tokens", 900)]).with_limits())?;
     /// let remaining = decision.limits.iter().map(|limit| (&*limit.label, limit.remaining));
     /// assert_eq!(remaining.collect::<Vec<_>>(), [("requests", 99), ("tokens", 4_100)]);
     /// # Ok::<(), paddlegate::Error>(())

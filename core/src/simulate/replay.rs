@@ -285,7 +285,7 @@ impl Run<'_> {
             None if needs_permit || self.limiter.policy().concurrency().is_some() => {
                 self.limiter.acquire_with_id(request, &id, None)
             }
-            None => self.limiter.acquire(request),
+            None => self.limiter.try_acquire(request),
         };
         match decided {
             Ok(decision) if decision.status == Status::Granted => self.grant(number, &decision),

@@ -40,7 +40,7 @@ impl Subject for Named {
 
     fn acquire(&mut self, step: &Step) -> Result<Answer, String> {
         set_clock(step.at);
-        answer(with_request(step, |request| self.limiter.acquire(request)))
+        answer(with_request(step, |request| self.limiter.try_acquire(request)))
     }
 
     fn peek(&mut self, step: &Step) -> Result<Answer, String> {

@@ -134,7 +134,7 @@ fn a_value_of_another_program_in_the_list_of_limiters_is_deleted_when_asked_for(
     let url = server.url("");
     let store = paddlegate::Paddlegate::open(&url, None).unwrap();
     let minute = std::time::Duration::from_secs(60);
-    store.bucket("api", 5, minute).unwrap().acquire(paddlegate::Request::cost(1)).unwrap();
+    store.bucket("api", 5, minute).unwrap().try_acquire(paddlegate::Request::cost(1)).unwrap();
     server.ask(&["SET", "pg2:{07}:limiters", "theirs"]);
     let error = store.limiters().unwrap_err();
     assert!(error.message().contains("`paddlegate doctor --repair`"), "{error}");

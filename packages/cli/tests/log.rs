@@ -14,7 +14,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// A limiter that a program has used.
 fn used(store: &Paddlegate, name: &str) -> paddlegate::Limiter {
     let limiter = store.window(name, 5, MINUTE).unwrap();
-    assert!(limiter.acquire(Request::cost(1)).unwrap().allowed());
+    assert!(limiter.try_acquire(Request::cost(1)).unwrap().allowed());
     limiter
 }
 
@@ -78,7 +78,7 @@ fn each_change_is_in_the_log_with_who_and_why() {
 fn without_options_the_user_of_the_system_is_named_and_no_reason() {
     let (store, name) = (store(), name("log-default"));
     let users = store.bucket(&name, 2, MINUTE).unwrap().keyed().unwrap();
-    users.with_key("u1").unwrap().acquire(Request::cost(1)).unwrap();
+    users.with_key("u1").unwrap().try_acquire(Request::cost(1)).unwrap();
     operate(&["resume", &name, "--key", "u1"]).text();
     let [entry] = &logged(&support::url(), &name)[..] else { panic!("one entry") };
     let user = Command::new("id").arg("-un").output().unwrap();

@@ -34,11 +34,18 @@ fn partner(store: &Paddlegate, name: &str) -> Limiter {
 fn the_list_has_the_limiters_of_other_programs() {
     let (store, prefix) = (store(), name("list"));
     let long = format!("{prefix}-{}", "0 of a long name ".repeat(5));
-    store.window(&long, 100, MINUTE).unwrap().acquire(one()).unwrap();
+    store.window(&long, 100, MINUTE).unwrap().try_acquire(one()).unwrap();
     let users = store.bucket(&format!("{prefix}-a"), 5, MINUTE).unwrap().keyed().unwrap();
-    users.with_key("u").unwrap().acquire(one()).unwrap();
+    users.with_key("u").unwrap().try_acquire(one()).unwrap();
     let shadow = store.limiter(&format!("{prefix}-b"), Policy::new([Limit::points(1_000, MINUTE).unwrap()]).unwrap());
-    shadow.unwrap().with_group("acme").unwrap().with_mode(Mode::Shadow).unwrap().acquire(Request::estimate(1)).unwrap();
+    shadow
+        .unwrap()
+        .with_group("acme")
+        .unwrap()
+        .with_mode(Mode::Shadow)
+        .unwrap()
+        .try_acquire(Request::estimate(1))
+        .unwrap();
 
     let said = operate(&["list", &prefix]);
     let lines: Vec<&str> = said.text().lines().collect();
@@ -97,14 +104,14 @@ fn inspect_shows_limits_leases_tickets_and_counters() {
 fn changes_are_in_force_in_other_programs_at_once() {
     let (store, name) = (store(), name("change"));
     let api = store.window(&name, 5, MINUTE).unwrap();
-    assert!(api.acquire(one()).unwrap().allowed());
+    assert!(api.try_acquire(one()).unwrap().allowed());
 
     let said = operate(&["pause", &name, "--expires-in", "1h"]);
     assert!(said.text().starts_with(&format!("{name}\npaused for ")), "{}", said.out);
-    assert_eq!(api.acquire(one()).unwrap().reason, Some(Reason::Paused));
+    assert_eq!(api.try_acquire(one()).unwrap().reason, Some(Reason::Paused));
     assert!(operate(&["inspect", &name]).text().contains("\npaused for 59m"));
     assert_eq!(operate(&["resume", &name, "--json"]).json()["paused_for"], Value::Null);
-    assert!(api.acquire(one()).unwrap().allowed());
+    assert!(api.try_acquire(one()).unwrap().allowed());
 
     let state =
         operate(&["override", &name, "--limit", "50", "--interval", "2m", "--expires-in", "1h", "--json"]).json();
@@ -120,7 +127,7 @@ fn changes_are_in_force_in_other_programs_at_once() {
     let mode = format!("{name}\noverride mode shadow, until restored\n");
     assert_eq!(operate(&["restore", &name, "--label", "window"]).text(), mode);
     operate(&["override", &name, "--limit", "1", "--mode", "enforce"]).text();
-    assert!(!api.acquire(one()).unwrap().allowed());
+    assert!(!api.try_acquire(one()).unwrap().allowed());
     assert_eq!(operate(&["restore", &name]).text(), format!("{name}\nnothing overrides the policies of programs\n"));
     assert_eq!(api.peek(one()).unwrap().remaining, Some(3));
 
@@ -133,13 +140,13 @@ fn a_prefix_names_many_limiters() {
     let (store, name) = (store(), name("prefix"));
     let [first, second] = ["-a", "-b"].map(|end| store.window(&format!("{name}{end}"), 5, MINUTE).unwrap());
     for limiter in [&first, &second] {
-        limiter.acquire(one()).unwrap();
+        limiter.try_acquire(one()).unwrap();
     }
     operate(&["pause", &name, "--prefix", "--expires-in", "1h"]).text();
     assert_eq!([&first, &second].map(|of| of.peek(one()).unwrap().reason), [Some(Reason::Paused); 2]);
     operate(&["resume", &name, "--prefix"]).text();
     let users = store.window(&format!("{name}-users"), 5, MINUTE).unwrap().keyed().unwrap();
-    users.with_key("u1").unwrap().acquire(one()).unwrap();
+    users.with_key("u1").unwrap().try_acquire(one()).unwrap();
     let said = operate(&["override", &name, "--prefix", "--limit", "3"]);
     assert_eq!(said.code, Some(1), "{}", said.err);
     assert!(said.err.contains("1 of 3 limiters were not changed"), "{}", said.err);
@@ -153,7 +160,7 @@ fn all_keys_of_a_limiter_are_changed() {
     let users = store.window(&name, 5, MINUTE).unwrap().keyed().unwrap();
     let of = |key: &str| users.with_key(key).unwrap();
     for i in 0..120 {
-        of(&format!("u{i}")).acquire(one()).unwrap();
+        of(&format!("u{i}")).try_acquire(one()).unwrap();
     }
     let all = |order: &[&str]| operate(&[order, &["--all-keys"]].concat());
     assert_eq!(all(&["pause", &name, "--expires-in", "1h"]).text(), format!("{name}\nchanged 120 keys\n"));
@@ -174,7 +181,7 @@ fn all_keys_of_a_limiter_are_changed() {
         assert_eq!(operate(&[&["resume", &name, "--all-keys"][..], &more].concat()).code, Some(2));
     }
     let plain = store.window(&format!("{name}-plain"), 5, MINUTE).unwrap();
-    plain.acquire(one()).unwrap();
+    plain.try_acquire(one()).unwrap();
     let message = format!("--all-keys: the limiter has one state for all; leave it out: name={:?}", plain.name());
     assert_eq!(all(&["resume", plain.name()]).error(2), message);
 }
@@ -217,11 +224,11 @@ fn a_label_without_an_override_is_not_restored() {
 fn keys_groups_and_files_name_a_limiter() {
     let (store, name) = (store(), name("target"));
     let users = store.bucket(&name, 2, Duration::from_secs(86_400)).unwrap().keyed().unwrap();
-    users.with_key("u1").unwrap().acquire(one()).unwrap();
+    users.with_key("u1").unwrap().try_acquire(one()).unwrap();
     let said = operate(&["pause", &name, "--key", "u1", "--expires-in", "1h"]);
     assert!(said.text().starts_with(&format!("{name} key=\"u1\"\npaused for")), "{}", said.out);
-    assert!(!users.with_key("u1").unwrap().acquire(one()).unwrap().allowed());
-    assert!(users.with_key("u2").unwrap().acquire(one()).unwrap().allowed());
+    assert!(!users.with_key("u1").unwrap().try_acquire(one()).unwrap().allowed());
+    assert!(users.with_key("u2").unwrap().try_acquire(one()).unwrap().allowed());
     let said = operate(&["resume", &name, "--key", "u3"]);
     assert!(said.code == Some(0) && said.err.starts_with("warning: Redis had nothing of this limiter"), "{}", said.err);
 
@@ -240,7 +247,7 @@ fn keys_groups_and_files_name_a_limiter() {
     assert_eq!((&found["key"], &found["statistics"]["refused"]), (&Value::Null, &json!(1)));
 
     // The name without keys is another limiter.
-    store.window(&name, 7, MINUTE).unwrap().acquire(one()).unwrap();
+    store.window(&name, 7, MINUTE).unwrap().try_acquire(one()).unwrap();
     let limit = |args: &[&str]| operate(args).json()["limits"][0]["limit"].clone();
     assert_eq!(limit(&["inspect", &name, "--json"]), json!(7));
     assert_eq!(limit(&["inspect", &name, "--json", "--key", "u1"]), json!(2));
@@ -248,7 +255,7 @@ fn keys_groups_and_files_name_a_limiter() {
     let grouped = format!("{name}-grouped");
     for (group, limit) in [("a", 5), ("b", 7)] {
         let limiter = store.window(&grouped, limit, MINUTE).unwrap().with_group(group).unwrap();
-        limiter.acquire(one()).unwrap();
+        limiter.try_acquire(one()).unwrap();
     }
     assert!(
         operate(&["inspect", &grouped])
@@ -264,7 +271,7 @@ fn keys_groups_and_files_name_a_limiter() {
     // One that is in no list.
     let hidden = format!("{name}-hidden");
     let limiter = store.window(&hidden, 3, MINUTE).unwrap().without_statistics().unwrap();
-    limiter.acquire(one()).unwrap();
+    limiter.try_acquire(one()).unwrap();
     let window = json!({ "window": { "limit": 3, "per": "1m" }, "statistics": false });
     let file = Temporary::new(json!({ "limiters": { &hidden: window } }).to_string());
     let found = operate(&["inspect", &hidden, "--limits", file.path(), "--json"]).json();
@@ -293,7 +300,7 @@ fn keys_groups_and_files_name_a_limiter() {
     let said = operate(&["reset", &hidden, "--limits", grouped.path(), "--group", "", "--yes"]);
     assert!(said.error(2).ends_with(" in another group: group=\"\", in the file \"g\""), "{}", said.err);
     operate(&["pause", &hidden, "--limits", file.path(), "--group", "", "--expires-in", "1h"]).text();
-    assert_eq!(limiter.acquire(one()).unwrap().reason, Some(Reason::Paused));
+    assert_eq!(limiter.try_acquire(one()).unwrap().reason, Some(Reason::Paused));
 }
 
 #[test]
@@ -301,7 +308,7 @@ fn bad_input_names_the_argument_and_changes_nothing() {
     let (store, name) = (store(), name("bad"));
     let limiter = partner(&store, &name);
     let keyed = format!("{name}-keyed");
-    store.bucket(&keyed, 2, MINUTE).unwrap().keyed().unwrap().with_key("u").unwrap().acquire(one()).unwrap();
+    store.bucket(&keyed, 2, MINUTE).unwrap().keyed().unwrap().with_key("u").unwrap().try_acquire(one()).unwrap();
     let before = limiter.admin(AdminCommand::Get).unwrap().version;
     for (args, message) in [
         (&["pause", "NAME"][..], "the following required arguments were not provided:"),
@@ -388,12 +395,12 @@ fn limiters_of_a_cluster_are_operated_too() {
     // On several nodes.
     let limiters: Vec<Limiter> = (0..9).map(|i| store.window(&format!("{prefix}-{i}"), 5, MINUTE).unwrap()).collect();
     for limiter in &limiters {
-        limiter.acquire(one()).unwrap();
+        limiter.try_acquire(one()).unwrap();
     }
     assert_eq!(operate_on(&url, &["list", &prefix, "--json"]).json().as_array().unwrap().len(), 9);
     for limiter in &limiters {
         operate_on(&url, &["pause", limiter.name(), "--expires-in", "1h"]).text();
-        assert_eq!(limiter.acquire(one()).unwrap().reason, Some(Reason::Paused));
+        assert_eq!(limiter.try_acquire(one()).unwrap().reason, Some(Reason::Paused));
         operate_on(&url, &["reset", limiter.name(), "--yes"]).text();
         assert_eq!(limiter.peek(one()).unwrap().remaining, Some(5));
     }
@@ -405,11 +412,11 @@ fn limits_of_several_policies_are_shown_as_far_as_they_go_together() {
     let (store, name) = (store(), name("merged"));
     for label in ["a", "b"] {
         let limit = Limit::concurrency(3, MINUTE).unwrap().labelled(label).unwrap();
-        store.limiter(&name, Policy::new([limit]).unwrap()).unwrap().acquire(one()).unwrap();
+        store.limiter(&name, Policy::new([limit]).unwrap()).unwrap().try_acquire(one()).unwrap();
     }
     for i in 0..9 {
         let limit = Limit::window(3, MINUTE).unwrap().labelled(&format!("w{i}")).unwrap();
-        store.limiter(&name, Policy::new([limit]).unwrap()).unwrap().acquire(one()).unwrap();
+        store.limiter(&name, Policy::new([limit]).unwrap()).unwrap().try_acquire(one()).unwrap();
     }
     let found = operate(&["inspect", &name, "--json"]).json();
     assert_eq!(found["limits"].as_array().unwrap().len(), 8, "{found}");
@@ -420,11 +427,11 @@ fn limits_of_several_policies_are_shown_as_far_as_they_go_together() {
 fn a_pause_of_another_program_is_shown_and_ended() {
     let (store, name) = (store(), name("theirs"));
     let api = store.window(&name, 5, MINUTE).unwrap();
-    api.acquire(one()).unwrap();
+    api.try_acquire(one()).unwrap();
     api.admin(AdminCommand::Pause(Deadline::After(Micros(3_600_000_000)))).unwrap();
     api.admin(AdminCommand::Block(Deadline::After(Micros(7_200_000_000)))).unwrap();
     let said = operate(&["inspect", &name]);
     assert!(said.text().contains("\npaused for 59m") && said.out.contains("\nblocked for 1h 59m"), "{}", said.out);
     operate(&["resume", &name]).text();
-    assert!(api.acquire(one()).unwrap().allowed());
+    assert!(api.try_acquire(one()).unwrap().allowed());
 }

@@ -20,7 +20,8 @@ fn record(limits: &Value, seconds: &[(u64, u64)]) -> String {
         }));
     }
     lines.push(json!({ "end": "time", "decisions": lines.len() - 1, "may_lack": false }));
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    lines.join("\n") + "\n"
 }
 
 fn window(limit: u64) -> Value {
@@ -124,9 +125,17 @@ fn bad_input_of_record_and_plan_is_told() {
     );
 
     let (store, name) = (store(), name("record-bad"));
-    store.window(&name, 5, HOUR).unwrap().acquire(Request::cost(1)).unwrap();
+    store.window(&name, 5, HOUR).unwrap().try_acquire(Request::cost(1)).unwrap();
     let keyed = format!("{name}-keyed");
-    store.window(&keyed, 5, HOUR).unwrap().keyed().unwrap().with_key("u").unwrap().acquire(Request::cost(1)).unwrap();
+    store
+        .window(&keyed, 5, HOUR)
+        .unwrap()
+        .keyed()
+        .unwrap()
+        .with_key("u")
+        .unwrap()
+        .try_acquire(Request::cost(1))
+        .unwrap();
     for (args, code, message) in [
         (&["record", &name, "--for", "0s"][..], 2, "invalid value '0s' for '--for <SPAN>'"),
         (&["record", &keyed], 2, "--key is required for a keyed limiter"),

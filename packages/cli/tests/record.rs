@@ -77,7 +77,7 @@ fn ends(text: &str) -> Value {
 }
 
 fn take(limiter: &Limiter, times: usize) {
-    (0..times).for_each(|_| drop(limiter.acquire(Request::cost(1)).unwrap()));
+    (0..times).for_each(|_| drop(limiter.try_acquire(Request::cost(1)).unwrap()));
 }
 
 fn of(name: &str, limiter: &Value) -> Temporary {
@@ -108,10 +108,10 @@ fn each_decision_is_recorded_and_replayed_until_ctrl_c() {
             "1h",
         ],
     );
-    let permit = llm.acquire(Request::estimate(&[("rpm", 1), ("tpm", 600)])).unwrap().permit.unwrap();
-    assert!(!llm.acquire(Request::cost(&[("rpm", 1), ("tpm", 500)])).unwrap().allowed());
+    let permit = llm.try_acquire(Request::estimate(&[("rpm", 1), ("tpm", 600)])).unwrap().permit.unwrap();
+    assert!(!llm.try_acquire(Request::cost(&[("rpm", 1), ("tpm", 500)])).unwrap().allowed());
     llm.correct(&permit, &[("tpm", 100)]).unwrap();
-    assert!(llm.acquire(Request::cost(&[("rpm", 1), ("tpm", 500)])).unwrap().allowed());
+    assert!(llm.try_acquire(Request::cost(&[("rpm", 1), ("tpm", 500)])).unwrap().allowed());
     let lines = recorder.decisions(4);
     assert_eq!((&lines[0]["record"], &lines[0]["limiter"]), (&json!(2), &json!(name)));
     let shown: Vec<_> =
@@ -178,7 +178,7 @@ fn the_limits_in_force_are_recorded() {
     take(&money, 1);
     operate(&["override", &name, "--label", "window", "--limit", "7"]).text();
     let mut recorder = Recorder::start(&url(), &name, &["--for", "1h"]);
-    money.acquire(Request::cost(6)).unwrap();
+    money.try_acquire(Request::cost(6)).unwrap();
     recorder.decisions(1);
     recorder.signal(Signal::INT);
     let (code, text) = recorder.end();
@@ -197,7 +197,7 @@ fn the_limits_in_force_are_recorded() {
 fn programs_at_once_are_recorded_whole_and_replayed_as_they_were() {
     let name = name("at-once");
     let of_store = || store().window(&name, 300, HOUR).unwrap();
-    of_store().acquire(Request::cost(1)).unwrap();
+    of_store().try_acquire(Request::cost(1)).unwrap();
     of_store().reset().unwrap();
     let document = of(&name, &json!({ "window": { "limit": 300, "per": "1h" } }));
     let mut recorder = Recorder::start(&url(), &name, &["--limits", document.path(), "--for", "1h"]);

@@ -22,7 +22,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 fn calls(store: &Paddlegate, name: &str, count: u64) {
     let limiter = store.window(name, 5, HOUR).unwrap();
     for _ in 0..count {
-        limiter.acquire(Request::cost(1)).unwrap();
+        limiter.try_acquire(Request::cost(1)).unwrap();
     }
     limiter.statistics().unwrap();
 }
@@ -38,7 +38,7 @@ fn frames_in_a_pipe_are_printed_one_below_the_other() {
         .admin(AdminCommand::Pause(Deadline::After(Micros(3_600_000_000))))
         .unwrap();
     let keyed = store.window(&format!("{prefix}-c"), 5, HOUR).unwrap().keyed().unwrap();
-    keyed.with_key("u").unwrap().acquire(Request::cost(1)).unwrap();
+    keyed.with_key("u").unwrap().try_acquire(Request::cost(1)).unwrap();
 
     let said = operate(&["watch", &prefix, "--frames", "2", "--every", "100ms"]);
     let lines: Vec<&str> = said.text().lines().collect();
@@ -57,7 +57,7 @@ fn frames_in_a_pipe_are_printed_one_below_the_other() {
     // One name in two groups is two limiters.
     for group in ["acme", "zeta"] {
         let grouped = store.window(&format!("{prefix}-a"), 5, HOUR).unwrap().with_group(group).unwrap();
-        grouped.acquire(Request::cost(1)).unwrap();
+        grouped.try_acquire(Request::cost(1)).unwrap();
         grouped.statistics().unwrap();
     }
     let said = operate(&["watch", &format!("{prefix}-a"), "--frames", "1"]);

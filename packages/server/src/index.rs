@@ -476,12 +476,12 @@ mod tests {
         for (name, milliseconds) in [("second", 0), ("first", 5)] {
             at(milliseconds).expect("a time");
             let limiter = app.paddlegate().window(name, 1, Duration::from_secs(60)).expect("a limiter");
-            limiter.acquire(Request::cost(1)).expect("a grant");
+            limiter.try_acquire(Request::cost(1)).expect("a grant");
             let wait = Some(Wait::up_to(Micros(60_000_000)));
             limiter.acquire_with_id(Request::cost(1), "waiter", wait).expect("a ticket");
         }
         let unused = app.paddlegate().window("a", 1, Duration::from_secs(60)).expect("a limiter");
-        unused.acquire(Request::cost(1)).expect("a decision");
+        unused.try_acquire(Request::cost(1)).expect("a decision");
         let mut rows = Vec::new();
         for (name, milliseconds) in [("second", 100), ("first", 180), ("a", 3_600_000)] {
             at(milliseconds).expect("a time");
@@ -500,12 +500,12 @@ mod tests {
         let at = |seconds: u64| app.clock().expect("a clock").set(Micros(start + seconds * 1_000_000));
         let queued = |name: &str| {
             let limiter = app.paddlegate().window(name, 1, Duration::from_secs(7_200)).expect("a limiter");
-            limiter.acquire(Request::cost(1)).expect("a grant");
+            limiter.try_acquire(Request::cost(1)).expect("a grant");
             let wait = Some(Wait::up_to(Micros(7_200_000_000)));
             limiter.acquire_with_id(Request::cost(1), "waiter", wait).expect("a ticket");
         };
         let old = app.paddlegate().window("old", 1, Duration::from_secs(7_200)).expect("a limiter");
-        old.acquire(Request::cost(1)).expect("a grant");
+        old.try_acquire(Request::cost(1)).expect("a grant");
         at(0).expect("a time");
         queued("old");
         at(2_399).expect("a time");
@@ -528,7 +528,7 @@ mod tests {
         for (name, milliseconds) in [("behind", 0), ("second", 1), ("first", 6)] {
             at(milliseconds).expect("a time");
             let limiter = app.paddlegate().window(name, 1, Duration::from_secs(60)).expect("a limiter");
-            limiter.acquire(Request::cost(1)).expect("a grant");
+            limiter.try_acquire(Request::cost(1)).expect("a grant");
             let wait = Some(Wait::up_to(Micros(60_000_000)));
             limiter.acquire_with_id(Request::cost(1), "waiter", wait).expect("a ticket");
         }

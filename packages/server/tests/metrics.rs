@@ -48,7 +48,7 @@ fn the_counts_of_another_program_are_exported() {
     client.post(&store.path("api", "/acquire"), &json!({ "cost": 4 })).expect(200);
     let pg = Paddlegate::open(store.url.as_deref().unwrap(), None).unwrap();
     let same = pg.bucket(&name, 5, Duration::from_secs(86_400)).unwrap();
-    assert!(same.acquire(Request::cost(3)).unwrap().allowed());
+    assert!(same.try_acquire(Request::cost(3)).unwrap().allowed());
     pg.close();
     client.put(&store.path("api", "/override"), &json!({ "limit": 4 })).expect(200);
     client.put(&store.path("api", "/pause"), &json!({ "expires_in": 60 })).expect(200);

@@ -64,7 +64,7 @@ fn a_scrape_reads_again_what_a_broken_connection_has_lost() {
     for name in &names {
         pg.window(name, 5, Duration::from_secs(86_400))
             .expect("a limiter")
-            .acquire(Request::cost(1))
+            .try_acquire(Request::cost(1))
             .expect("a decision");
     }
     let running = Running::start(paddlegate_server::Options {

@@ -76,7 +76,7 @@ fn a_scrape_asks_little_of_redis_and_is_sent_in_parts() {
             let policy =
                 Policy::new([Limit::bucket(7, Duration::from_secs(86_400)).expect("a limit")]).expect("a policy");
             let limiter = pg.limiter(name, policy).expect("a limiter");
-            async move { limiter.acquire_async(Request::cost(2)).await.expect("a decision").allowed() }
+            async move { limiter.try_acquire_async(Request::cost(2)).await.expect("a decision").allowed() }
         });
         assert!(futures_util::future::join_all(calls).await.into_iter().all(|allowed| allowed));
     });

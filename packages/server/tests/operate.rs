@@ -13,7 +13,7 @@ fn the_list_has_the_limiters_of_all_programs() {
     client.post(&store.path("api", "/acquire"), &json!({})).expect(200);
     let pg = paddlegate::Paddlegate::open(store.url.as_deref().unwrap(), None).unwrap();
     let other = pg.window(&format!("{}other", store.prefix), 3, std::time::Duration::from_secs(60)).unwrap();
-    other.acquire(paddlegate::Request::cost(1)).unwrap();
+    other.try_acquire(paddlegate::Request::cost(1)).unwrap();
     let page = client.get(&format!("/v1/limiters?prefix={}", store.prefix)).expect(200);
     let names: Vec<&str> =
         page["limiters"].as_array().unwrap().iter().map(|limiter| limiter["name"].as_str().unwrap()).collect();
@@ -177,7 +177,7 @@ fn pages_add_up_to_the_whole_list() {
     let mut names: Vec<String> = (0..1_000).map(|i| format!("{}n{i:04}", store.prefix)).collect();
     for name in &names {
         let limiter = pg.window(name, 3, std::time::Duration::from_secs(60)).unwrap();
-        limiter.acquire(paddlegate::Request::cost(1)).unwrap();
+        limiter.try_acquire(paddlegate::Request::cost(1)).unwrap();
     }
     let (mut client, mut seen, mut cursor) = (server.client(), Vec::new(), String::new());
     loop {

@@ -21,7 +21,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Cost, Paddlegate, Request, Settlement, UpstreamReport};
     /// let shop = Paddlegate::memory().points("shopify-42", 1_000, Duration::from_secs(86_400))?;
-    /// let permit = shop.acquire(Request::estimate(200))?.permit;
+    /// let permit = shop.try_acquire(Request::estimate(200))?.permit;
     /// let budgets = shop.budget_updates(None, Some(700), None, None, None)?;
     /// let (permit, actual) = (permit.as_deref(), Some(Cost::Units(50)));
     /// let learned = shop.apply_report(UpstreamReport { permit, actual, budgets: &budgets, ..Default::default() })?;
@@ -49,9 +49,9 @@ impl Limiter {
     /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
     /// let state = api.admin(AdminCommand::Pause(Deadline::After(Micros(30_000_000))))?;
     /// assert_eq!(state.paused_for, Some(Micros(30_000_000)));
-    /// assert_eq!(api.acquire(Request::cost(1))?.reason, Some(Reason::Paused));
+    /// assert_eq!(api.try_acquire(Request::cost(1))?.reason, Some(Reason::Paused));
     /// api.admin(AdminCommand::Resume)?;
-    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// assert!(api.try_acquire(Request::cost(1))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn admin(&self, command: AdminCommand<'_>) -> Result<RuntimeState> {

@@ -34,7 +34,7 @@ impl Limiter {
     /// # use paddlegate::{Paddlegate, Request};
     /// let per_user = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?.keyed()?;
     /// for key in ["bob", "alice"] {
-    ///     per_user.with_key(key)?.acquire(Request::cost(1))?;
+    ///     per_user.with_key(key)?.try_acquire(Request::cost(1))?;
     /// }
     /// assert_eq!(per_user.key_page(None)?.keys, ["alice", "bob"]);
     /// # Ok::<(), paddlegate::Error>(())
@@ -59,9 +59,9 @@ impl Limiter {
     /// # use paddlegate::{KeyChange, Paddlegate, Request};
     /// let per_user = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?.keyed()?;
     /// let (alice, bob) = (per_user.with_key("alice")?, per_user.with_key("bob")?);
-    /// assert!(alice.acquire(Request::cost(1))?.allowed() && bob.acquire(Request::cost(1))?.allowed());
+    /// assert!(alice.try_acquire(Request::cost(1))?.allowed() && bob.try_acquire(Request::cost(1))?.allowed());
     /// assert_eq!(per_user.change_keys(KeyChange::Reset, None)?.changed, ["alice", "bob"]);
-    /// assert!(alice.acquire(Request::cost(1))?.allowed() && bob.acquire(Request::cost(1))?.allowed());
+    /// assert!(alice.try_acquire(Request::cost(1))?.allowed() && bob.try_acquire(Request::cost(1))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn change_keys(&self, change: KeyChange<'_>, cursor: Option<&str>) -> Result<ChangedKeys> {

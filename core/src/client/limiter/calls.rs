@@ -26,13 +26,13 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Micros, Paddlegate, Request};
     /// let api = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?;
-    /// assert_eq!(api.acquire(Request::cost(2))?.remaining, Some(0));
-    /// let refused = api.acquire(Request::cost(1))?;
+    /// assert_eq!(api.try_acquire(Request::cost(2))?.remaining, Some(0));
+    /// let refused = api.try_acquire(Request::cost(1))?;
     /// assert!(!refused.allowed() && refused.retry_after.unwrap() <= Micros(60_000_000));
-    /// assert_eq!(api.acquire(Request::cost(3)).unwrap_err().argument(), Some("cost"), "never possible");
+    /// assert_eq!(api.try_acquire(Request::cost(3)).unwrap_err().argument(), Some("cost"), "never possible");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
-    pub fn acquire(&self, request: Request<'_>) -> Result<Decision> {
+    pub fn try_acquire(&self, request: Request<'_>) -> Result<Decision> {
         if let Some((plain, limit)) = self.acquire_plain(&request) {
             return Ok(plain.decision(limit));
         }
@@ -42,7 +42,7 @@ impl Limiter {
         }
     }
 
-    /// Takes the cost as [`acquire`](Self::acquire) does and returns whether it was granted, without the numbers.
+    /// Takes the cost as [`try_acquire`](Self::try_acquire) does and returns whether it was granted, without the numbers.
     ///
     /// `Invalid` also for a policy with a concurrency limit, as [`check_allow`](Self::check_allow) says.
     ///
@@ -64,7 +64,7 @@ impl Limiter {
             return Ok(is_granted);
         }
         self.check_allow()?;
-        Ok(self.acquire(request)?.allowed())
+        Ok(self.try_acquire(request)?.allowed())
     }
 
     /// Checks that a plain yes or no is enough for this limiter; `allow` of every package calls it first.
@@ -90,7 +90,7 @@ impl Limiter {
         Ok(())
     }
 
-    /// Takes the cost as [`acquire`](Self::acquire) does, under an id of the caller. With `wait` the call may queue.
+    /// Takes the cost as [`try_acquire`](Self::try_acquire) does, under an id of the caller. With `wait` the call may queue.
     ///
     /// The id names the lease and the ticket: a repeated call takes no second lease and keeps the queue position. A
     /// queued caller repeats the call with the same id after `retry_after`, or on a wake-up from its channel; a caller
@@ -117,7 +117,7 @@ impl Limiter {
         }
     }
 
-    /// Returns what [`acquire`](Self::acquire) would return now and changes nothing. `remaining` does not subtract the
+    /// Returns what [`try_acquire`](Self::try_acquire) would return now and changes nothing. `remaining` does not subtract the
     /// cost.
     ///
     /// # Examples
@@ -161,7 +161,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request, Settlement};
     /// let shop = Paddlegate::memory().points("shopify-42", 1_000, Duration::from_secs(86_400))?;
-    /// let permit = shop.acquire(Request::estimate(200))?.permit.unwrap();
+    /// let permit = shop.try_acquire(Request::estimate(200))?.permit.unwrap();
     /// assert_eq!(shop.correct(&permit, 50)?, Settlement::Settled);
     /// assert_eq!(shop.peek(Request::cost(1))?.remaining, Some(950));
     /// assert_eq!(shop.correct(&permit, 0)?, Settlement::Already);
@@ -191,7 +191,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Extension, Paddlegate, Request, Settlement};
     /// let tokens = Paddlegate::memory().points("tokens", 1_000, Duration::from_secs(86_400))?;
-    /// let permit = tokens.acquire(Request::estimate(200))?.permit.unwrap();
+    /// let permit = tokens.try_acquire(Request::estimate(200))?.permit.unwrap();
     /// let extended = tokens.extend(&permit, 300)?;
     /// let longer = extended.decision().unwrap().permit.clone().unwrap();
     /// assert!(tokens.extend(&permit, 300)?.allowed(), "the same call again");
@@ -244,7 +244,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request, Settlement};
     /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
-    /// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+    /// let permit = workers.try_acquire(Request::cost(1))?.permit.unwrap();
     /// assert_eq!(workers.release(&permit)?, Settlement::Released);
     /// assert_eq!(workers.release("unheard of")?, Settlement::Unknown);
     /// # Ok::<(), paddlegate::Error>(())
@@ -261,7 +261,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Micros, Paddlegate, Request};
     /// let workers = Paddlegate::memory().concurrent("workers", 1, Duration::from_secs(30))?;
-    /// let permit = workers.acquire(Request::cost(1))?.permit.unwrap();
+    /// let permit = workers.try_acquire(Request::cost(1))?.permit.unwrap();
     /// assert_eq!(workers.renew(&permit)?, Some(Micros(30_000_000)));
     /// workers.release(&permit)?;
     /// assert_eq!(workers.renew(&permit)?, None);
@@ -284,7 +284,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Micros, Paddlegate, Request, Settlement, Status, Wait};
     /// let mail = Paddlegate::memory().throttle("mail", Duration::from_secs(60))?;
-    /// mail.acquire(Request::cost(1))?;
+    /// mail.try_acquire(Request::cost(1))?;
     /// let wait = Some(Wait::up_to(Micros(300_000_000)));
     /// assert_eq!(mail.acquire_with_id(Request::cost(1), "letter", wait)?.status, Status::Queued);
     /// assert_eq!(mail.cancel("letter")?, Settlement::Cancelled);
@@ -371,8 +371,8 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
-    /// api.acquire(Request::cost(5))?;
-    /// api.acquire(Request::cost(1))?;
+    /// api.try_acquire(Request::cost(5))?;
+    /// api.try_acquire(Request::cost(1))?;
     /// let statistics = api.statistics()?;
     /// assert_eq!((statistics.granted, statistics.refused, statistics.units), (1, 1, 5));
     /// # Ok::<(), paddlegate::Error>(())
@@ -397,7 +397,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
-    /// api.acquire(Request::cost(5))?;
+    /// api.try_acquire(Request::cost(5))?;
     /// let history = api.history()?;
     /// assert_eq!((history.minutes.len(), history.hours.len()), (60, 48));
     /// assert_eq!((history.hours[47].granted, history.hours[47].units), (1, 5));
@@ -418,9 +418,9 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let api = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?;
-    /// api.acquire(Request::cost(1))?;
+    /// api.try_acquire(Request::cost(1))?;
     /// api.reset()?;
-    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// assert!(api.try_acquire(Request::cost(1))?.allowed());
     /// assert_eq!(api.statistics()?.granted, 1, "the statistics began again too");
     /// # Ok::<(), paddlegate::Error>(())
     /// ```

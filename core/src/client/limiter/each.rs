@@ -21,7 +21,7 @@ struct OfServer<'a> {
 }
 
 impl Limiter {
-    /// Takes the cost of each call as [`acquire`](Self::acquire) does. The calls to one server are sent in one write, for hosts
+    /// Takes the cost of each call as [`try_acquire`](Self::try_acquire) does. The calls to one server are sent in one write, for hosts
     /// whose many threads or coroutines call at once.
     ///
     /// Each call is decided by itself, in no certain order, and has a result of its own: they are in the order of the calls.

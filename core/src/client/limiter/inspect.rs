@@ -52,7 +52,7 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Micros, Page, Paddlegate, Request, Wait};
     /// let mail = Paddlegate::memory().throttle("mail", Duration::from_secs(60))?;
-    /// mail.acquire(Request::cost(1))?;
+    /// mail.try_acquire(Request::cost(1))?;
     /// mail.acquire_with_id(Request::cost(1), "letter", Some(Wait::up_to(Micros(300_000_000))))?;
     /// let tickets = mail.queue(Page { offset: 0, count: 10 })?;
     /// assert_eq!((tickets.len(), tickets[0].id.as_str(), tickets[0].ready), (1, "letter", false));

@@ -127,11 +127,11 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Paddlegate, Request};
     /// let per_user = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?.keyed()?;
-    /// assert!(per_user.with_key("alice")?.acquire(Request::cost(2))?.allowed());
-    /// assert!(!per_user.with_key("alice")?.acquire(Request::cost(1))?.allowed());
-    /// assert!(per_user.with_key("bob")?.acquire(Request::cost(1))?.allowed());
+    /// assert!(per_user.with_key("alice")?.try_acquire(Request::cost(2))?.allowed());
+    /// assert!(!per_user.with_key("alice")?.try_acquire(Request::cost(1))?.allowed());
+    /// assert!(per_user.with_key("bob")?.try_acquire(Request::cost(1))?.allowed());
     /// assert_eq!(per_user.statistics()?.granted, 2, "of all keys");
-    /// assert_eq!(per_user.acquire(Request::cost(1)).unwrap_err().argument(), Some("key"));
+    /// assert_eq!(per_user.try_acquire(Request::cost(1)).unwrap_err().argument(), Some("key"));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn keyed(&self) -> Result<Self> {

@@ -26,7 +26,7 @@ impl Limiter {
     /// # use paddlegate::{Paddlegate, Request};
     /// let per_user = Paddlegate::memory().window("api", 1, Duration::from_secs(60))?.keyed()?;
     /// for key in ["ada", "bob", "ada", "eve", "ada", "bob"] {
-    ///     per_user.with_key(key)?.acquire(Request::cost(1))?;
+    ///     per_user.with_key(key)?.try_acquire(Request::cost(1))?;
     /// }
     /// let refused: Vec<_> = per_user.most_refused(10)?.into_iter().map(|found| (found.key, found.refused)).collect();
     /// assert_eq!(refused, [("ada".to_owned(), 2), ("bob".to_owned(), 1)]);

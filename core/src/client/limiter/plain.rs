@@ -69,8 +69,8 @@ impl PlainLimiter {
 }
 
 impl Limiter {
-    /// Decides as [`acquire`](Self::acquire) does, if that needs no server and not the whole engine, and returns whether the
-    /// call was granted. `None` when nothing was decided and nothing has changed: the caller then uses `acquire`.
+    /// Decides as [`try_acquire`](Self::try_acquire) does, if that needs no server and not the whole engine, and returns whether the
+    /// call was granted. `None` when nothing was decided and nothing has changed: the caller then uses `try_acquire`.
     ///
     /// For bindings, whose `allow` needs no more of a decision.
     ///
@@ -83,7 +83,7 @@ impl Limiter {
     /// let api = pg.leaky("api", 3, Duration::from_secs(3_600))?;
     /// let (one, two, four) = (Request::cost(1), Request::cost(2), Request::cost(4));
     /// assert_eq!(api.allow_at_once(&one), None, "the first call creates the state");
-    /// assert!(api.acquire(one)?.allowed());
+    /// assert!(api.try_acquire(one)?.allowed());
     /// assert_eq!((api.allow_at_once(&two), api.allow_at_once(&one)), (Some(true), Some(false)));
     /// assert_eq!(api.allow_at_once(&four), None, "acquire returns the error");
     /// let workers = pg.concurrent("workers", 2, Duration::from_secs(60))?;
@@ -107,7 +107,7 @@ impl Limiter {
     /// let per_user = Paddlegate::memory().leaky("api", 2, Duration::from_secs(3_600))?.keyed()?;
     /// let (one, three) = (Request::cost(1), Request::cost(3));
     /// assert_eq!(per_user.allow_at_once_with_key("ada", &one), Some(true));
-    /// assert!(per_user.with_key("ada")?.acquire(one)?.allowed());
+    /// assert!(per_user.with_key("ada")?.try_acquire(one)?.allowed());
     /// assert_eq!(per_user.allow_at_once_with_key("ada", &one), Some(false));
     /// assert_eq!(per_user.statistics()?.granted, 2);
     /// assert_eq!(per_user.allow_at_once_with_key("ada", &three), None, "with_key returns the error");
@@ -126,7 +126,7 @@ impl Limiter {
     /// # use paddlegate::{Paddlegate, Request};
     /// let per_user = Paddlegate::memory().leaky("api", 2, Duration::from_secs(3_600))?.keyed()?;
     /// let one = Request::cost(1);
-    /// assert_eq!(per_user.with_key("ada")?.acquire(one)?.remaining, Some(1));
+    /// assert_eq!(per_user.with_key("ada")?.try_acquire(one)?.remaining, Some(1));
     /// assert_eq!(per_user.acquire_at_once_with_key("ada", &one).unwrap().remaining, Some(0));
     /// assert_eq!(per_user.acquire_at_once_with_key("", &one), None, "with_key returns the error");
     /// # Ok::<(), paddlegate::Error>(())

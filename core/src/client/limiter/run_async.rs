@@ -67,7 +67,7 @@ impl Limiter {
     /// # use paddlegate::{Paddlegate, Request};
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
     /// let workers = Paddlegate::memory().concurrent("workers", 2, Duration::from_secs(30))?;
-    /// workers.acquire_async(Request::default()).await?;
+    /// workers.try_acquire_async(Request::default()).await?;
     /// let counters = workers.counters_async().await?;
     /// assert_eq!((counters.granted, counters.leases), (1, 0));
     /// assert_eq!(workers.statistics()?.leases, 1);
@@ -95,7 +95,7 @@ impl Limiter {
         }
     }
 
-    /// Takes the cost as [`acquire`](Self::acquire) does, on tokio.
+    /// Takes the cost as [`try_acquire`](Self::try_acquire) does, on tokio.
     ///
     /// # Examples
     ///
@@ -104,11 +104,11 @@ impl Limiter {
     /// # use paddlegate::{Paddlegate, Request};
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
     /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
-    /// assert_eq!(api.acquire_async(Request::cost(2)).await?.remaining, Some(3));
+    /// assert_eq!(api.try_acquire_async(Request::cost(2)).await?.remaining, Some(3));
     /// # Ok::<(), paddlegate::Error>(())
     /// # }).unwrap();
     /// ```
-    pub async fn acquire_async(&self, request: Request<'_>) -> Result<Decision> {
+    pub async fn try_acquire_async(&self, request: Request<'_>) -> Result<Decision> {
         match self.run_async(Operation::Acquire(request)).await? {
             Answer::Decision(decision) => Ok(decision),
             other => Err(unexpected(&other)),
@@ -124,7 +124,7 @@ impl Limiter {
     /// # use paddlegate::{Paddlegate, Request, Settlement};
     /// # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
     /// let shop = Paddlegate::memory().points("shopify-42", 1_000, Duration::from_secs(20))?;
-    /// let permit = shop.acquire_async(Request::estimate(200)).await?.permit.unwrap();
+    /// let permit = shop.try_acquire_async(Request::estimate(200)).await?.permit.unwrap();
     /// assert_eq!(shop.correct_async(&permit, 50).await?, Settlement::Settled);
     /// # Ok::<(), paddlegate::Error>(())
     /// # }).unwrap();

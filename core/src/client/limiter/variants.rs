@@ -25,8 +25,8 @@ impl Limiter {
     /// # use paddlegate::{ErrorKind, OnUnavailable, Paddlegate, Request};
     /// let pg = Paddlegate::open("unix:///no/such/socket", None)?;
     /// let api = pg.window("api", 100, Duration::from_secs(60))?;
-    /// assert_eq!(api.acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
-    /// let decision = api.with_on_unavailable(OnUnavailable::Local { share_percent: 10 }).acquire(Request::cost(1))?;
+    /// assert_eq!(api.try_acquire(Request::cost(1)).unwrap_err().kind(), ErrorKind::Unavailable);
+    /// let decision = api.with_on_unavailable(OnUnavailable::Local { share_percent: 10 }).try_acquire(Request::cost(1))?;
     /// assert!(decision.allowed() && decision.degraded);
     /// assert_eq!(decision.remaining, Some(9), "of 10 percent of 100 units");
     /// # Ok::<(), paddlegate::Error>(())
@@ -81,7 +81,7 @@ impl Limiter {
     /// # use paddlegate::{Paddlegate, Request};
     /// let pg = Paddlegate::memory();
     /// let api = pg.window("api", 100, Duration::from_secs(60))?.without_statistics()?;
-    /// assert!(api.acquire(Request::cost(1))?.allowed());
+    /// assert!(api.try_acquire(Request::cost(1))?.allowed());
     /// assert_eq!(api.statistics().unwrap_err().argument(), Some("statistics"));
     /// assert!(pg.limiters()?.is_empty());
     /// # Ok::<(), paddlegate::Error>(())
@@ -112,8 +112,8 @@ impl Limiter {
     /// # use std::time::Duration;
     /// # use paddlegate::{Kind, Mode, Paddlegate, Reason, Request};
     /// let api = Paddlegate::memory().window("api", 2, Duration::from_secs(60))?.with_mode(Mode::Shadow)?;
-    /// assert_eq!(api.acquire(Request::cost(2))?.would_refuse, None);
-    /// let decision = api.acquire(Request::cost(1))?;
+    /// assert_eq!(api.try_acquire(Request::cost(2))?.would_refuse, None);
+    /// let decision = api.try_acquire(Request::cost(1))?;
     /// assert!(decision.allowed() && decision.retry_after.unwrap().0 > 0);
     /// assert_eq!(decision.would_refuse, Some(Reason::Limit(Kind::Window)));
     /// let statistics = api.statistics()?;
@@ -144,12 +144,12 @@ impl Limiter {
     /// let login = Paddlegate::memory().window("login", 1, minute)?.keyed()?;
     /// let login = login.with_block_after(BlockAfter::new(2, minute, hour)?)?;
     /// let mallory = login.with_key("203.0.113.7")?;
-    /// assert!(mallory.acquire(Request::cost(1))?.allowed());
+    /// assert!(mallory.try_acquire(Request::cost(1))?.allowed());
     /// for _ in 0..2 {
-    ///     assert!(!mallory.acquire(Request::cost(1))?.allowed());
+    ///     assert!(!mallory.try_acquire(Request::cost(1))?.allowed());
     /// }
-    /// assert_eq!(mallory.acquire(Request::cost(1))?.reason, Some(Reason::Blocked));
-    /// assert!(login.with_key("203.0.113.8")?.acquire(Request::cost(1))?.allowed());
+    /// assert_eq!(mallory.try_acquire(Request::cost(1))?.reason, Some(Reason::Blocked));
+    /// assert!(login.with_key("203.0.113.8")?.try_acquire(Request::cost(1))?.allowed());
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn with_block_after(&self, block_after: BlockAfter) -> Result<Self> {
@@ -172,7 +172,7 @@ impl Limiter {
     /// let clock = TestClock::new(Micros(0))?;
     /// let workers = Paddlegate::memory_with_clock(&clock).concurrent("workers", 1, Duration::from_secs(600))?;
     /// let workers = workers.with_aging(Duration::from_secs(60))?;
-    /// workers.acquire(Request::cost(1))?;
+    /// workers.try_acquire(Request::cost(1))?;
     /// let enter = |id: &str, priority| {
     ///     let wait = Some(Wait { claim_timeout: Micros(600_000_000), ..Wait::up_to(Micros(3_600_000_000)) });
     ///     workers.acquire_with_id(Request::cost(1).priority(priority), id, wait)

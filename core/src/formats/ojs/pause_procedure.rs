@@ -35,7 +35,7 @@ impl Limiter {
     /// let api = Paddlegate::memory().window("api", 5, Duration::from_secs(60))?;
     /// assert!(!api.apply_ojs_signal(r#"{ "type": "timeout" }"#)?);
     /// assert!(api.apply_ojs_signal(r#"{ "type": "rate_limited", "retry_after": 30 }"#)?);
-    /// assert_eq!(api.acquire(Request::cost(1))?.reason, Some(Reason::Paused));
+    /// assert_eq!(api.try_acquire(Request::cost(1))?.reason, Some(Reason::Paused));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn apply_ojs_signal(&self, document: &str) -> Result<bool> {

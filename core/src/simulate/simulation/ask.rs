@@ -87,7 +87,7 @@ impl Simulation {
             _ if corrects || self.candidate.policy.concurrency().is_some() => {
                 return self.limiter.acquire_with_id(request, &self.id(job), None);
             }
-            _ => return self.limiter.acquire(request),
+            _ => return self.limiter.try_acquire(request),
         }
         let client = state.client;
         if self.clients.hints(client).is_none() && self.limiter.notification_node().is_some() {

@@ -44,7 +44,7 @@ impl Simulation {
         let Some((limiter, upstream)) = &self.upstream else { return Ok(()) };
         let learns = upstream.learns;
         let units = self.jobs[job].units().of(&upstream.policy);
-        let decision = match limiter.acquire(Request::cost(units.cost())) {
+        let decision = match limiter.try_acquire(Request::cost(units.cost())) {
             Ok(decision) if decision.allowed() => {
                 self.plan_end(job);
                 return Ok(());

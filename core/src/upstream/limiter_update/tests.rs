@@ -258,7 +258,7 @@ fn numbers_that_no_limit_can_have_are_not_learned() {
 fn a_limiter_learns_it() {
     let clock = TestClock::new(Micros(1)).unwrap();
     let shop = Paddlegate::memory_with_clock(&clock).points("shop", 1_000, seconds(20)).unwrap();
-    let permit = shop.acquire(Request::estimate(252)).unwrap().permit;
+    let permit = shop.try_acquire(Request::estimate(252)).unwrap().permit;
     let update = body(Provider::Shopify, SHOPIFY).update_for(shop.policy(), MAX_PAUSE, None);
     assert_eq!(update.report(None).actual, None, "no permit, nothing to settle");
     let learned = Learned {

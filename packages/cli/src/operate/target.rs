@@ -47,7 +47,10 @@ impl Target {
         if limiter.is_keyed() {
             return Ok(limiter);
         }
-        Err(Failure::Input(format!("--all-keys: the limiter has one state for all; leave it out: name={:?}", self.name)))
+        Err(Failure::Input(format!(
+            "--all-keys: the limiter has one state for all; leave it out: name={:?}",
+            self.name
+        )))
     }
 
     fn without_key(&self, paddlegate: &Paddlegate, is_keyed: bool) -> Result<Limiter, Failure> {

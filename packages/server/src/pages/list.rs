@@ -283,7 +283,7 @@ mod tests {
         for i in 0..count {
             let limiter =
                 app.paddlegate().window(&format!("n{i:03}"), 1_000, Duration::from_secs(60)).expect("a limiter");
-            limiter.acquire(Request::cost(1_000 - i)).expect("a decision");
+            limiter.try_acquire(Request::cost(1_000 - i)).expect("a decision");
         }
         app
     }
@@ -321,7 +321,7 @@ mod tests {
         let (app, access) = (app_with(3), Access::anybody());
         let _index = app.indexes().get(&app).await.expect("an index");
         let limiter = app.paddlegate().window("new", 1, Duration::from_secs(60)).expect("a limiter");
-        limiter.acquire(Request::cost(1)).expect("a decision");
+        limiter.try_acquire(Request::cost(1)).expect("a decision");
         let list = List { prefix: "ne".to_owned(), sort: Sort::Used, ..List::default() };
         let listed = list.find(&app, &access).await.expect("a page");
         assert_eq!(names(&listed), ["new"]);

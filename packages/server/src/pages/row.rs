@@ -156,7 +156,7 @@ mod tests {
         let app = App::open(Options::default()).expect("a store in memory");
         for (group, name) in [("a/b", "c"), ("a", "b/c")] {
             let limiter = app.paddlegate().window(name, 1, Duration::from_secs(60)).expect("a limiter");
-            limiter.with_group(group).expect("a group").acquire(Request::cost(1)).expect("a decision");
+            limiter.with_group(group).expect("a group").try_acquire(Request::cost(1)).expect("a decision");
         }
         let infos = app.paddlegate().limiters().expect("the list");
         assert_eq!(infos.len(), 2);

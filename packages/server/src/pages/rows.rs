@@ -62,7 +62,7 @@ mod tests {
     async fn pages_share_a_row_for_a_moment_and_old_ones_are_dropped() {
         let app = App::open(Options::default()).expect("a store in memory");
         let make = |name: &str| app.paddlegate().bucket(name, 100, Duration::from_secs(86_400)).expect("a limiter");
-        let take = |name: &str| assert!(make(name).acquire(Request::cost(1)).expect("a decision").allowed());
+        let take = |name: &str| assert!(make(name).try_acquire(Request::cost(1)).expect("a decision").allowed());
         for i in 0..MANY {
             take(&format!("n{i}"));
         }

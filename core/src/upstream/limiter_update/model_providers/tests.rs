@@ -236,7 +236,7 @@ fn a_limiter_of_requests_and_tokens_learns_both() {
     let clock = TestClock::new(Micros(1)).unwrap();
     let policy = Policy::new([window("rpm", 500, MINUTE), points("tpm", 150_000, MINUTE)]).unwrap();
     let llm = Paddlegate::memory_with_clock(&clock).limiter("llm", policy).unwrap();
-    let permit = llm.acquire(Request::estimate(&[("tpm", 2_000)])).unwrap().permit;
+    let permit = llm.try_acquire(Request::estimate(&[("tpm", 2_000)])).unwrap().permit;
     let learned = llm.apply_report(update(&OPENAI, COMPLETION, llm.policy().limits()).report(permit.as_deref()));
     let expected = Learned {
         settlement: Some(Settlement::Settled),
@@ -294,7 +294,7 @@ impl Upstream {
 
 /// One call through the limiter; returns how long to wait before the next.
 fn call(llm: &Limiter, upstream: &mut Upstream, tokens: u64, now: u64) -> Micros {
-    let decision = llm.acquire(Request::estimate(&[("tpm", 400)])).unwrap();
+    let decision = llm.try_acquire(Request::estimate(&[("tpm", 400)])).unwrap();
     if !decision.allowed() {
         return decision.retry_after.unwrap();
     }
