@@ -949,6 +949,7 @@ fn a_waiter_keeps_its_position_while_the_limit_is_zero(test_store: &TestStore) {
     let at = NOW + 3 * paddlegate::MAX_POLL.0;
     let with_wakeups = Wait { channel: "wake-ups", ..longest_wait() };
     assert_eq!(enter(&limiter, "first", 1, Some(with_wakeups), at).retry_after, Some(paddlegate::RECHECK));
+    assert_eq!(enter(&limiter, "first", 1, Some(longest_wait()), at).status, Status::Queued);
     assert_eq!(take(&limiter, "new caller", at).status, Status::Refused);
     assert_eq!(
         enter(&limiter, "new caller", 1, Some(longest_wait()), at).status,

@@ -2,7 +2,8 @@
 
 use crate::support::sequence::{Spec, config};
 use crate::support::workload::{
-    Asked, Costs, Runner, Step, Workload, workload, workload_with_admin, workload_with_aging, workload_with_policies,
+    Asked, Costs, Runner, Step, Workload, workload, workload_with_admin, workload_with_aging,
+    workload_with_late_callers, workload_with_policies,
 };
 use crate::support::{redis_with_clock, test_url, unique};
 use paddlegate::{Kind, Paddlegate};
@@ -84,6 +85,13 @@ mod redis_agrees_with_memory {
         #[test]
         fn on_rates_of_shares_that_age(
             workload in workload_with_aging(&[Kind::Window, Kind::Leaky, Kind::Concurrency], 80),
+        ) {
+            on_both_stores(&workload)?;
+        }
+
+        #[test]
+        fn on_callers_that_are_late(
+            workload in workload_with_late_callers(&[Kind::Concurrency, Kind::Window, Kind::Throttle, Kind::Leaky], 80),
         ) {
             on_both_stores(&workload)?;
         }

@@ -591,7 +591,7 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(16, offsetof(pg_admission, decision));
     CHECK_INT(48, sizeof(pg_wait));
     CHECK_INT(16, offsetof(pg_wait, channel));
-    CHECK_INT(40, offsetof(pg_wait, waiter));
+    CHECK_INT(40, offsetof(pg_wait, is_run));
     CHECK_INT(120, sizeof(pg_waiter));
     CHECK_INT(80, sizeof(pg_wakeup));
     CHECK_INT(8, offsetof(pg_wakeup, id));

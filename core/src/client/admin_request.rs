@@ -132,7 +132,7 @@ impl AdminRequest {
     /// let limiter = Paddlegate::memory().bucket("api", 5, std::time::Duration::from_secs(60))?;
     /// let pause = AdminRequest::Pause(Deadline::After(Micros(1_000_000)));
     /// pause.operation(&limiter, |operation| limiter.run(operation, SignalHandling::Ignore))?;
-    /// assert_eq!(limiter.acquire(paddlegate::Request::cost(1))?.reason, Some(paddlegate::Reason::Paused));
+    /// assert_eq!(limiter.try_acquire(paddlegate::Request::cost(1))?.reason, Some(paddlegate::Reason::Paused));
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn operation<T, E: From<Error>>(

@@ -43,6 +43,7 @@ impl Checks {
         quick.extend(workloads::POLICY_SEEDS.iter().map(|seed| Check::workload(workloads::random_policies(*seed))));
         quick.extend(workloads::SHARE_SEEDS.iter().map(|seed| Check::workload(workloads::random_shares(*seed))));
         quick.extend(workloads::AGING_SEEDS.iter().map(|seed| Check::workload(workloads::random_aging(*seed))));
+        quick.extend(workloads::LATE_SEEDS.iter().map(|seed| Check::workload(workloads::random_late(*seed))));
         quick.extend(workloads::MODE_SEEDS.iter().map(|seed| Check::workload(workloads::random_modes(*seed))));
         quick.extend(sequences::rare().into_iter().map(Check::Sequence));
         quick.extend(sequences::SELECTED_SEEDS.iter().map(|seed| Check::Sequence(sequences::random(*seed))));
@@ -73,6 +74,7 @@ impl Checks {
                 (seed, "workload", Check::workload(workloads::random(seed))),
                 (seed, "workload with modes", Check::workload(workloads::random_modes(seed))),
                 (seed, "workload with policies", Check::workload(workloads::random_policies(seed))),
+                (seed, "workload with late callers", Check::workload(workloads::random_late(seed))),
                 (seed, "workload of shares", Check::workload(workloads::random_shares(seed))),
                 (seed, "sequence", Check::Sequence(sequences::random(seed))),
             ]

@@ -227,7 +227,7 @@ pub fn passed() -> Vec<Workload> {
         },
         // A command wakes those behind it.
         Workload {
-            limits: vec![limit(Kind::Leaky, 4, 40)],
+            limits: vec![limit(Kind::Leaky, 4, 160)],
             steps: vec![
                 take(0, 4),
                 Step::Enter {
@@ -236,7 +236,7 @@ pub fn passed() -> Vec<Workload> {
                     estimate: false,
                     wait: Some(WaitOptions { channel: Channel::Subscribed, ..kept }),
                 },
-                Step::Advance(6 * SECOND),
+                Step::Advance(16 * SECOND),
                 wait(2, 1, 60 * SECOND, Channel::Subscribed),
                 Step::Admin(Admin::Override(vec![6], None)),
             ],

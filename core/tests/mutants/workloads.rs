@@ -11,7 +11,7 @@ use crate::policies;
 use crate::support::sequence::Spec;
 use crate::support::workload::{
     Admin, Asked, Channel, Costs, Order, ReportedBudget, Step, WaitOptions, Workload, workload, workload_with_admin,
-    workload_with_aging, workload_with_modes,
+    workload_with_aging, workload_with_late_callers, workload_with_modes,
 };
 
 /// Each of these seeds is the first to detect some mutant.
@@ -22,7 +22,7 @@ pub const SELECTED_SEEDS: &[u64] = &[
 
 /// Each of these seeds detects some mutant of a mode or a block.
 pub const MODE_SEEDS: &[u64] =
-    &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 87, 47, 179, 31, 38, 116, 17, 15, 203, 77, 123, 23, 42, 40];
+    &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 87, 47, 179, 31, 38, 116, 17, 15, 203, 77, 123, 23, 42, 40, 213];
 
 /// The same of workloads with several policies.
 pub const POLICY_SEEDS: &[u64] = &[0, 1, 2, 3, 5, 6, 7, 8, 47, 97, 42, 234];
@@ -32,6 +32,9 @@ pub const SHARE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 232,
 
 /// The same of those whose callers rise in the queue.
 pub const AGING_SEEDS: &[u64] = &[0, 1, 4, 6, 10];
+
+/// The same of those whose callers come back late.
+pub const LATE_SEEDS: &[u64] = &[0, 1, 2, 3, 4, 6, 7, 10, 12, 13, 32, 78];
 
 const KINDS: [&[Kind]; 6] = [
     &[Kind::Concurrency],
@@ -61,6 +64,11 @@ pub fn random_shares(seed: u64) -> Workload {
 /// Returns a random workload whose calls have priorities and shares, and rise in the queue.
 pub fn random_aging(seed: u64) -> Workload {
     value(&workload_with_aging(KINDS[usize::try_from(seed % 6).expect("a few")], 50), seed)
+}
+
+/// Returns a random workload whose callers come back late.
+pub fn random_late(seed: u64) -> Workload {
+    value(&workload_with_late_callers(KINDS[usize::try_from(seed % 6).expect("a few")], 50), seed)
 }
 
 /// Returns a random workload with modes, blocks and commands.

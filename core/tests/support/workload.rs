@@ -211,6 +211,17 @@ pub fn workload_with_modes(kinds: &'static [Kind], length: usize) -> impl Strate
     workload_of(kinds, prop::collection::vec(step, 1..length))
 }
 
+/// Generates a workload whose callers come back when they should, or so late that others pass them by.
+pub fn workload_with_late_callers(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
+    let times = [1_u64, 2_499_999, 4_999_999, 5_000_000, 6_000_000, 6_500_000, 14_999_999, 15_000_000, 17_000_000];
+    let step = prop_oneof![
+        10 => step(Costs::Shares),
+        2 => prop::sample::select(times.to_vec()).prop_map(Step::Advance),
+        1 => admin().prop_map(Step::Admin),
+    ];
+    workload_of(kinds, prop::collection::vec(step, 1..length))
+}
+
 /// Generates a workload of shares whose callers rise in the queue.
 pub fn workload_with_aging(kinds: &'static [Kind], length: usize) -> impl Strategy<Value = Workload> {
     let aging = prop::option::weighted(0.9, prop::sample::select(&[1_000_000_u64, 2_500_000, 30_000_000][..]));

@@ -150,10 +150,6 @@ impl Receiver {
     async fn push(&self, app: &App, sender: &Sender) -> Result<(), String> {
         let snapshot = app.snapshots().read(app).await;
         let (own, at) = (Own::of(app, &snapshot), now());
-        if app.stopping().is_cancelled() && !own.is_up {
-            // The store was closed meanwhile, which says nothing of it.
-            return Ok(());
-        }
         for message in sender.messages(&snapshot, &own, at) {
             let sent = timeout(PATIENCE, self.send(message.encode_to_vec().into())).await;
             sent.map_err(|_| format!("the receiver was too slow: after={} s", PATIENCE.as_secs()))??;

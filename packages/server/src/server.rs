@@ -93,6 +93,11 @@ impl Server {
 
     /// Serves until `stop` is ready. Then requests that wait give up, and those in progress end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
+        self.run_beside(stop, async {}).await;
+    }
+
+    /// Serves as [`run`](Self::run) does. The store is open until `beside` has ended too.
+    async fn run_beside(self, stop: impl Future<Output = ()>, beside: impl Future<Output = ()>) {
         let Self { app, listener, metrics, grpc, service, .. } = self;
         let stopping = app.stopping().clone();
         // Of their own, so that they can be read while clients have all others.
@@ -113,12 +118,15 @@ impl Server {
             };
             tokio::join!(connections::serve(listener, service, stopping.clone()), metrics, grpc);
         };
-        tokio::pin!(served);
-        tokio::select! {
-            () = stop => stopping.cancel(),
-            () = &mut served => return,
-        }
-        served.await;
+        let until_stopped = async {
+            tokio::pin!(served);
+            tokio::select! {
+                () = stop => stopping.cancel(),
+                () = &mut served => return,
+            }
+            served.await;
+        };
+        tokio::join!(until_stopped, beside);
         let _ = sampling.await;
         let paddlegate = app.paddlegate().clone();
         // It sends what was counted and not yet sent, on this thread.
@@ -176,6 +184,6 @@ pub async fn serve(mut options: Options, ready: impl FnOnce(&Server), say: impl 
             otlp::push(&app, otlp, &say).await;
         }
     };
-    tokio::join!(server.run(stop), push);
+    server.run_beside(stop, push).await;
     Ok(())
 }

@@ -224,7 +224,7 @@ use paddlegate::{${names}};
 fn main() -> paddlegate::Result<()> {
     let pg = Paddlegate::open("${URL}", None)?;
     let limiter = pg.${maker};
-    let decision = limiter.acquire_timeout(${asked}, ${wait === 0 ? "Duration::ZERO" : rustSpan(wait)})?;
+    let decision = limiter.acquire(${asked}, ${wait === 0 ? "Duration::ZERO" : rustSpan(wait)})?;
     if decision.status == Status::Granted {
         println!("the call");
 ${after.length > 0 ? settling : ""}    } else {

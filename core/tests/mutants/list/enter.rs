@@ -216,7 +216,7 @@ pub const ENTER: &[Mutant] = &[
     ),
     (
         "enter: a waiter for a lease gets the time when it can be granted",
-        "(lease_limit or wait == MAX or ctx.queued.r) and -1 or wait,",
+        "(lease_limit or wait == MAX or ctx.queued.r) and -1 or wait)",
         "wait,",
     ),
     (
