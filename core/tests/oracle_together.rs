@@ -257,8 +257,8 @@ fn combined(group: &[usize], verdicts: &[Verdict]) -> Outcome {
     let mut outcome = subject::outcome(&verdicts[described]);
     if group.len() > 1 {
         let letter = ["a", "b", "c"][group[described]];
-        outcome.text.truncate(outcome.text.len() - 1);
-        outcome.text += &format!(r#","limiter":"{letter}"}}"#);
+        let members = outcome.text.strip_suffix('}').unwrap_or_default();
+        outcome.text = format!(r#"{members},"limiter":"{letter}"}}"#);
     }
     outcome
 }

@@ -247,6 +247,20 @@ pub fn passed() -> Vec<Workload> {
 /// Returns cases of blocks.
 pub fn refusals() -> Vec<Workload> {
     vec![
+        // After a block the count begins anew, also within the time in which refusals count.
+        Workload {
+            limits: vec![limit(Kind::Leaky, 4, 40)],
+            steps: vec![
+                Step::BlockAfter(Some((2, 600 * SECOND, 60 * SECOND))),
+                Step::Acquire { units: Asked::All(4) },
+                Step::Acquire { units: Asked::All(1) },
+                Step::Acquire { units: Asked::All(1) },
+                Step::Advance(61 * SECOND),
+                Step::Acquire { units: Asked::All(4) },
+                Step::Acquire { units: Asked::All(1) },
+                Step::Acquire { units: Asked::All(1) },
+            ],
+        },
         // A call of no units is refused while there is a debt, and does not count.
         Workload {
             limits: vec![limit(Kind::Leaky, 4, 40)],
