@@ -348,7 +348,7 @@ impl Feedback {
 
     /// Returns the same with this pause if the upstream refused the call and the response does not say for how long.
     ///
-    /// A meter of which it reports the rest and the rate says so too: that the next call waits for its units.
+    /// A reported rest with a rate says so too: the next call waits for its units.
     ///
     /// # Examples
     ///

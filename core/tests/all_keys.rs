@@ -76,7 +76,7 @@ fn all_keys_are_paused_overridden_and_forgotten_and_new_ones_are_not() {
 }
 
 #[test]
-fn those_of_other_limiters_are_left_as_they_are() {
+fn keys_of_other_limiters_are_left_as_they_are() {
     each_store(|store, name| {
         let users = store.bucket(name, 2, DAY)?.keyed()?;
         users.with_key("own")?.try_acquire(Request::cost(1))?;

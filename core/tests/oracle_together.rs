@@ -50,7 +50,7 @@ trait Side {
     fn learn(&mut self, who: usize, limits: &[Spec], at: u64);
 }
 
-/// The units of a call: one number for all limiters of the group, or those of each in its order.
+/// The units of a call: one number for all limiters of the group, or the units of each limiter in the order of the group.
 #[derive(Clone, Debug)]
 enum Demand {
     All(u64),
@@ -169,7 +169,7 @@ impl Oracles {
         }
     }
 
-    /// Returns the units of each limiter. In a map also zero units are those of a call.
+    /// Returns the units of each limiter. Zero units in a map are a call too.
     fn units(&self, group: &[usize], demand: &Demand) -> Vec<Units> {
         let of = |(place, who): (usize, &usize)| match demand.of(place) {
             NOTHING if group.len() > 1 && matches!(demand, Demand::Each(_)) => {

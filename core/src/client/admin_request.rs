@@ -90,7 +90,7 @@ pub struct LimitNumbers {
     pub rate: Option<f64>,
 }
 
-/// The options of [`AdminRequest::learn`]. The default is the default of every option.
+/// The options of [`AdminRequest::learn`]. By default each option has its own default.
 #[cfg(feature = "providers")]
 #[derive(Clone, Debug, Default)]
 pub struct LearnOptions<'a> {

@@ -54,8 +54,8 @@ enum Value {
 /// Finds the usage in the body of a response that is read in chunks: JSON, or server-sent events with JSON.
 ///
 /// It keeps the usage of `OpenAI` (chat with `stream_options.include_usage`, and responses), Anthropic (`message_start` and
-/// `message_delta`), Gemini and Groq, GraphQL's `extensions.cost` and `data.rateLimit`, and an `error`. Counts are those of
-/// the last event that has them. Memory is bounded, and chunks may end anywhere.
+/// `message_delta`), Gemini and Groq, GraphQL's `extensions.cost` and `data.rateLimit`, and an `error`. Of each count
+/// the last event that has it is kept. Memory is bounded, and chunks may end anywhere.
 ///
 /// # Examples
 ///
@@ -219,7 +219,7 @@ impl StreamUsage {
     }
 }
 
-/// Finds the values at [`PLACES`] in JSON, of which it knows no more than strings and brackets.
+/// Finds the values at [`PLACES`] in JSON. It tells only strings and brackets apart.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // Each is a fact of its own.
 struct Scanner {
@@ -247,7 +247,7 @@ impl Scanner {
                 text.push(byte);
             }
         }
-        // The level of the members that are being read: those of the root are of 0.
+        // The level of the members that are being read; the members of the root have level 0.
         let level = self.depth.checked_sub(1 + usize::from(self.is_list)).filter(|level| *level < 2);
         if self.in_string {
             let is_end = byte == b'"' && !self.is_escaped;

@@ -182,7 +182,7 @@ pub struct Run {
     permits: Vec<Units>,
     /// The units of all extensions.
     extended: u64,
-    /// Those of the last answer.
+    /// The numbers of the last answer.
     pub retry_after: u64,
     pub reset_after: u64,
 }

@@ -22,7 +22,7 @@ pub enum KeyChange<'a> {
 impl Limiter {
     /// Returns a page of the keys of this keyed limiter that have a state now: about 100, fewer or none while there is a cursor.
     ///
-    /// The first page has no cursor; the next page has that of the page before, and the last one has none. In memory there is one
+    /// The first page has no cursor; each next page takes the cursor of the page before; the last page has none. In memory there is one
     /// page. A key that is new meanwhile may be missing. In Redis all keys of its servers are looked at, a thousand in a call.
     ///
     /// `Invalid`, argument `all_keys`, for a limiter that is not keyed, and argument `key` for one with a key.

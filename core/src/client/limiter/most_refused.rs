@@ -14,7 +14,7 @@ impl Limiter {
     ///
     /// Of few keys the numbers are exact. Of many, those that are refused seldom are left out: the numbers are never too high, and
     /// too low by at most 2 % of all refusals of the hours. What another process counted arrives up to a second later, as in
-    /// [`statistics`](Self::statistics); a key's [`reset`](Self::reset) removes it. The reader's clock has the hours.
+    /// [`statistics`](Self::statistics); a key's [`reset`](Self::reset) removes it. An hour begins by the reader's clock.
     ///
     /// `Invalid` for a `count` out of range, with the argument `statistics` for a limiter that keeps none, and with the argument
     /// `most_refused` for one that is not keyed.

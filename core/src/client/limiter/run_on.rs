@@ -12,7 +12,7 @@ impl Limiter {
     /// a `redis::cluster::ClusterConnection`.
     ///
     /// The limiter comes from [`Paddlegate::open`](crate::Paddlegate::open) with the URL of the same server and
-    /// database, which opens no connection of its own. The connection has the time-outs. Only calls that the
+    /// database, which opens no connection of its own. The time-outs of the connection apply. Only calls that the
     /// server has certainly not executed are sent again, but a cluster connection has its own rule: with
     /// `ClusterClientBuilder::retries(0)` it repeats no call that may have been charged.
     ///

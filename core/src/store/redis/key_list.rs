@@ -21,7 +21,7 @@ const SCANNED: &str = "1000";
 /// The same for the first call to a node that may have been read.
 const LOOKED_AT: &str = "10";
 
-/// The number of calls after which a page ends, so that each so many calls have a timeout of their own.
+/// The number of calls after which a page ends, so that each page has a timeout of its own.
 const CALLS: u16 = 32;
 
 /// A page that is being read: a chain of calls, from one node to the next. Each node that has keys of the limiter is read once, for
@@ -93,8 +93,8 @@ impl PartialKeys {
         Ok(Scanned::Enough(KeyPage::new(further.found, cursor)))
     }
 
-    /// Returns the key of the limiter whose state has this Redis key. The pattern matches those of no other limiter, and keys that
-    /// are not UTF-8, which no caller can have given.
+    /// Returns the key of the limiter whose state has this Redis key. The pattern matches no key of
+    /// another limiter. `None` for a key that is not UTF-8, which no caller can have given.
     fn key(&self, state: &Value) -> Option<String> {
         let Value::Text(state) = state else { return None };
         let state = std::str::from_utf8(state).ok()?;

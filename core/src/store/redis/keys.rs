@@ -363,7 +363,7 @@ pub(super) fn limit_numbers(limit: &Limit) -> [u64; 3] {
         Rule::Window(window) => [window.limit, window.interval, 0],
         Rule::Leaky(leaky) => [leaky.capacity, leaky.leak, leaky.scale],
         Rule::Concurrency(concurrency) => [concurrency.limit, concurrency.timeout, 0],
-        // The caller's calendar has the periods.
+        // The caller's calendar gives the periods.
         Rule::Quota(quota) => [quota.limit, 1, 0],
         Rule::Unlimited | Rule::Paused => [0, 0, 0],
     }
