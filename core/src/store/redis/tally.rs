@@ -3,8 +3,8 @@
 //! A call of a limiter that was not used for a second is counted by the script that decides it. Those that follow are counted
 //! here, and sent with the first call of the store a second later, before statistics are read, and when the store is closed.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 use std::{fmt, mem};
@@ -82,10 +82,6 @@ pub(crate) struct Tallies {
     waiting: ForkSafe<Waiting>,
     /// Whether there may be one, which is read without a lock.
     has_some: AtomicBool,
-    /// When they are due, in microseconds since `made_at`: a second after counts were sent last, and in a cluster when those of
-    /// the first slot are. Read without a lock too.
-    due_at: AtomicU64,
-    made_at: Instant,
     /// Whether the slots are on several nodes, so that a call takes only the counts of its own slot along.
     is_cluster: AtomicBool,
     /// Whether the store did not answer the last call that should have been decided: what a call took along might be lost.
@@ -97,18 +93,16 @@ struct Waiting {
     pid: u32,
     /// Whether the store is gone.
     is_over: bool,
-    sent_at: Option<Instant>,
+    /// By slot in a cluster, else all as one.
     slots: HashMap<u16, OfSlot>,
-    /// The slots by when they are due.
-    order: BTreeSet<(u64, u16)>,
     /// The number of tallies.
     count: usize,
 }
 
 /// The tallies of a slot.
 struct OfSlot {
-    /// When a call to the slot takes them along in a cluster, in microseconds: a second after the first had counts.
-    due_at: u64,
+    /// When a call to the slot takes them along: a second after the first had counts.
+    due_at: Instant,
     tallies: Vec<Arc<Tally>>,
 }
 
@@ -278,7 +272,7 @@ impl Default for Tallies {
     fn default() -> Self {
         let waiting = ForkSafe::new(Waiting::default());
         let [has_some, is_cluster, is_away] = [(); 3].map(|()| AtomicBool::new(false));
-        Self { waiting, has_some, due_at: AtomicU64::new(0), made_at: monotonic(), is_cluster, is_away }
+        Self { waiting, has_some, is_cluster, is_away }
     }
 }
 
@@ -295,23 +289,9 @@ impl Tallies {
         if !self.has_some.load(Ordering::Relaxed) || self.is_away.load(Ordering::Relaxed) {
             return Vec::new();
         }
-        let now = monotonic();
-        if self.micros(now) < self.due_at.load(Ordering::Relaxed) {
-            return Vec::new();
-        }
         let mut waiting = self.locked();
-        if self.is_cluster() {
-            let is_due = waiting.slots.get(&slot).is_some_and(|of| of.due_at <= self.micros(now));
-            return if is_due { self.take(&mut waiting, Some(slot)) } else { Vec::new() };
-        }
-        if waiting.sent_at.is_some_and(|sent_at| now.duration_since(sent_at) < PERIOD) {
-            return Vec::new();
-        }
-        let reports = self.take(&mut waiting, None);
-        if waiting.count == 0 || reports.len() < MAX_AT_ONCE {
-            self.note_sent(&mut waiting, now);
-        }
-        reports
+        let is_due = waiting.slots.get(&self.filed_at(slot)).is_some_and(|of| of.due_at <= monotonic());
+        if is_due { self.take(&mut waiting, Some(slot)) } else { Vec::new() }
     }
 
     /// Returns the counts that a call to a slot takes along before it reads statistics; without a slot all.
@@ -345,12 +325,12 @@ impl Tallies {
     }
 
     fn take(&self, waiting: &mut Waiting, slot: Option<u16>) -> Vec<Report> {
-        let taken = match slot.filter(|_| self.is_cluster()) {
-            None => waiting.take_first(MAX_AT_ONCE),
-            Some(slot) => waiting.take(slot),
+        let slot = match slot {
+            Some(slot) => Some(self.filed_at(slot)),
+            None => waiting.slots.keys().next().copied(),
         };
+        let taken = slot.map(|slot| waiting.take(slot)).unwrap_or_default();
         self.has_some.store(waiting.count > 0, Ordering::Relaxed);
-        self.note_first(waiting);
         taken.into_iter().map(Report::new).collect()
     }
 
@@ -371,31 +351,23 @@ impl Tallies {
         if waiting.is_over {
             return;
         }
-        let now = monotonic();
-        if waiting.count == 0 && waiting.sent_at.is_none() {
-            self.note_sent(&mut waiting, now);
-        }
-        waiting.push(tally, self.micros(now + PERIOD));
-        self.note_first(&waiting);
+        let slot = self.filed_at(tally.slot);
+        waiting.push(slot, tally);
         self.has_some.store(true, Ordering::Relaxed);
     }
 
-    fn note_sent(&self, waiting: &mut Waiting, now: Instant) {
-        waiting.sent_at = Some(now);
-        self.due_at.store(self.micros(now + PERIOD), Ordering::Relaxed);
-    }
-
-    /// Notes in a cluster when the first slot is due.
-    fn note_first(&self, waiting: &Waiting) {
-        if self.is_cluster()
-            && let Some((due_at, _)) = waiting.order.first()
-        {
-            self.due_at.store(*due_at, Ordering::Relaxed);
+    fn file_by_slot(&self) {
+        let mut waiting = self.locked();
+        if !self.is_cluster.swap(true, Ordering::Relaxed) {
+            let filed = mem::take(&mut waiting.slots);
+            waiting.count = 0;
+            filed.into_values().flat_map(|of| of.tallies).for_each(|tally| waiting.push(tally.slot, tally));
         }
     }
 
-    fn micros(&self, time: Instant) -> u64 {
-        u64::try_from(time.duration_since(self.made_at).as_micros()).unwrap_or(u64::MAX)
+    /// Returns where the tallies of a slot wait.
+    fn filed_at(&self, slot: u16) -> u16 {
+        if self.is_cluster() { slot } else { 0 }
     }
 
     fn locked(&self) -> MutexGuard<'_, Waiting> {
@@ -408,40 +380,22 @@ impl Tallies {
 }
 
 impl Waiting {
-    /// Adds a tally, whose slot is due then unless it waits already.
-    fn push(&mut self, tally: Arc<Tally>, due_at: u64) {
-        let slot = tally.slot;
-        let of_slot = self.slots.entry(slot).or_insert_with(|| {
-            self.order.insert((due_at, slot));
-            OfSlot { due_at, tallies: Vec::new() }
-        });
+    /// Adds a tally, whose slot is due in a second unless it waits already.
+    fn push(&mut self, slot: u16, tally: Arc<Tally>) {
+        let of_slot = self.slots.entry(slot);
+        let of_slot = of_slot.or_insert_with(|| OfSlot { due_at: monotonic() + PERIOD, tallies: Vec::new() });
         of_slot.tallies.push(tally);
         self.count += 1;
     }
 
-    /// Takes the tallies of a slot.
+    /// Takes the tallies of a slot, at most `MAX_AT_ONCE`. The others stay due.
     fn take(&mut self, slot: u16) -> Vec<Arc<Tally>> {
-        let Some(OfSlot { due_at, tallies }) = self.slots.remove(&slot) else { return Vec::new() };
-        self.order.remove(&(due_at, slot));
-        self.count -= tallies.len();
-        tallies
-    }
-
-    /// Takes at most `most` tallies, of the slots that are due first.
-    fn take_first(&mut self, most: usize) -> Vec<Arc<Tally>> {
-        let mut taken = Vec::with_capacity(most.min(self.count));
-        while let Some((_, slot)) = self.order.first()
-            && let Some(OfSlot { tallies, .. }) = self.slots.get_mut(slot)
-        {
-            let room = most - taken.len();
-            if tallies.len() > room {
-                taken.extend(tallies.drain(..room));
-                self.count -= room;
-                break;
-            }
-            let slot = *slot;
-            taken.extend(self.take(slot));
+        let Some(OfSlot { tallies, .. }) = self.slots.get_mut(&slot) else { return Vec::new() };
+        let taken: Vec<_> = tallies.drain(..tallies.len().min(MAX_AT_ONCE)).collect();
+        if tallies.is_empty() {
+            self.slots.remove(&slot);
         }
+        self.count -= taken.len();
         taken
     }
 }
@@ -500,7 +454,7 @@ impl Report {
         let Value::Error(error) = reply else { return self.is_sent() };
         self.was_refused();
         if error.starts_with("MOVED ") {
-            self.tally.all.is_cluster.store(true, Ordering::Relaxed);
+            self.tally.all.file_by_slot();
         }
     }
 }
@@ -548,11 +502,7 @@ mod tests {
 
     /// Makes all due that waits.
     fn pass_a_second(all: &Tallies) {
-        let mut waiting = all.locked();
-        waiting.sent_at = None;
-        waiting.slots.values_mut().for_each(|of| of.due_at = 0);
-        waiting.order = waiting.slots.keys().map(|slot| (0, *slot)).collect();
-        all.due_at.store(0, Ordering::Relaxed);
+        all.locked().slots.values_mut().for_each(|of| of.due_at = monotonic());
     }
 
     fn tally(slot: u16, all: &Arc<Tallies>) -> Arc<Tally> {
@@ -566,8 +516,10 @@ mod tests {
         let before = monotonic();
         tally.count(NOW, None, 5, false, None);
         tally.count(NOW, Some("w"), 7, false, None);
-        assert!(all.due_at.load(Ordering::Relaxed) >= all.micros(before + PERIOD));
-        all.due_at.store(u64::MAX, Ordering::Relaxed);
+        let mut waiting = all.locked();
+        assert!(waiting.slots[&0].due_at >= before + PERIOD);
+        waiting.slots.values_mut().for_each(|of| of.due_at = before + 3600 * PERIOD);
+        drop(waiting);
         assert!(all.due(1).is_empty(), "they are not due");
         let reports = all.all(None);
         assert_eq!(counted(&reports), [(1, 1, 5)]);
@@ -638,9 +590,8 @@ mod tests {
         tallies[0].count(NOW, None, 1, false, None);
         Report::new(tally(3, &all)).answered(&moved());
         tallies[1].count(NOW, None, 1, false, None);
-        all.locked().sent_at = Some(monotonic());
         pass_a_second(&all);
-        assert!(all.due(3).is_empty(), "it has none, and postpones no other");
+        assert!(all.due(3).is_empty(), "it has none");
         for slot in [1, 2] {
             let mut reports = all.due(slot);
             assert_eq!(counted(&reports), [(1, 0, 1)], "{slot}");
@@ -649,45 +600,26 @@ mod tests {
         assert!(!all.has_some());
         let before = monotonic();
         tallies[1].count(NOW, None, 1, false, None);
-        let (again_at, due_at) = (all.micros(before + PERIOD), all.due_at.load(Ordering::Relaxed));
-        assert!(due_at >= again_at && all.locked().slots[&2].due_at == due_at, "{due_at} {again_at}");
-        tallies[0].count(NOW, None, 1, false, None);
-        assert_eq!(all.due_at.load(Ordering::Relaxed), due_at, "the first");
-        all.all(Some(2)).iter_mut().for_each(Report::is_sent);
-        assert_eq!(all.due_at.load(Ordering::Relaxed), all.locked().slots[&1].due_at, "that is left");
+        assert!(all.locked().slots[&2].due_at >= before + PERIOD);
     }
 
-    #[test]
-    fn a_call_takes_along_so_many_of_one_slot_too() {
+    fn taken_along(slots: impl Iterator<Item = u16>, calls: usize) -> Vec<usize> {
         let all = Arc::default();
-        let tallies: Vec<_> = (0..100).map(|_| tally(7, &all)).collect();
+        let tallies: Vec<_> = slots.map(|slot| tally(slot, &all)).collect();
         for tally in &tallies {
             tally.count(NOW, None, 1, false, None);
         }
         pass_a_second(&all);
-        let reports = [(); 2].map(|()| all.due(0));
-        assert_eq!(reports.each_ref().map(Vec::len), [64, 36]);
-        drop(reports);
-        assert_eq!(all.all(None).len(), 100);
+        let sent = |mut reports: Vec<Report>| {
+            reports.iter_mut().for_each(Report::is_sent);
+            reports.len()
+        };
+        (0..calls).map(|_| sent(all.due(0))).collect()
     }
 
     #[test]
-    fn a_call_takes_along_so_many_at_most() {
-        let all = Arc::default();
-        let tallies: Vec<_> = (0..200).map(|slot| tally(slot, &all)).collect();
-        for tally in &tallies {
-            tally.count(NOW, None, 1, false, None);
-        }
-        pass_a_second(&all);
-        let mut taken = 0;
-        for expected in [64, 64, 64, 8, 0] {
-            let mut reports = all.due(0);
-            assert_eq!(reports.len(), expected);
-            for report in &mut reports {
-                report.is_sent();
-            }
-            taken += reports.len();
-        }
-        assert_eq!(taken, 200);
+    fn a_call_takes_along_the_counts_of_64_limiters_at_most() {
+        assert_eq!(taken_along(0..200, 5), [64, 64, 64, 8, 0]);
+        assert_eq!(taken_along([7; 100].into_iter(), 3), [64, 36, 0]);
     }
 }
