@@ -1,4 +1,4 @@
-"""What the files of dist/ and deploy/ start is started here, with other addresses and files."""
+"""What the files of deploy/ start is started here, with other addresses and files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from client import Client, ProblemError
 from conftest import COMMAND, ROOT, Served
 
 MANIFESTS = sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml"))
-UNIT = ROOT / "dist" / "paddlegate.service"
-DOCKERFILE = ROOT / "dist" / "Dockerfile"
-HEALTH_CHECK = ROOT / "dist" / "health-check"
+UNIT = ROOT / "deploy" / "paddlegate.service"
+DOCKERFILE = ROOT / "deploy" / "Dockerfile"
+HEALTH_CHECK = ROOT / "deploy" / "health-check"
 
 
 def documents(path: pathlib.Path) -> list[dict[str, Any]]:
