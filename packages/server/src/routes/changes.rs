@@ -1,7 +1,8 @@
 //! An operator's changes: pause, override, mode and reset. Each is in force for all programs at once.
 
 use axum::Json;
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use futures_util::stream::{StreamExt, iter};
 use paddlegate::{AdminRequest, Answer, ChangedKeys, Limiter, LimiterInfo, MAX_NAME, Mode, RuntimeState};
@@ -167,6 +168,32 @@ pub(crate) struct Change<'a> {
     pub(crate) reason: Option<&'a str>,
 }
 
+/// The limiter of a change, and who asks for it.
+struct Target {
+    app: App,
+    access: Access,
+    name: String,
+    headers: HeaderMap,
+}
+
+impl FromRequestParts<App> for Target {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let access = Access::from_request_parts(parts, app).await?;
+        let Name(name) = Name::from_request_parts(parts, app).await?;
+        Ok(Self { app: app.clone(), access, name, headers: parts.headers.clone() })
+    }
+}
+
+impl Target {
+    fn change<'a>(&'a self, group_key_reason: [&'a Option<String>; 3]) -> Change<'a> {
+        let Self { app, access, name, headers } = self;
+        let [group, key, reason] = group_key_reason.map(Option::as_deref);
+        Change { app, access, name, group, key, headers, reason }
+    }
+}
+
 impl Change<'_> {
     /// Returns the limiter, if the caller may change it.
     async fn limiter(&self) -> Result<Limiter, Problem> {
@@ -219,19 +246,9 @@ async fn changed(limiter: &Limiter) -> Result<Problem, Problem> {
 #[utoipa::path(put, path = "/v1/limiters/{name}/pause", tag = "operate", request_body = Pause,
     params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = RuntimeStateBody)))]
-async fn pause(
-    State(app): State<App>,
-    access: Access,
-    Name(name): Name,
-    Query(InGroup { group }): Query<InGroup>,
-    headers: HeaderMap,
-    Body(body): Body<Pause>,
-) -> Changed {
+async fn pause(target: Target, Query(InGroup { group }): Query<InGroup>, Body(body): Body<Pause>) -> Changed {
     let request = body.request()?;
-    let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
-    let change =
-        Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
-    let changed = change.run(request).await;
+    let changed = target.change([&group, &body.key, &body.reason]).run(request).await;
     changed.map_err(|problem| renamed(renamed(problem, "for", "expires_in"), "until", "expires_at"))
 }
 
@@ -239,132 +256,54 @@ async fn pause(
 #[utoipa::path(delete, path = "/v1/limiters/{name}/pause", tag = "operate",
     params(("name" = String, Path, description = "The name, percent-encoded"), Removal),
     responses((status = 200, body = RuntimeStateBody)))]
-async fn resume(
-    State(app): State<App>,
-    access: Access,
-    Name(name): Name,
-    headers: HeaderMap,
-    Query(query): Query<Removal>,
-) -> Changed {
-    let (key, reason) = (query.key.as_deref(), query.reason.as_deref());
-    let change = Change {
-        app: &app,
-        access: &access,
-        name: &name,
-        group: query.group.as_deref(),
-        key,
-        headers: &headers,
-        reason,
-    };
-    change.run(AdminRequest::Resume).await
+async fn resume(target: Target, Query(query): Query<Removal>) -> Changed {
+    target.change([&query.group, &query.key, &query.reason]).run(AdminRequest::Resume).await
 }
 
 /// Overrides limits, whatever the policies of programs.
 #[utoipa::path(put, operation_id = "override", path = "/v1/limiters/{name}/override", tag = "operate", request_body = Override,
     params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = RuntimeStateBody)))]
-async fn set_override(
-    State(app): State<App>,
-    access: Access,
-    Name(name): Name,
-    Query(InGroup { group }): Query<InGroup>,
-    headers: HeaderMap,
-    Body(body): Body<Override>,
-) -> Changed {
+async fn set_override(target: Target, Query(InGroup { group }): Query<InGroup>, Body(body): Body<Override>) -> Changed {
     let request = body.request()?;
-    let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
-    let change =
-        Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
-    change.run(request).await
+    target.change([&group, &body.key, &body.reason]).run(request).await
 }
 
 /// Removes the override of a label, by default all.
 #[utoipa::path(delete, path = "/v1/limiters/{name}/override", tag = "operate",
     params(("name" = String, Path, description = "The name, percent-encoded"), Restore),
     responses((status = 200, body = RuntimeStateBody)))]
-async fn restore(
-    State(app): State<App>,
-    access: Access,
-    Name(name): Name,
-    headers: HeaderMap,
-    Query(query): Query<Restore>,
-) -> Changed {
-    let (key, reason) = (query.key.as_deref(), query.reason.as_deref());
-    let change = Change {
-        app: &app,
-        access: &access,
-        name: &name,
-        group: query.group.as_deref(),
-        key,
-        headers: &headers,
-        reason,
-    };
-    change.run(AdminRequest::Restore(query.label.clone())).await
+async fn restore(target: Target, Query(query): Query<Restore>) -> Changed {
+    target.change([&query.group, &query.key, &query.reason]).run(AdminRequest::Restore(query.label.clone())).await
 }
 
 /// Overrides the mode: `shadow` refuses nobody, `enforce` refuses.
 #[utoipa::path(put, path = "/v1/limiters/{name}/mode", tag = "operate", request_body = ModeBody,
     params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = RuntimeStateBody)))]
-async fn set_mode(
-    State(app): State<App>,
-    access: Access,
-    Name(name): Name,
-    Query(InGroup { group }): Query<InGroup>,
-    headers: HeaderMap,
-    Body(body): Body<ModeBody>,
-) -> Changed {
+async fn set_mode(target: Target, Query(InGroup { group }): Query<InGroup>, Body(body): Body<ModeBody>) -> Changed {
     let expires = deadline(body.expires_in, body.expires_at)?;
     let mode = match body.mode {
         ModeName::Enforce => Mode::Enforce,
         ModeName::Shadow => Mode::Shadow,
     };
-    let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
-    let change =
-        Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
-    change.run(AdminRequest::OverrideMode { mode, expires }).await
+    target.change([&group, &body.key, &body.reason]).run(AdminRequest::OverrideMode { mode, expires }).await
 }
 
 /// Removes the override of the mode.
 #[utoipa::path(delete, path = "/v1/limiters/{name}/mode", tag = "operate",
     params(("name" = String, Path, description = "The name, percent-encoded"), Removal),
     responses((status = 200, body = RuntimeStateBody)))]
-async fn restore_mode(
-    State(app): State<App>,
-    access: Access,
-    Name(name): Name,
-    headers: HeaderMap,
-    Query(query): Query<Removal>,
-) -> Changed {
-    let (key, reason) = (query.key.as_deref(), query.reason.as_deref());
-    let change = Change {
-        app: &app,
-        access: &access,
-        name: &name,
-        group: query.group.as_deref(),
-        key,
-        headers: &headers,
-        reason,
-    };
-    change.run(AdminRequest::RestoreMode).await
+async fn restore_mode(target: Target, Query(query): Query<Removal>) -> Changed {
+    target.change([&query.group, &query.key, &query.reason]).run(AdminRequest::RestoreMode).await
 }
 
 /// Forgets all that was taken: units, permits, leases, tickets, statistics, overrides and a pause.
 #[utoipa::path(post, path = "/v1/limiters/{name}/reset", tag = "operate", request_body = Reset,
     params(("name" = String, Path, description = "The name, percent-encoded"), InGroup),
     responses((status = 200, body = RuntimeStateBody)))]
-async fn reset(
-    State(app): State<App>,
-    access: Access,
-    Name(name): Name,
-    Query(InGroup { group }): Query<InGroup>,
-    headers: HeaderMap,
-    Body(body): Body<Reset>,
-) -> Changed {
-    let (key, reason) = (body.key.as_deref(), body.reason.as_deref());
-    let change =
-        Change { app: &app, access: &access, name: &name, group: group.as_deref(), key, headers: &headers, reason };
-    change.reset().await
+async fn reset(target: Target, Query(InGroup { group }): Query<InGroup>, Body(body): Body<Reset>) -> Changed {
+    target.change([&group, &body.key, &body.reason]).reset().await
 }
 
 /// Changes the limiters whose names begin with a prefix, or with `name` and `all_keys` the keys of a keyed limiter: those of a page,
