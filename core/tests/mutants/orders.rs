@@ -23,6 +23,10 @@ pub fn ordered(priority: u8, share: u8) -> WaitOptions {
 /// Returns cases of the order of tickets.
 pub fn shares() -> Vec<Workload> {
     let queue = |caller, share| enter(caller, ordered(0, share));
+    let weighted = |caller, share, weight| {
+        let options = ordered(0, share);
+        enter(caller, WaitOptions { order: Order { weight, ..options.order }, ..options })
+    };
     let cancel = |caller| Step::Cancel { caller, gave_up: false };
     vec![
         // A share without tickets begins anew, whether it had one or two.
@@ -45,6 +49,31 @@ pub fn shares() -> Vec<Workload> {
             cancel(1),
             enter(1, WaitOptions { position: 1, ..ordered(0, 1) }),
             queue(3, 1),
+        ]),
+        // 131,072 / 515 is rounded up to 255, which is one too much to tie with 131,072 / 532 = 246.
+        one_at_once(vec![take(0, 1), weighted(1, 1, 515), weighted(2, 2, 532), weighted(1, 1, 515)]),
+        // The share of the fourth goes on at 438, the whole number of the first, and so ties with the second.
+        one_at_once(vec![
+            take(0, 1),
+            weighted(1, 1, 300),
+            weighted(2, 2, 200),
+            release(0),
+            weighted(1, 1, 300),
+            weighted(3, 3, 600),
+            weighted(2, 2, 200),
+        ]),
+        // The first two tie, and the one with the higher number goes first; the fourth goes on at the lower number.
+        one_at_once(vec![
+            take(0, 1),
+            weighted(1, 1, 400),
+            weighted(2, 2, 500),
+            weighted(3, 3, 200),
+            release(0),
+            weighted(1, 1, 400),
+            release(1),
+            weighted(2, 2, 500),
+            weighted(4, 1, 400),
+            weighted(3, 3, 200),
         ]),
         // One of a higher priority comes back ahead of the others, and is granted.
         one_at_once(vec![
@@ -223,6 +252,22 @@ pub fn passed() -> Vec<Workload> {
                 wait(4, 1, 60 * SECOND, Channel::Subscribed),
                 Step::Advance(3 * SECOND),
                 enter(3, kept),
+            ],
+        },
+        // Others pass it by in the very microsecond.
+        one_at_once(vec![
+            take(0, 1),
+            enter(1, kept),
+            Step::Advance(5 * SECOND + 1),
+            wait(2, 1, 60 * SECOND, Channel::None),
+        ]),
+        Workload {
+            limits: vec![limit(Kind::Leaky, 4, 16)],
+            steps: vec![
+                take(0, 4),
+                enter(1, kept),
+                Step::Advance(4 * SECOND + 1),
+                Step::Acquire { units: Asked::All(1) },
             ],
         },
         // A command wakes those behind it.

@@ -229,6 +229,11 @@ fn leases() -> Vec<Workload> {
                 release(1),
             ],
         },
+        // Leases are held for a millisecond and for two.
+        Workload {
+            limits: vec![limit(Kind::Concurrency, 1, 30)],
+            steps: vec![take(0, 1), Step::Advance(1_000), release(0), take(1, 1), Step::Advance(2_000), release(1)],
+        },
         // A lease is renewed, taken over and released exactly at its expiry.
         Workload {
             limits: vec![limit(Kind::Concurrency, 1, 30)],
@@ -368,6 +373,18 @@ fn reported(remaining: Option<u64>, amount: Option<u64>) -> Step {
 fn quotas() -> Vec<Workload> {
     let queue = |caller, units| wait(caller, units, 60_000_000, Channel::None);
     vec![
+        // A correction of what was granted before midnight changes nothing of the new day.
+        Workload {
+            limits: vec![limit(Kind::Quota, 4, 0)],
+            steps: vec![
+                Step::Advance(6_390_000_000),
+                take(0, 2),
+                Step::Advance(20_000_000),
+                take(1, 1),
+                Step::Correct { caller: 0, actual: Asked::All(3) },
+                Step::Acquire { units: Asked::All(3) },
+            ],
+        },
         // Those ahead fill one, two, three and more periods.
         Workload {
             limits: vec![limit(Kind::Quota, 4, 0)],
