@@ -3,6 +3,8 @@
 pub(crate) mod admin_request;
 pub(crate) mod admission;
 pub(crate) mod batch;
+#[cfg(feature = "providers")]
+pub(crate) mod caller_key;
 pub(crate) mod circuit_breaker;
 #[cfg(feature = "redis")]
 pub(crate) mod hub;

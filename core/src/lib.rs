@@ -87,12 +87,12 @@ pub use client::admin_request::LearnOptions;
 pub use client::admin_request::{AdminRequest, LimitNumbers};
 pub use client::admission::{Action, Admission};
 pub use client::batch::Batch;
+#[cfg(feature = "providers")]
+pub use client::caller_key::{CallerOptions, IPV6_PREFIX, caller_key, plain_key};
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 pub use client::limiter::ChangeIfVersion;
 #[cfg(feature = "redis")]
 pub use client::limiter::KeyChange;
-#[cfg(feature = "providers")]
-pub use client::limiter::caller_key;
 pub use client::limiter::{Limiter, MAX_KEY, MAX_NAME, WAIT_TIMEOUT};
 #[cfg(feature = "redis")]
 pub use client::limiter::{MAX_RECORDED, MAX_RECORDED_PAGE, RecordedPage, Recording};
@@ -121,6 +121,7 @@ pub use model::cost::{Cost, LimiterUnits};
 pub use model::decision::{Decision, DecisionLimit, Status, Ticket};
 pub use model::durations::Durations;
 pub use model::extension::Extension;
+pub use model::headers::HeaderFields;
 pub use model::history::{History, HistoryEntry};
 pub use model::inspection::{
     InspectedLimit, Inspection, LeaseInfo, LimitSource, MAX_PAGE, MAX_PAGE_OFFSET, Page, TicketInfo,

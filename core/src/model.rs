@@ -7,6 +7,7 @@ pub(crate) mod cost;
 pub(crate) mod decision;
 pub(crate) mod durations;
 pub(crate) mod extension;
+pub(crate) mod headers;
 pub(crate) mod history;
 pub(crate) mod inspection;
 #[cfg(feature = "redis")]

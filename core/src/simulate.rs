@@ -26,7 +26,6 @@ mod clients;
 mod draw;
 mod event;
 mod fields;
-mod headers;
 mod job;
 mod limit_history;
 #[cfg(feature = "redis")]

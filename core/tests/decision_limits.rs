@@ -19,7 +19,8 @@ type Row<'a> = (&'a str, u64, u64, Option<u64>, Option<u64>);
 fn rows(decision: &Decision) -> Vec<Row<'_>> {
     let seconds = |time: Option<Micros>| time.map(|time| time.0 / SECOND);
     let mut rows = Vec::new();
-    for DecisionLimit { limiter: _, label, limit, interval: _, remaining, retry_after, reset_after } in &decision.limits
+    for DecisionLimit { limiter: _, label, kind: _, limit, interval: _, remaining, retry_after, reset_after } in
+        &decision.limits
     {
         rows.push((&**label, *limit, *remaining, seconds(*retry_after), seconds(*reset_after)));
     }

@@ -7,6 +7,7 @@ const { constructors } = require("./lib/shared/limits.js");
 const { SKIPPED } = require("./lib/shared/within-limit.js");
 const { StreamUsage } = require("./lib/stream-usage.js");
 const { TestClock } = require("./lib/test-clock.js");
+const { callerKey, plainKey } = require("./lib/web.js");
 
 exports.Paddlegate = Paddlegate;
 exports.StreamUsage = StreamUsage;
@@ -20,6 +21,8 @@ exports.concurrency = constructors.concurrency;
 exports.quota = constructors.quota;
 exports.SKIPPED = SKIPPED;
 exports.graphqlCost = graphqlCost;
+exports.callerKey = callerKey;
+exports.plainKey = plainKey;
 exports.PaddlegateError = errors.PaddlegateError;
 exports.OverLimitError = errors.OverLimitError;
 exports.InvalidError = errors.InvalidError;

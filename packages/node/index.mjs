@@ -13,6 +13,8 @@ export const {
   quota,
   SKIPPED,
   graphqlCost,
+  callerKey,
+  plainKey,
   PaddlegateError,
   OverLimitError,
   InvalidError,

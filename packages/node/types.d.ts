@@ -539,12 +539,16 @@ export interface RuntimeState {
   readonly learned: SettingsByLabel;
 }
 
+/** The names of the fields that `headers` of a decision returns. */
+export type HeaderFields = "draft" | "draft-6" | "x";
+
 /** One limit after a decision, without regard to the others: a pause and the calls ahead in the queue do not count. Frozen. */
 export interface DecisionLimit {
   /** Of limiters that decide together the name of the one that has the limit, otherwise `null`. */
   readonly limiter: string | null;
   /** The label. */
   readonly label: string;
+  readonly kind: Kind;
   /** The limit or capacity in units, 1 for a throttle. */
   readonly limit: number;
   /**
@@ -606,6 +610,16 @@ export interface BaseDecision {
   readonly isLowered: boolean;
   /** Each limit, in the order of the policy, for a call with `limits: true`; otherwise empty, as where no store decided. */
   readonly limits: readonly DecisionLimit[];
+  /**
+   * Returns the header fields that tell the caller of a server what this decision left: of all `limits` if the call asked for
+   * them, otherwise of the tightest limit. A refusal has `Retry-After`, in whole seconds, if the time is known. Throws
+   * `InvalidError` for other names.
+   *
+   * @param fields `"draft"`, the default: `RateLimit-Policy` and `RateLimit` of the newest draft of the IETF. `"draft-6"`:
+   *   `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset` and `RateLimit-Policy` of the sixth draft. `"x"`:
+   *   `X-RateLimit-Limit`, `X-RateLimit-Remaining`, and `X-RateLimit-Reset` in seconds since 1970.
+   */
+  headers(fields?: HeaderFields): Record<string, string>;
   /** Of limiters that decide together the name of the one that these values describe, otherwise `null`. */
   readonly limiter: string | null;
   /** The store's time of the decision in microseconds since 1970; 0 when the store was not used. */

@@ -5,6 +5,7 @@ use std::ffi::c_char;
 use paddlegate_core::{DecisionLimit as CoreLimit, Limiter, MAX_LIMITS, MAX_TOGETHER, Micros};
 
 use crate::decision::number;
+use crate::limit::Kind;
 use crate::text;
 
 /// The maximum number of limits of a decision.
@@ -21,6 +22,8 @@ pub struct DecisionLimit {
     /// For a limiter of pg_together, the index of the limiter that has the limit, as they were given;
     /// -1 for a single limiter.
     pub limiter: i32,
+    /// The kind, a pg_kind.
+    pub kind: i32,
     /// The limit or the capacity in units, 1 for a throttle.
     pub limit: i64,
     /// The interval, the time to drain or refill fully, how long a lease lasts, or the longest period of
@@ -49,6 +52,7 @@ impl DecisionLimit {
     const NONE: Self = Self {
         label: [0; 33],
         limiter: -1,
+        kind: Kind::None as i32,
         limit: -1,
         interval_us: -1,
         remaining: -1,
@@ -62,6 +66,7 @@ impl DecisionLimit {
         Self {
             label: text::write(&limit.label),
             limiter: limit.limiter.as_ref().and_then(of_several).and_then(|at| at.try_into().ok()).unwrap_or(-1),
+            kind: Kind::from(limit.kind) as i32,
             limit: number(Some(limit.limit)),
             interval_us: time(Some(limit.interval)),
             remaining: number(Some(limit.remaining)),

@@ -46,6 +46,8 @@ pub mod waiter;
 
 pub mod statistics;
 
+pub mod web;
+
 pub mod history;
 
 pub mod inspect;

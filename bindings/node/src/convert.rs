@@ -206,9 +206,9 @@ pub struct ListedLimit {
     pub starts: Option<String>,
 }
 
-impl From<LimiterInfo> for ListedLimiter {
-    fn from(listed: LimiterInfo) -> Self {
-        let limits = listed.limits.iter().map(|limit| ListedLimit {
+impl From<&Limit> for ListedLimit {
+    fn from(limit: &Limit) -> Self {
+        Self {
             label: limit.label().to_string(),
             kind: limit.kind().name(),
             amount: number(limit.amount()),
@@ -217,9 +217,14 @@ impl From<LimiterInfo> for ListedLimiter {
             per: limit.calendar().map(Calendar::per).map(CalendarPeriod::name),
             timezone: limit.calendar().map(|calendar| calendar.timezone().to_owned()),
             starts: limit.calendar().map(Calendar::starts),
-        });
+        }
+    }
+}
+
+impl From<LimiterInfo> for ListedLimiter {
+    fn from(listed: LimiterInfo) -> Self {
         Self {
-            limits: limits.collect(),
+            limits: listed.limits.iter().map(ListedLimit::from).collect(),
             last_used: (listed.last_used > Micros(0)).then(|| to_seconds(listed.last_used)),
             ttl: to_seconds(listed.ttl),
             name: listed.name,

@@ -9,6 +9,7 @@ use crate::convert::number;
 pub struct DecisionLimit {
     pub limiter: Option<String>,
     pub label: String,
+    pub kind: &'static str,
     pub limit: f64,
     pub interval_us: f64,
     pub remaining: f64,
@@ -21,6 +22,7 @@ impl From<&paddlegate::DecisionLimit> for DecisionLimit {
         Self {
             limiter: it.limiter.clone(),
             label: it.label.to_string(),
+            kind: it.kind.name(),
             limit: number(it.limit),
             interval_us: number(it.interval.0),
             remaining: number(it.remaining),

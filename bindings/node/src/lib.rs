@@ -9,6 +9,7 @@ mod admin_request;
 mod calls;
 mod convert;
 mod decision_limit;
+mod decision_numbers;
 pub mod discord;
 mod gate;
 mod history;
@@ -24,6 +25,7 @@ mod stream_usage;
 mod subscription;
 mod test_clock;
 mod waiter;
+pub mod web;
 
 use napi_derive::napi;
 use paddlegate::{CostRules, JOB_CLAIM_TIMEOUT, Kind, Reason, WAIT_TIMEOUT};
@@ -116,6 +118,7 @@ mod tests {
             include_str!("subscription.rs"),
             include_str!("test_clock.rs"),
             include_str!("waiter.rs"),
+            include_str!("web.rs"),
         ];
         let mut functions = 0;
         for source in sources {

@@ -2,12 +2,13 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use paddlegate::{Error, Label, Micros, Reason, Status, Ticket};
+use paddlegate::{Error, HeaderFields, Label, Micros, Reason, Status, Ticket};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
+use crate::argument::{OptionalArg, text};
 use crate::decision_limit::{DecisionLimit, LimitFields, fields_of, restore_limit, shown};
-use crate::error::Result;
+use crate::error::{Failure, Result};
 
 /// The result of one call. True when the call was granted, otherwise false.
 #[derive(PartialEq)]
@@ -160,6 +161,21 @@ impl Decision {
     #[getter]
     fn limits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.0.limits.iter().cloned().map(DecisionLimit))
+    }
+
+    /// Return the header fields that tell the caller of a server what this decision left.
+    ///
+    /// `fields` is "draft": `RateLimit-Policy` and `RateLimit` of the newest IETF draft; "draft-6":
+    /// `RateLimit-Limit`, `-Remaining`, `-Reset` and `-Policy` of the sixth; or "x":
+    /// `X-RateLimit-Limit`, `-Remaining`, and `-Reset` in seconds since 1970. A refusal has
+    /// `Retry-After` in whole seconds, if the time is known. A decision that was asked for with
+    /// `limits` describes each limit, another one the tightest. Raises `InvalidError`, argument
+    /// `fields`, for other names.
+    #[pyo3(signature = (fields=None), text_signature = "($self, fields='draft')")]
+    #[allow(clippy::doc_markdown)] // Python shows this text as it is.
+    fn headers<'py>(&self, py: Python<'py>, fields: OptionalArg) -> Result<Bound<'py, PyDict>> {
+        let fields = fields.map(|name| Ok::<_, Failure>(HeaderFields::from_name(text("fields", name)?)?));
+        Ok(self.0.headers(fields.transpose()?.unwrap_or_default()).into_py_dict(py)?)
     }
 
     fn __bool__(&self) -> bool {

@@ -1,6 +1,6 @@
 //! `DecisionLimit`: one limit of a decision.
 
-use paddlegate::{Label, Micros};
+use paddlegate::{Kind, Label, Micros};
 use pyo3::prelude::*;
 
 use crate::decision::seconds;
@@ -25,6 +25,12 @@ impl DecisionLimit {
     #[getter]
     fn label(&self) -> &str {
         &self.0.label
+    }
+
+    /// The kind: `window`, `bucket` and so on.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.0.kind.name()
     }
 
     /// The units of the limit, 1 for a throttle.
@@ -62,7 +68,8 @@ impl DecisionLimit {
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        const FIELDS: [&str; 7] = ["limiter", "label", "limit", "interval", "remaining", "retry_after", "reset_after"];
+        const FIELDS: [&str; 8] =
+            ["limiter", "label", "kind", "limit", "interval", "remaining", "retry_after", "reset_after"];
         shown(slf, FIELDS.into_iter().filter(|name| *name != "limiter" || slf.get().0.limiter.is_some()))
     }
 
@@ -72,22 +79,32 @@ impl DecisionLimit {
 }
 
 /// The pickled fields of a limit in order; times in microseconds.
-pub(crate) type LimitFields = (Option<String>, String, u64, u64, u64, Option<u64>, Option<u64>);
+pub(crate) type LimitFields = (Option<String>, String, String, u64, u64, u64, Option<u64>, Option<u64>);
 
 pub(crate) fn fields_of(it: &paddlegate::DecisionLimit) -> LimitFields {
     let micros = |time: Option<Micros>| time.map(|time| time.0);
     let (label, retry_after, reset_after) = (it.label.to_string(), micros(it.retry_after), micros(it.reset_after));
-    (it.limiter.clone(), label, it.limit, it.interval.0, it.remaining, retry_after, reset_after)
+    (
+        it.limiter.clone(),
+        label,
+        it.kind.name().to_owned(),
+        it.limit,
+        it.interval.0,
+        it.remaining,
+        retry_after,
+        reset_after,
+    )
 }
 
 /// Restore a limit of a decision from its pickled fields.
 #[pyfunction]
 #[pyo3(signature = (fields, /))]
 pub(crate) fn restore_limit(fields: LimitFields) -> Result<DecisionLimit> {
-    let (limiter, label, limit, interval, remaining, retry_after, reset_after) = fields;
+    let (limiter, label, kind, limit, interval, remaining, retry_after, reset_after) = fields;
     Ok(DecisionLimit(paddlegate::DecisionLimit {
         limiter,
         label: Label::new(&label)?,
+        kind: Kind::from_name(&kind)?,
         limit,
         interval: Micros(interval),
         remaining,

@@ -4,6 +4,7 @@
 mod answer;
 mod argument;
 mod call;
+mod caller_key;
 mod cost;
 mod decision;
 mod decision_limit;
@@ -33,6 +34,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::call::{Call, Unfinished};
+    #[pymodule_export]
+    use crate::caller_key::{caller_key, plain_key};
     #[pymodule_export]
     use crate::decision::{Decision, restore};
     #[pymodule_export]

@@ -21,7 +21,7 @@ use crate::error::{Failure, Result};
 use crate::limits;
 use crate::live::AdminRequest;
 use crate::operation::{acquire, admit, correct, debit, enter, extend, given, peek};
-use crate::paddlegate::{LoadedLimiter, Paddlegate, Together};
+use crate::paddlegate::{ListedLimit, LoadedLimiter, Paddlegate, Together, listed_limit};
 use crate::signals::interruptible;
 use crate::waiter::Waiter;
 use crate::wakeup_listener::WakeupListener;
@@ -139,6 +139,11 @@ impl Limiter {
     #[getter]
     fn name(&self) -> &str {
         self.inner.name()
+    }
+
+    // The limits of the policy, or of several limiters in their order.
+    fn _limits(&self) -> Vec<ListedLimit> {
+        self.inner.limits().map(listed_limit).collect()
     }
 
     /// Seconds that a call waits at most by default.

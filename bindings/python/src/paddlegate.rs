@@ -62,7 +62,13 @@ pub(crate) struct ListedLimiter(LimiterInfo);
 
 /// Label, kind, amount, interval and offset of a limit, and period, time zone and start of the calendar of a quota; times in
 /// microseconds.
-type ListedLimit = (String, &'static str, u64, u64, u64, Option<(&'static str, String, String)>);
+pub(crate) type ListedLimit = (String, &'static str, u64, u64, u64, Option<(&'static str, String, String)>);
+
+pub(crate) fn listed_limit(it: &Limit) -> ListedLimit {
+    let calendar = |it: &Calendar| (it.per().name(), it.timezone().to_owned(), it.starts());
+    let (label, calendar) = (it.label().to_string(), it.calendar().map(calendar));
+    (label, it.kind().name(), it.amount(), it.interval().0, it.offset().0, calendar)
+}
 
 #[pymethods]
 impl ListedLimiter {
@@ -71,12 +77,7 @@ impl ListedLimiter {
     /// Times are in microseconds.
     fn fields(&self) -> (&str, Vec<ListedLimit>, u64, u64, Option<&str>, bool, &'static str) {
         let Self(it) = self;
-        let calendar = |it: &Calendar| (it.per().name(), it.timezone().to_owned(), it.starts());
-        let limit = |it: &Limit| {
-            let (label, calendar) = (it.label().to_string(), it.calendar().map(calendar));
-            (label, it.kind().name(), it.amount(), it.interval().0, it.offset().0, calendar)
-        };
-        let limits = it.limits.iter().map(limit).collect();
+        let limits = it.limits.iter().map(listed_limit).collect();
         (&it.name, limits, it.last_used.0, it.ttl.0, it.group.as_deref(), it.keyed, it.mode.name())
     }
 }

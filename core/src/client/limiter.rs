@@ -44,6 +44,7 @@ use crate::client::last_known::LastKnown;
 use crate::client::local_fallback;
 use crate::client::store::{Backend, Store};
 use crate::model::decision::Decision;
+use crate::model::limit::Limit;
 use crate::model::on_unavailable::OnUnavailable;
 use crate::model::operation::{Answer, Operation};
 use crate::model::permit;
@@ -59,8 +60,6 @@ pub use all_keys::KeyChange;
 pub use if_version::ChangeIfVersion;
 use keyed::AllKeys;
 pub use keyed::MAX_KEY;
-#[cfg(feature = "providers")]
-pub use keyed::caller_key;
 use plain::PlainLimiter;
 #[cfg(feature = "redis")]
 pub use record::{MAX_RECORDED, MAX_RECORDED_PAGE, RecordedPage, Recording};
@@ -337,6 +336,24 @@ impl Limiter {
     /// Returns the policy.
     pub fn policy(&self) -> &Policy {
         &self.inner.policy
+    }
+
+    /// Returns the limits of the policy; those of each limiter in order, where several decide together.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::Paddlegate;
+    /// let pg = Paddlegate::memory();
+    /// let (org, user) = (pg.bucket("org", 9, Duration::from_secs(60))?, pg.throttle("user", Duration::from_secs(1))?);
+    /// assert_eq!(org.limits().map(|limit| limit.amount()).collect::<Vec<_>>(), [9]);
+    /// assert_eq!(pg.together(&[&org, &user])?.limits().count(), 2);
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn limits(&self) -> impl Iterator<Item = &Limit> {
+        let several = self.inner.together.iter().flat_map(|limiter| limiter.policy().limits());
+        self.policy().limits().iter().chain(several)
     }
 
     /// Returns an error once the store is being closed, for a call that may need the server.

@@ -152,6 +152,7 @@ impl LimitNumbers {
         DecisionLimit {
             limiter: None,
             label: limit.label().clone(),
+            kind: limit.kind(),
             limit: self.amount,
             interval: if limit.kind() == Kind::Quota { limit.interval() } else { Micros(self.interval) },
             remaining: self.remaining,

@@ -1,6 +1,7 @@
 //! `Decision`: the result of one call.
 
 use crate::base::micros::Micros;
+use crate::model::kind::Kind;
 use crate::model::label::Label;
 use crate::model::reason::Reason;
 
@@ -108,6 +109,8 @@ pub struct DecisionLimit {
     pub limiter: Option<String>,
     /// The label.
     pub label: Label,
+    /// The kind.
+    pub kind: Kind,
     /// The limit or the capacity in units, 1 for a throttle.
     pub limit: u64,
     /// The interval that rules, as of [`Limit::interval`](crate::Limit::interval).
@@ -139,38 +142,29 @@ impl Decision {
     }
 
     pub(crate) fn unlimited(permit: Option<String>) -> Self {
-        Self {
-            status: Status::Granted,
-            limit: None,
-            remaining: None,
-            retry_after: Some(Micros(0)),
-            reset_after: Some(Micros(0)),
-            reason: None,
-            would_refuse: None,
-            label: None,
-            limiter: None,
-            at: Micros(0),
-            permit,
-            lease: None,
-            fencing_token: None,
-            ticket: None,
-            is_lowered: false,
-            degraded: false,
-            limits: Vec::new(),
-        }
+        let zero = Some(Micros(0));
+        Self { status: Status::Granted, retry_after: zero, reset_after: zero, permit, ..Self::default() }
     }
 
     /// Returns the refusal of a limit that refuses every call.
     pub(crate) fn paused(label: Option<&Label>) -> Self {
+        let (limit, remaining, reason) = (Some(0), Some(0), Some(Reason::Paused));
+        Self { limit, remaining, reason, label: label.cloned(), ..Self::default() }
+    }
+}
+
+/// A refusal of which nothing more is known, for a program that makes a decision again from its numbers.
+impl Default for Decision {
+    fn default() -> Self {
         Self {
             status: Status::Refused,
-            limit: Some(0),
-            remaining: Some(0),
+            limit: None,
+            remaining: None,
             retry_after: None,
             reset_after: None,
-            reason: Some(Reason::Paused),
+            reason: None,
             would_refuse: None,
-            label: label.cloned(),
+            label: None,
             limiter: None,
             at: Micros(0),
             permit: None,

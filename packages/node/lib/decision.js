@@ -10,7 +10,9 @@ const {
   WITH_LIMITS,
   LOWERED,
 } = require("./shared-buffer.js");
+const { callNative } = require("./call-native.js");
 const native = require("./native.js");
+const { optionalText } = require("./request.js");
 const { decisionLimit, NO_LIMITS, STATUSES, wholeMs } = require("./shared/answers.js");
 
 const REASONS = [null, ...native.reasons()];
@@ -51,6 +53,12 @@ class Decision {
     this.limits = code & WITH_LIMITS ? limits(store.limitsOf(ticket)) : NO_LIMITS;
     Object.freeze(this);
   }
+
+  headers(fields) {
+    const given = optionalText("fields", fields);
+    const numbers = { ...withoutNulls(this), limits: this.limits.map(withoutNulls) };
+    return Object.fromEntries(callNative(() => native.decisionHeaders(numbers, given)));
+  }
 }
 
 /** Returns the label with this code; null for 0. */
@@ -61,6 +69,10 @@ function labelOf(code) {
 }
 
 const limits = (all) => Object.freeze(all.map(decisionLimit));
+
+/** Returns a copy as the addon takes it. */
+const withoutNulls = (object) =>
+  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 
 const orNull = (value) => (Number.isNaN(value) ? null : value);
 

@@ -96,6 +96,12 @@ class Limiter {
     return members;
   }
 
+  get limits() {
+    slots[OPERATION] = Opcode.Pick;
+    this.#run();
+    return Object.freeze(this.#store.pickedLimits().map(Object.freeze));
+  }
+
   withKey(key) {
     const limiter = this.#of(text("key", key));
     slots[OPERATION] = Opcode.CheckKey;

@@ -20,7 +20,15 @@ from paddlegate._inspection import InspectedLimit, Inspection, LeaseInfo, Ticket
 from paddlegate._learned import Learned
 from paddlegate._limiter import Limiter
 from paddlegate._limits import Bucket, Concurrency, Leaky, Points, Quota, Throttle, Window
-from paddlegate._native import Decision, DecisionLimit, StreamUsage, TestClock, __version__
+from paddlegate._native import (
+    Decision,
+    DecisionLimit,
+    StreamUsage,
+    TestClock,
+    __version__,
+    caller_key,
+    plain_key,
+)
 from paddlegate._paddlegate import Paddlegate
 from paddlegate._permit import AsyncPermit, Permit, Settlement
 from paddlegate._runtime_state import LimitSettings, RuntimeState
@@ -74,5 +82,7 @@ __all__ = [
     "WithinGate",
     "WithinLimit",
     "__version__",
+    "caller_key",
     "graphql_cost",
+    "plain_key",
 ]

@@ -27,7 +27,7 @@ from paddlegate._options import AcquireOptions, check, spelled_out
 from paddlegate._order import order_of
 from paddlegate._permit import Grant
 from paddlegate._runtime_state import to_runtime_state
-from paddlegate._statistics import to_statistics
+from paddlegate._statistics import to_limit_info, to_statistics
 from paddlegate._turns import AsyncTurns, Turns
 from paddlegate._waiting import TaskWaiter, ThreadWaiter, cancel_timeout, may_have_lease
 from paddlegate._within import WithinLimit
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from paddlegate._paddlegate import Paddlegate
     from paddlegate._permit import AsyncPermit, Permit
     from paddlegate._runtime_state import RuntimeState
-    from paddlegate._statistics import Statistics
+    from paddlegate._statistics import LimitInfo, Statistics
     from paddlegate._waiting import Span
 
 # `id` is the name in all languages.
@@ -99,6 +99,11 @@ class Limiter(_native.Limiter):
     ) -> None:
         self._links: Links = paddlegate._links
         self._hubs: Hubs = paddlegate._hubs
+
+    @property
+    def limits(self) -> tuple[LimitInfo, ...]:
+        """The limits of the policy; of several that decide together those of each in turn."""
+        return tuple(map(to_limit_info, self._limits()))
 
     def with_key(self, key: str) -> Limiter:
         """Return the limiter of one key, for some calls or for `together`; it has the same options.

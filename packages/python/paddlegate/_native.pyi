@@ -40,9 +40,11 @@ __all__ = [
     "WithinLimit",
     "__version__",
     "call_with_fallback",
+    "caller_key",
     "discord_window",
     "graphql_cost",
     "new_id",
+    "plain_key",
     "reconnect_pause",
     "restore",
     "restore_limit",
@@ -138,6 +140,9 @@ class DecisionLimit:
     @property
     def label(self) -> str:
         """The label."""
+    @property
+    def kind(self) -> str:
+        """The kind: `window`, `bucket` and so on."""
     @property
     def limit(self) -> int:
         """The units of the limit, 1 for a throttle."""
@@ -239,6 +244,16 @@ class Decision:
 
         Otherwise empty, as where no store decided.
         """
+    def headers(self, fields: Literal["draft", "draft-6", "x"] = "draft") -> dict[str, str]:
+        """Return the header fields that tell the caller of a server what this decision left.
+
+        `fields` is "draft": `RateLimit-Policy` and `RateLimit` of the newest IETF draft; "draft-6":
+        `RateLimit-Limit`, `-Remaining`, `-Reset` and `-Policy` of the sixth; or "x":
+        `X-RateLimit-Limit`, `-Remaining`, and `-Reset` in seconds since 1970. A refusal has
+        `Retry-After` in whole seconds, if the time is known. A decision that was asked for with
+        `limits` describes each limit, another one the tightest. Raises `InvalidError`, argument
+        `fields`, for other names.
+        """
     def __bool__(self) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -307,6 +322,33 @@ def discord_window(
 
 def graphql_cost(query: str, variables: str, rules: _Rules, operation: str | None) -> int:
     """Estimate the cost of a GraphQL query in points; `variables` is JSON text or empty."""
+
+def caller_key(
+    address: str | bytes | None,
+    forwarded_for: str | bytes | None = None,
+    trusted_proxies: Iterable[str] = (),
+    *,
+    ipv6_prefix: int = 64,
+) -> str:
+    """Return the key of a caller by the address of its connection, for a keyed limiter.
+
+    An IPv4 address is itself, also in IPv6 form. The key of an IPv6 caller is its network,
+    `2001:db8:1:2::/64`: `ipv6_prefix` is the length, from 1 to 128. Ports, brackets and zones are
+    cut. What is no address is as in `plain_key`; a Unix socket has the address "" or None.
+
+    `trusted_proxies` are the proxies in front of this process: addresses, networks such as
+    "10.0.0.0/8", and "unix" for one that connects by a Unix socket. Behind one of them the caller
+    is the last entry of `forwarded_for`, the value of `X-Forwarded-For`, that is no trusted proxy.
+
+    Raises `InvalidError`, argument `trusted_proxies` or `ipv6_prefix`; every address gives a key.
+    """
+
+def plain_key(text: str | bytes, /) -> str:
+    """Return the key for a text of a stranger, such as a header.
+
+    It is the text itself if it is a key, which has 1 to 512 bytes of UTF-8 without a zero byte,
+    otherwise "sha256:" and its digest in hexadecimal.
+    """
 
 def call_with_fallback(
     function: Callable[[_T], None], another: Callable[[_T], None], argument: _T
@@ -422,6 +464,7 @@ class Limiter:
     @property
     def name(self) -> str:
         """The name of the limiter."""
+    def _limits(self) -> list[_ListedLimit]: ...
     @property
     def wait_timeout(self) -> float:
         """Seconds that a call waits at most by default."""

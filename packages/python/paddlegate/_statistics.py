@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from paddlegate._native import ListedLimiter, _Period, _StatisticsFields
+    from paddlegate._native import ListedLimiter, _ListedLimit, _Period, _StatisticsFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,9 @@ def to_statistics(fields: _StatisticsFields) -> Statistics:
 
 @dataclass(frozen=True, slots=True)
 class LimitInfo:
-    """One limit as last used; times in seconds. The numbers are as in `LimitSettings`.
+    """One limit of a policy, or as last used; times in seconds.
+
+    The numbers are as in `LimitSettings`.
 
     Of a quota the `interval` is the longest period, and `per`, `timezone` and `starts` are those of
     `Quota`; they are None for other kinds, and where this process does not know the time zone.
@@ -108,15 +110,18 @@ class LimiterInfo:
     """The mode as last used, "enforce" or "shadow". `runtime_state` has an override of it."""
 
 
+def to_limit_info(fields: _ListedLimit) -> LimitInfo:
+    """Convert the native fields of a limit."""
+    label, kind, amount, interval, offset, calendar = fields
+    return LimitInfo(label, kind, amount, interval / 1e6, offset / 1e6, *(calendar or ()))
+
+
 def to_limiter_info(entry: ListedLimiter) -> LimiterInfo:
     """Convert an entry of the native list."""
     name, limits, last_used, ttl, group, keyed, mode = entry.fields()
     return LimiterInfo(
         name,
-        tuple(
-            LimitInfo(label, kind, amount, interval / 1e6, offset / 1e6, *(calendar or ()))
-            for label, kind, amount, interval, offset, calendar in limits
-        ),
+        tuple(map(to_limit_info, limits)),
         last_used / 1e6 if last_used else None,
         ttl / 1e6,
         group,

@@ -66,6 +66,34 @@ module Paddlegate
       Library.graphql_cost(Value.text("query", query), variables, operation, rules)
     end
 
+    # Returns the key of a caller by the address of its connection, for a keyed limiter. Every
+    # address gives a key.
+    #
+    # An IPv4 address is itself, also in IPv6 form. The key of an IPv6 caller is its network,
+    # `2001:db8:1:2::/64`: `ipv6_prefix` is the length, from 1 to 128 (default 64). Ports, brackets
+    # and zones are cut. What is no address is as in {plain_key}; a Unix socket has the address ""
+    # or `nil`.
+    #
+    # `trusted_proxies`: the proxies in front of this process: addresses, networks such as
+    # "10.0.0.0/8", and "unix" for one that connects by a Unix socket. Behind one of them the caller
+    # is the last entry of `forwarded_for`, the value of `X-Forwarded-For`, that is not trusted.
+    def caller_key(address, forwarded_for: nil, trusted_proxies: [], ipv6_prefix: nil)
+      unless trusted_proxies.is_a?(Array)
+        Value.reject("must be a list", "trusted_proxies", trusted_proxies)
+      end
+      proxies = trusted_proxies.map { |proxy| Value.text("trusted_proxies", proxy) }
+      prefix = ipv6_prefix.nil? ? -1 : Value.whole("ipv6_prefix", ipv6_prefix)
+      Library.caller_key(Value.bytes("address", address || ""),
+                         Value.bytes("forwarded_for", forwarded_for || ""), proxies, prefix)
+    end
+
+    # Returns the key for a text of a stranger, such as a header: the text itself if it is a key,
+    # which has 1 to 512 bytes of UTF-8 without a zero byte, otherwise "sha256:" and its digest in
+    # hexadecimal.
+    def plain_key(text)
+      Library.plain_key(Value.bytes("text", text))
+    end
+
     # Closes the default store, as {Store#close} does. The next limiter on the default store opens a
     # new one.
     def close

@@ -1,17 +1,14 @@
 //! The response of a decision: 200 with `allowed`, or with `?refusal=429` a status, `Retry-After` and the fields of the IETF.
 
 use axum::Json;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use paddlegate::{Decision, Kind, Limiter, Micros};
+use paddlegate::{Decision, HeaderFields, Limiter, Micros};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::json::DecisionBody;
-
-const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The query of a verb that decides.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
@@ -75,7 +72,7 @@ impl Refusal {
 /// Returns the response of a decision that has each limit; a refusal has the status.
 pub(crate) fn with_status(status: StatusCode, limiter: &Limiter, decision: &Decision, wants_limits: bool) -> Response {
     let mut body = DecisionBody::from(decision);
-    let mut headers = fields(limiter, decision);
+    let headers = fields(limiter, decision);
     if !wants_limits {
         body.limits.clear();
     }
@@ -87,10 +84,6 @@ pub(crate) fn with_status(status: StatusCode, limiter: &Limiter, decision: &Deci
         Some(after) => format!("refused: reason={reason} retry_after={}", super::json::seconds(after)),
         None => format!("refused, and no end is known: reason={reason}"),
     };
-    if let Some(after) = decision.retry_after {
-        // Rounded up, so that a client that obeys is not refused again.
-        headers.insert(RETRY_AFTER, HeaderValue::from(whole_seconds(after).max(1)));
-    }
     let violated =
         decision.label.as_ref().map(|label| policy_name(limiter_of(limiter, decision.limiter.as_deref()), label));
     let problem = RefusalProblem {
@@ -107,36 +100,16 @@ pub(crate) fn with_status(status: StatusCode, limiter: &Limiter, decision: &Deci
     response
 }
 
-/// Returns `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-10, an item for each limit.
+/// Returns the fields of the newest draft, an item for each limit with the name of its limiter, and `Retry-After` of a refusal.
 pub(crate) fn fields(limiter: &Limiter, decision: &Decision) -> HeaderMap {
-    let (mut policies, mut limits) = (Vec::new(), Vec::new());
-    for limit in &decision.limits {
-        let one = limiter_of(limiter, limit.limiter.as_deref());
-        let name = quoted(&policy_name(one, &limit.label));
-        let known = one.policy().limits().iter().find(|known| **known.label() == *limit.label);
-        policies.push(match known {
-            Some(known) if known.kind() == Kind::Concurrency => {
-                format!(r#"{name};q={};qu="concurrent-requests""#, limit.limit)
-            }
-            Some(known) => format!("{name};q={};w={}", limit.limit, whole_seconds(known.interval())),
-            None => format!("{name};q={}", limit.limit),
-        });
-        // When more is available; of a limit that is whole there is nothing to wait for.
-        let reset = limit.retry_after.filter(|after| after.0 > 0).or(limit.reset_after);
-        limits.push(match reset {
-            Some(reset) => format!("{name};r={};t={}", limit.remaining, whole_seconds(reset)),
-            None => format!("{name};r={}", limit.remaining),
-        });
+    let mut named = Decision { limiter: None, label: None, ..decision.clone() };
+    for limit in &mut named.limits {
+        limit.limiter.get_or_insert_with(|| limiter.name().to_owned());
     }
-    let mut headers = HeaderMap::new();
-    for (field, items) in [(POLICY, policies), (LIMIT, limits)] {
-        if !items.is_empty()
-            && let Ok(value) = HeaderValue::from_str(&items.join(", "))
-        {
-            headers.insert(field, value);
-        }
-    }
-    headers
+    let header = |(name, value): (&'static str, String)| {
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(&value).ok()?))
+    };
+    named.headers(HeaderFields::Draft).into_iter().filter_map(header).collect()
 }
 
 /// Returns the limiter that a part of a decision is of.
@@ -148,19 +121,6 @@ fn limiter_of<'a>(limiter: &'a Limiter, name: Option<&str>) -> &'a Limiter {
 /// Returns the name of the limiter, with the label where it has several limits.
 pub(crate) fn policy_name(limiter: &Limiter, label: &str) -> String {
     if limiter.policy().limits().len() == 1 { limiter.name().to_owned() } else { format!("{}:{label}", limiter.name()) }
-}
-
-/// Returns a string of structured fields, which has printable ASCII alone.
-fn quoted(name: &str) -> String {
-    let plain = |c: char| if c == ' ' || c.is_ascii_graphic() { c } else { '?' };
-    let escaped: String = name.chars().map(plain).fold(String::new(), |mut all, c| {
-        if matches!(c, '"' | '\\') {
-            all.push('\\');
-        }
-        all.push(c);
-        all
-    });
-    format!("\"{escaped}\"")
 }
 
 /// Returns whole seconds, rounded up.

@@ -1,15 +1,11 @@
 //! Keyed limiters: one policy, and a state for each key.
 
 use std::mem;
-#[cfg(feature = "providers")]
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 #[cfg(feature = "redis")]
 use std::sync::atomic::AtomicU64;
 
 use once_cell::race::OnceBox;
-#[cfg(feature = "providers")]
-use sha2::{Digest, Sha256};
 
 #[cfg(feature = "redis")]
 use super::StateLocation;
@@ -28,40 +24,6 @@ use crate::store::redis::{Hints, KeyParts, Keys, Names, PARTS, Redis, Roles, Tal
 
 /// The maximum length of a key, in bytes.
 pub const MAX_KEY: usize = 512;
-
-/// Returns the key of a caller by what a request says of it, such as a header or the address of the connection. Every value gives a key, and
-/// one caller always the same.
-///
-/// An IP address has one form. The form of an IPv6 caller is its network of 64 bits, because one house has that number of addresses:
-/// `2001:db8:1:2::/64`. `::ffff:192.0.2.1` is `192.0.2.1`. Any other text of 1 to 512 bytes is the key itself; what is empty, longer or not
-/// UTF-8 is `sha256:` with its digest in hexadecimal.
-///
-/// # Examples
-///
-/// ```
-/// # use paddlegate::caller_key;
-/// assert_eq!(caller_key(b"alice"), "alice");
-/// assert_eq!(caller_key(b"::ffff:192.0.2.1"), "192.0.2.1");
-/// assert_eq!(caller_key(b"2001:DB8:1:2:0:0:0:9"), caller_key(b"2001:db8:1:2::7"));
-/// assert!(caller_key(b"\xff").starts_with("sha256:"));
-/// ```
-#[cfg(feature = "providers")]
-pub fn caller_key(value: &[u8]) -> String {
-    let text = str::from_utf8(value).ok().map(str::trim).filter(|text| (1..=MAX_KEY).contains(&text.len()));
-    let Some(text) = text else {
-        let digest: [u8; 32] = Sha256::digest(value).into();
-        return digest.iter().fold("sha256:".to_owned(), |text, byte| format!("{text}{byte:02x}"));
-    };
-    // A zone names an interface of this host, not the caller.
-    match text.split('%').next().unwrap_or(text).parse::<IpAddr>().map(|address| address.to_canonical()) {
-        Ok(IpAddr::V4(address)) => address.to_string(),
-        Ok(IpAddr::V6(address)) => {
-            let network = Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX));
-            format!("{network}/64")
-        }
-        Err(_) => text.to_owned(),
-    }
-}
 
 /// What all keys of a keyed limiter have in common in this process.
 #[derive(Default)]
@@ -279,36 +241,6 @@ impl Limiter {
         match (&self.inner.keys, &self.inner.location) {
             (Some(all), StateLocation::Redis { keys, .. }) => &all.listed_at[keys.part()],
             _ => &self.inner.listed_at,
-        }
-    }
-}
-
-#[cfg(all(test, feature = "providers"))]
-mod tests {
-    use super::{MAX_KEY, caller_key};
-
-    #[test]
-    fn a_caller_has_one_key() {
-        for (value, key) in [
-            ("192.0.2.1", "192.0.2.1"),
-            ("::ffff:192.0.2.1", "192.0.2.1"),
-            ("::FFFF:c000:201", "192.0.2.1"),
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-            ("2001:0DB8:0001:0002::", "2001:db8:1:2::/64"),
-            ("fe80::1%eth0", "fe80::/64"),
-            ("::1", "::/64"),
-            (" ada ", "ada"),
-            ("1.2.3", "1.2.3"),
-        ] {
-            assert_eq!(caller_key(value.as_bytes()), key, "{value}");
-        }
-        let longest = "x".repeat(MAX_KEY);
-        assert_eq!(caller_key(longest.as_bytes()), longest);
-        let empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        assert_eq!(caller_key(b""), empty);
-        for other in [&b"caf\xe9"[..], "x".repeat(MAX_KEY + 1).as_bytes()] {
-            let key = caller_key(other);
-            assert!(key.starts_with("sha256:") && key.len() == empty.len() && key != empty, "{key}");
         }
     }
 }

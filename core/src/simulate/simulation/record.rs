@@ -6,8 +6,9 @@ use super::{START, Simulation};
 use crate::base::error::Result;
 use crate::base::micros::{MAX_TIME, Micros};
 use crate::model::decision::Decision;
+use crate::model::headers::{draft, level_item, more_after, policy_item, retry_after};
+use crate::model::limit::Limit;
 use crate::model::reason::Reason;
-use crate::simulate::headers::{LimitLevel, headers};
 use crate::simulate::timeline::{JobOutcome, Row, Timeline};
 
 impl Simulation {
@@ -16,21 +17,22 @@ impl Simulation {
         &self.timeline
     }
 
-    /// Returns the response headers for a row of the timeline, as names and values.
+    /// Returns the response headers for a row of the timeline, as names and values: the limits of the policy, and of the
+    /// tightest one what remains.
     pub fn headers(&self, row: usize) -> Vec<(&'static str, String)> {
         let timeline = &self.timeline;
         let Some(outcome) = timeline.outcome.get(row) else { return Vec::new() };
-        let known = |time: u64| (time < u64::MAX).then_some(time);
-        let is_granted = *outcome == JobOutcome::Granted as u8;
-        headers(
-            &self.candidate.policy,
-            &LimitLevel {
-                limit: usize::from(timeline.limit[row]),
-                remaining: timeline.after[row],
-                reset_after: known(timeline.reset_after[row]),
-                retry_after: known(timeline.retry_after[row]).filter(|_| !is_granted),
-            },
-        )
+        let known = |time: u64| (time < u64::MAX).then_some(Micros(time));
+        let retry = known(timeline.retry_after[row]).filter(|_| *outcome != JobOutcome::Granted as u8);
+        let limits = self.candidate.policy.limits();
+        let of = |limit: &Limit| policy_item(limit.label(), limit.amount(), Some(limit.kind()), Some(limit.interval()));
+        let policies: Vec<String> = limits.iter().map(of).collect();
+        let tightest = limits.get(usize::from(timeline.limit[row])).map(|limit| {
+            level_item(limit.label(), timeline.after[row], more_after(retry, known(timeline.reset_after[row])))
+        });
+        let mut headers = draft(&policies, tightest.as_slice());
+        headers.extend(retry.map(retry_after));
+        headers
     }
 
     /// Returns whether the next row is kept.

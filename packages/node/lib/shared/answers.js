@@ -21,11 +21,12 @@ function wholeMs(ms) {
 const milliseconds = (us) => (us === undefined || us === null ? null : us / 1000);
 
 /** Returns one limit of a decision. */
-function decisionLimit({ limiter, label, limit, intervalUs, remaining, ...times }) {
+function decisionLimit({ limiter, label, kind, limit, intervalUs, remaining, ...times }) {
   const { retryAfterUs = null, resetAfterUs = null } = times;
   return Object.freeze({
     limiter: limiter ?? null,
     label,
+    kind,
     limit,
     intervalMs: intervalUs / 1000,
     remaining,

@@ -92,6 +92,34 @@ function isPlain(value) {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
+/** Returns the bytes of text or of bytes. */
+function bytes(argument, value) {
+  if (typeof value === "string") return new TextEncoder().encode(value);
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  if (!ArrayBuffer.isView(value)) throw new InvalidError(argument, "must be bytes or text");
+  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+}
+
+/** Returns what the native function of `callerKey` takes, from what its caller gave. */
+function callerArguments(address, options) {
+  const { forwardedFor, trustedProxies, ipv6Prefix } = only(
+    ["forwardedFor", "trustedProxies", "ipv6Prefix"],
+    options,
+  );
+  const proxies = trustedProxies ?? [];
+  if (!Array.isArray(proxies) || !proxies.every((proxy) => typeof proxy === "string")) {
+    throw new InvalidError("trustedProxies", "must be a list of addresses and networks");
+  }
+  const forwarded = forwardedFor ?? null;
+  const prefix = ipv6Prefix ?? undefined;
+  return [
+    bytes("address", address ?? ""),
+    forwarded === null ? undefined : bytes("forwardedFor", forwarded),
+    proxies,
+    prefix === undefined || typeof prefix === "number" ? prefix : Number.NaN,
+  ];
+}
+
 /** Returns the ids of several jobs. */
 function jobIds(jobs) {
   if (!Array.isArray(jobs)) throw new InvalidError("jobs", "must be a list of ids");
@@ -133,6 +161,8 @@ module.exports = {
   blockAfterNumbers,
   checkByLabel,
   isPlain,
+  bytes,
+  callerArguments,
   jobIds,
   limiterList,
   checkEstimated,

@@ -68,6 +68,8 @@ const NAMES = {
   expires_at: "expiresAt",
   expires_in: "expiresInMs",
   for: "forMs",
+  forwarded_for: "forwardedFor",
+  ipv6_prefix: "ipv6Prefix",
   local_share_percent: "localSharePercent",
   lock_timeout: "lockTimeoutMs",
   max_pause: "maxPauseMs",
@@ -82,6 +84,7 @@ const NAMES = {
   runtime_state: "runtimeState",
   settle_within: "settleWithinMs",
   timeout: "timeoutMs",
+  trusted_proxies: "trustedProxies",
   wait_timeout: "waitTimeoutMs",
   within: "withinMs",
 };
@@ -106,7 +109,7 @@ function withPublicNames(message, names) {
       const given = names[name] ?? name;
       return `${given}=${us / (MICROSECONDS[given.slice(-2)] ?? 1e6)}`;
     })
-    .replace(/\b([a-z_]+)=(\S*)/g, (_, name, value) => {
+    .replace(/\b([a-z0-9_]+)=(\S*)/g, (_, name, value) => {
       const seconds = Number(value.replace("inf", "Infinity"));
       return `${names[name] ?? name}=${isMs && name === argument ? seconds * 1000 : value}`;
     });

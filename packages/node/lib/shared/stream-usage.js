@@ -1,6 +1,6 @@
 "use strict";
 
-const { InvalidError } = require("./errors.js");
+const { bytes } = require("./arguments.js");
 
 /** The usage in the body of a response that is read in chunks; the class `StreamUsage` of a package gives it the native reader. */
 class BodyUsage {
@@ -11,7 +11,7 @@ class BodyUsage {
   }
 
   feed(chunk) {
-    this.#native.feed(bytes(chunk));
+    this.#native.feed(bytes("chunk", chunk));
   }
 
   get body() {
@@ -21,13 +21,6 @@ class BodyUsage {
   get ignored() {
     return this.#native.ignored();
   }
-}
-
-function bytes(chunk) {
-  if (typeof chunk === "string") return new TextEncoder().encode(chunk);
-  if (chunk instanceof ArrayBuffer) return new Uint8Array(chunk);
-  if (!ArrayBuffer.isView(chunk)) throw new InvalidError("chunk", "must be bytes or text");
-  return new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }
 
 module.exports = { BodyUsage };

@@ -38,8 +38,8 @@ module Paddlegate
     # @api private
     # `bytes`: a `pg_decision`. A field is decoded when it is read, since most callers read one or
     # two. `names`: those of the limiters that decided together; `nil` for a single limiter.
-    # `limits`: the {DecisionLimit}s that the call asked for.
-    def initialize(bytes, names = nil, limits = NO_LIMITS)
+    # `limits`: the `pg_decision_limits` that the call asked for, otherwise `nil`.
+    def initialize(bytes, names = nil, limits = nil)
       @bytes = bytes
       @names = names
       @limits = limits
@@ -48,7 +48,21 @@ module Paddlegate
 
     # Returns each limit after this decision, in the order of the policy, as {DecisionLimit}s, for a
     # call with `limits: true`. Otherwise empty, as where no store decided.
-    attr_reader :limits
+    def limits
+      @limits ? DecisionLimit.list(@limits, @names) : NO_LIMITS
+    end
+
+    # Returns the header fields, a Hash of Strings, that tell the caller of a server what this
+    # decision left: of all {limits} if the call asked for them, otherwise of the tightest limit. A
+    # refusal has `Retry-After`, in whole seconds, if the time is known.
+    #
+    # `fields`: `:draft`, `RateLimit-Policy` and `RateLimit` of the newest draft of the IETF;
+    # `:"draft-6"`, `RateLimit-Limit`, `RateLimit-Remaining`, `RateLimit-Reset` and
+    # `RateLimit-Policy` of the sixth; or `:x`, `X-RateLimit-Limit`, `X-RateLimit-Remaining`, and
+    # `X-RateLimit-Reset` in seconds since 1970. Raises {InvalidError} for other names.
+    def headers(fields = :draft)
+      Library.headers(@bytes, @limits, @names || [], Value.word("fields", fields))
+    end
 
     # Returns `:granted` or `:refused`. {Limiter#enqueue} and {Limiter#claim} also return `:queued`
     # (the call has a ticket) and `:no_ticket` (cancelled, lapsed or claimed before).

@@ -6,7 +6,7 @@ module Paddlegate
   #
   # - `limiter`: for limiters that decide together ({Factories#together}), the name of the one that
   #   has the limit; otherwise `nil`
-  # - `label`: its label, such as `:rpm`
+  # - `label`: its label, such as `:rpm`; `kind`: its kind, such as `:window`
   # - `limit`: the limit in units, 1 for a throttle; `remaining`: the units that can be taken right
   #   after the decision
   # - `interval`: seconds (Float) of the interval, to drain or refill fully, of a lease, or of the
@@ -15,31 +15,27 @@ module Paddlegate
   #   after a grant; `nil` when no time is known
   # - `reset_after`: seconds (Float) until all units are available again; `nil` when no time is
   #   known
-  DecisionLimit = Struct.new(:limiter, :label, :limit, :interval, :remaining, :retry_after,
-                             :reset_after) do
+  DecisionLimit = Struct.new(:limiter, :label, :kind, :limit, :interval, :remaining,
+                             :retry_after, :reset_after) do
     # @api private
     # Reads a `pg_decision_limits`. `names` are those of the limiters that decided together.
-    def self.list(memory, names)
-      Array.new(memory.get_uint64(0)) do |i|
-        read(memory + 8 + (i * self::SIZE), names)
+    def self.list(bytes, names)
+      Array.new(bytes.unpack1("Q")) do |i|
+        read(bytes.byteslice(8 + (i * self::SIZE), self::SIZE), names)
       end.freeze
     end
 
     # Reads a `pg_decision_limit`.
-    def self.read(memory, names)
-      index = memory.get_int32(self::LIMITER)
-      limit, interval, remaining, *times = memory.get_array_of_int64(self::NUMBERS, 5)
+    def self.read(bytes, names)
+      label, index, kind, limit, interval, remaining, *times = bytes.unpack("Z33x3l2x4q5")
       times.map! { |micros| micros == -1 ? nil : micros / 1_000_000.0 }
-      new(index == -1 ? nil : names[index], memory.get_string(0).to_sym, limit,
+      new(index == -1 ? nil : names[index], label.to_sym, Library::KINDS[kind], limit,
           interval / 1_000_000.0, remaining, *times).freeze
     end
     private_class_method :read
   end
 
-  # The offsets of the fields of a `pg_decision_limit`, and the sizes of it and of a
-  # `pg_decision_limits`.
-  DecisionLimit::LIMITER = 36
-  DecisionLimit::NUMBERS = 40
-  DecisionLimit::SIZE = 80
-  DecisionLimit::LIST_SIZE = 8 + (32 * 80)
+  # The sizes of a `pg_decision_limit` and of a `pg_decision_limits`.
+  DecisionLimit::SIZE = 88
+  DecisionLimit::LIST_SIZE = 8 + (32 * 88)
 end

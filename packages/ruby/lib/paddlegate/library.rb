@@ -126,6 +126,58 @@ module Paddlegate
       end
     end
 
+    # Returns the limits of a limiter; see {Limiter#limits}.
+    def limits(limiter)
+      memory = FFI::MemoryPointer.new(:char, MAX_LIMITS * Policy::LABELLED_SIZE)
+      buffer = CallBuffer.checkout
+      buffer.check(Native.pg_limiter_limits(limiter, memory, MAX_LIMITS, buffer.result,
+                                            buffer.error))
+      Policy.unpack(memory, 0, buffer.result.get_int64(0)).tap { buffer.checkin }
+    end
+
+    # Returns the fields of a `pg_decision`, a Hash. `limits` is a `pg_decision_limits` or `nil`.
+    def headers(decision, limits, names, fields)
+      array, = texts = Value.pointers(names)
+      room = names.empty? ? 4096 : 131_072
+      lines = written(room) do |*target, error|
+        Native.pg_decision_headers(memory(decision), limits && memory(limits), array, texts[1].size,
+                                   fields, *target, error)
+      end
+      lines.split("\n").to_h { |line| line.split(": ", 2) }
+    end
+
+    # Returns the key of a caller; see {Paddlegate.caller_key}.
+    def caller_key(address, forwarded_for, proxies, prefix)
+      array, = texts = Value.pointers(proxies)
+      written(KEY_SIZE) do |*target, error|
+        Native.pg_caller_key(address, address.bytesize, forwarded_for, forwarded_for.bytesize,
+                             array, texts[1].size, prefix, *target, error)
+      end
+    end
+
+    # Returns the key for a text of a stranger.
+    def plain_key(text)
+      written(KEY_SIZE) do |*target, error|
+        Native.pg_plain_key(text, text.bytesize, *target, error)
+      end
+    end
+
+    # Returns the text that a function of the C library writes into memory with this room.
+    def written(room)
+      target = FFI::MemoryPointer.new(:char, room)
+      buffer = CallBuffer.checkout
+      buffer.check(yield(target, room, buffer.error))
+      buffer.checkin
+      target.read_string.force_encoding("UTF-8")
+    end
+    private_class_method :written
+
+    # Returns memory with these bytes: those of a String may stand at any address.
+    def memory(bytes)
+      FFI::MemoryPointer.new(:char, bytes.bytesize).put_bytes(0, bytes)
+    end
+    private_class_method :memory
+
     # Returns whether a limiter has a state for each key.
     def keyed?(limiter)
       Native.pg_limiter_is_keyed(limiter) == 1
@@ -281,7 +333,10 @@ module Paddlegate
     end
 
     ID_SIZE = 32
-    private_constant :ID_SIZE
+    # The room for a key, and the most limits of a limiter.
+    KEY_SIZE = 520
+    MAX_LIMITS = 32
+    private_constant :ID_SIZE, :KEY_SIZE, :MAX_LIMITS
 
     def make(type)
       buffer = CallBuffer.checkout

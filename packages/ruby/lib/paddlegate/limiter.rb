@@ -109,6 +109,12 @@ module Paddlegate
       @keyed
     end
 
+    # Returns the limits of the policy, in its order, each a Hash as in {LimiterInfo}; those of each
+    # limiter in turn, where several decide together.
+    def limits
+      Library.limits(@handle)
+    end
+
     # Returns the limiter of one key, a Symbol or a String of 1 to 512 bytes. It has all methods and
     # the options of this limiter, and is for {Factories#together} too. It is cheap and made for one
     # call: the state of a key ends soon after all its units are available again.
@@ -428,7 +434,7 @@ module Paddlegate
     def decision_of(bytes, limits = nil)
       return Decision.new(bytes, @names) unless limits
 
-      Decision.new(bytes, @names, DecisionLimit.list(limits, @names))
+      Decision.new(bytes, @names, limits.get_bytes(0, DecisionLimit::LIST_SIZE))
     end
 
     # @api private

@@ -167,6 +167,13 @@ module Paddlegate
     attach_function :pg_stream_usage_body, %i[pointer pointer size_t pointer], :int32
     attach_function :pg_stream_usage_ignored, %i[pointer pointer size_t pointer], :int32
     attach_function :pg_stream_usage_close, %i[pointer pointer], :int32
+    attach_function :pg_decision_headers,
+                    %i[pointer pointer pointer size_t string pointer size_t pointer], :int32
+    attach_function :pg_limiter_limits, %i[pointer pointer size_t pointer pointer], :int32
+    attach_function :pg_caller_key,
+                    %i[pointer size_t pointer size_t pointer size_t int64 pointer size_t
+                       pointer], :int32
+    attach_function :pg_plain_key, %i[pointer size_t pointer size_t pointer], :int32
     attach_function :pg_graphql_cost, %i[string string string string pointer pointer], :int32
 
     # The argument types of the functions of a limiter or a gate, by the name without `pg_`.

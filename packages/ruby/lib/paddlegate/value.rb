@@ -132,6 +132,11 @@ module Paddlegate
       reject("is not UTF-8", argument)
     end
 
+    # Returns the bytes of a String in any encoding.
+    def bytes(argument, value)
+      value.is_a?(String) ? value.b : reject("must be a text", argument, value)
+    end
+
     # Returns the id of a permit, given as an id or a {Permit}.
     def permit(value)
       return text("permit", value) unless value.is_a?(Permit)

@@ -1,6 +1,7 @@
 //! `Answer`: what Envoy is told of the decisions on its descriptors.
 
 use axum::http::HeaderMap;
+use axum::http::header::RETRY_AFTER;
 use paddlegate::{CalendarPeriod, Decision, Limit, Limiter, Micros};
 
 use super::messages::{Code, CurrentLimit, DescriptorStatus, Duration, Header, RateLimitResponse, Unit};
@@ -82,7 +83,8 @@ impl Answer {
     fn add_headers(&mut self, limiter: &Limiter, decision: &Decision, has_fields: bool) {
         if has_fields {
             for (name, value) in fields(limiter, decision) {
-                if let Some(name) = name {
+                // The answer has one `Retry-After`, of the longest wait.
+                if let Some(name) = name.filter(|name| *name != RETRY_AFTER) {
                     self.fields.append(name, value);
                 }
             }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use paddlegate::{Cost, Kind, Operation, Request, caller_key};
+use paddlegate::{CallerOptions, Cost, Kind, Operation, Request, caller_key};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -92,5 +92,5 @@ fn key<'a>(query: &'a Check, headers: &HeaderMap) -> Result<Option<Cow<'a, str>>
     let missing = || Problem::invalid("key_header", format!("the request has no such header: key_header={name:?}"));
     let value = headers.get_all(name).iter().next_back().ok_or_else(missing)?.as_bytes();
     let last = value.rsplit(|byte| *byte == b',').next().unwrap_or_default();
-    Ok(Some(Cow::Owned(caller_key(last.trim_ascii()))))
+    Ok(Some(Cow::Owned(caller_key(last, &CallerOptions::default())?)))
 }
