@@ -108,6 +108,11 @@ class MemoryHub extends Hub {
     this.#waiters.close();
   }
 
+  /** Wakes all waiters, because the store is another one, which does not know its channel. */
+  forget() {
+    this.#waiters.close();
+  }
+
   /** Delivers the wake-ups of the last call. */
   deliver() {
     if (this.#waiters.size > 0) this.#waiters.deliver(this.#store.hints());

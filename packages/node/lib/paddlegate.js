@@ -2,13 +2,13 @@
 
 const { readFileSync } = require("node:fs");
 
-const { slots, memory, ROWS } = require("./shared-buffer.js");
+const { slots, ROWS } = require("./shared-buffer.js");
 const { callNative, failure } = require("./call-native.js");
 const { Gate } = require("./gate.js");
 const { MemoryHub, RedisHub } = require("./hubs.js");
 const { Limiter } = require("./limiter.js");
 const { limitSpec, optionalSpan } = require("./limits.js");
-const native = require("./native.js");
+const { opening } = require("./opening.js");
 const { Redis } = require("./redis.js");
 const { numeric, optionalNumber, optionalText, text } = require("./request.js");
 const { listedLimiter } = require("./shared/answers.js");
@@ -50,12 +50,14 @@ class Paddlegate extends withFactories(OPTIONS) {
     }
     const { timeoutMs, clock } = only(["timeoutMs", "clock"], options);
     const timeout = optionalNumber(timeoutMs);
-    const testClock = nativeClock(clock);
-    this.#store = callNative(() => new native.Store(given, timeout, memory, testClock));
+    const ruling = clock ?? opening.clock;
+    const testClock = nativeClock(ruling);
+    this.#store = callNative(() => opening.open(given, timeout, testClock));
     const isMemory = typeof this.#store.timeoutMs() !== "number";
     this.#redis = isMemory ? null : new Redis(this.#store);
     this.#hub = isMemory ? new MemoryHub(this.#store) : new RedisHub(this.#store);
-    if (testClock !== undefined) follow(clock, this.#hub);
+    if (testClock !== undefined) follow(ruling, this.#hub);
+    opening.opened(this.#hub);
   }
 
   limiter(name, limits, options) {

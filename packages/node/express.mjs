@@ -1,0 +1,3 @@
+import express from "./express.js";
+
+export const { rateLimit } = express;

@@ -1,0 +1,6 @@
+// Express 5, as the adapter kit starts it.
+import express from "express";
+import { rateLimit } from "../../express.mjs";
+import { connect } from "./connect.mjs";
+
+export const { serve, header } = connect(express, rateLimit);
