@@ -1,0 +1,4 @@
+import { rateLimit } from "./fastify.js";
+
+export * from "./fastify.js";
+export default rateLimit;
