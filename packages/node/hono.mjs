@@ -1,0 +1,3 @@
+import hono from "./hono.js";
+
+export const { rateLimit, limitHandler } = hono;
