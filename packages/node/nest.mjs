@@ -1,0 +1,3 @@
+import nest from "./nest.js";
+
+export const { PaddlegateModule, Limited, LimitedGuard } = nest;
