@@ -34,6 +34,7 @@ RUBY_TIMEOUT = "Paddlegate.configure { |config| config.timeout = 10 }\n"
 PROGRAMS = {
     "python": "py",
     "node": "mjs",
+    "ts": "mts",
     "wasm": "mjs",
     "ruby": "rb",
     "c": "c",
@@ -54,6 +55,7 @@ PATIENT = {
         (f'new Paddlegate("{ADDRESS}")', f'new Paddlegate("{ADDRESS}", {{ timeoutMs: 10_000 }})'),
         ("new Paddlegate()", f'new Paddlegate("{ADDRESS}", {{ timeoutMs: 10_000 }})'),
     ],
+    "ts": [(f'url: "{ADDRESS}"', f'url: "{ADDRESS}", timeoutMs: 10_000')],
     "ruby": [
         (f'require "paddlegate{part}"\n', f'require "paddlegate{part}"\n{RUBY_TIMEOUT}')
         for part in ("", "/sidekiq")

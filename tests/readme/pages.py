@@ -22,6 +22,7 @@ COMPILE = 600
 LANGUAGES = {
     "py": "python",
     "mjs": "node",
+    "mts": "ts",
     "rb": "ruby",
     "c": "c",
     "rs": "rust",
@@ -145,6 +146,7 @@ def interpreter(language, file):
     return {
         "python": [folder / "venv/bin/python", file],
         "node": ["node", file],
+        "ts": ["bash", "-euc", ts(file)],
         "wasm": ["node", file],
         "ruby": ["ruby", "-w", file],
         "sh": ["bash", "-n", file],
@@ -157,6 +159,18 @@ def interpreter(language, file):
 def classpath():
     found = folder / "jvm/classpath"
     return found.read_text() if found.exists() else ""
+
+
+def ts(file):
+    """Compile with the options that a project of NestJS has, and run what comes of it."""
+    options = (
+        "--target es2022 --lib es2022,dom --module nodenext --strict --skipLibCheck --types node"
+    )
+    decorators = "--experimentalDecorators --emitDecoratorMetadata"
+    tsc = ROOT / "node_modules/.bin/tsc"
+    return f"""
+        {tsc} {options} {decorators} --rootDir {file.parent} --outDir {file}.d {file}
+        node {file}.d/{file.stem}.mjs"""
 
 
 def c(file):

@@ -114,9 +114,9 @@ tarballs() {
         node "$root/packages/node/scripts/pack.mjs" tarballs && npm pack --silent --pack-destination tarballs "$root/packages/wasm" &&
         (cd project && npm install --offline --no-audit --no-fund ../tarballs/*.tgz) &&
         # What it integrates with comes from the work tree.
-        ln -s "$root/node_modules/bullmq" project/node_modules/ &&
-        mkdir project/node_modules/@discordjs &&
-        ln -s "$root/node_modules/@discordjs/rest" project/node_modules/@discordjs/
+        for host in bullmq express fastify hono reflect-metadata @discordjs @hono @nestjs @types; do
+            ln -s "$root/node_modules/$host" project/node_modules/ || return
+        done
 }
 # A project of Maven with the dependency of the page, from the repository into which the jar was installed, and the interface with
 # which it integrates.
