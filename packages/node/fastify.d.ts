@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
-import type { Limiter, Permit } from "./index.js";
+import type { Permit } from "./index.js";
 import type { Guard, LimiterOf } from "./lib/guard.js";
 
 export type { LimiterOf } from "./lib/guard.js";
@@ -24,7 +24,7 @@ export interface RateLimitOptions extends RouteLimit {
 declare module "fastify" {
   interface FastifyContextConfig {
     /** The limit of the route: a limiter, options, or `false` for none. */
-    rateLimit?: Limiter | ((request: FastifyRequest) => unknown) | RouteLimit | false;
+    rateLimit?: LimiterOf<FastifyRequest> | RouteLimit | false;
   }
 
   interface FastifyRequest {

@@ -40,7 +40,7 @@ const NOTHING = Object.freeze({});
 // As fastify-plugin does it: the routes beside it are limited, and not only those within.
 rateLimit[Symbol.for("skip-override")] = true;
 rateLimit[Symbol.for("fastify.display-name")] = "paddlegate";
-rateLimit[Symbol.for("plugin-meta")] = { name: "paddlegate", fastify: ">=4" };
+rateLimit[Symbol.for("plugin-meta")] = { name: "paddlegate", fastify: ">=5" };
 
 module.exports = rateLimit;
 module.exports.default = rateLimit;

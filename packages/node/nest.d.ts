@@ -13,7 +13,7 @@ export interface PaddlegateModuleOptions {
   /** A store in place of a URL. The application does not close it. */
   readonly store?: Paddlegate;
   /** The limiters by name: policies, which become limiters of this name, or limiters. */
-  readonly limits?: Readonly<Record<string, Limit | readonly Limit[] | Limits | Limiter>>;
+  readonly limits?: Readonly<Record<string, Limit | readonly Limit[] | Limits | Limiter<unknown>>>;
   /** The options of the limiters that are made of policies. They are keyed, if these say nothing else: each caller has a limit. */
   readonly options?: LimiterOptions;
   /** The options of all `Limited`, which may have others. */

@@ -17,7 +17,8 @@ export interface AdapterKitOptions {
 /** What a module gets to serve. */
 export interface Served {
   /** The limiter, or a function that returns one for a request, as the adapter takes them. */
-  readonly limiter: Limiter | ((request: unknown) => Limiter | undefined);
+  // biome-ignore lint/suspicious/noExplicitAny: the request is that of the host
+  readonly limiter: Limiter | ((request: any) => Limiter | undefined);
   /** The options of the adapter. */
   readonly options: Record<string, unknown>;
   /** Returns a body that has begun, and ends when the kit says so. */

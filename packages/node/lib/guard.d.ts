@@ -6,7 +6,10 @@ import type { Cost, Limiter, OverLimitError } from "../index.js";
 export type Of<Req, T> = T | ((request: Req) => T | Promise<T>);
 
 /** A limiter, or a function that returns one for a request. A request without one is not limited. */
-export type LimiterOf<Req> = Of<Req, Limiter | undefined> & (Limiter | ((request: Req) => unknown));
+export type LimiterOf<Req> = Limiter<unknown> | ((request: Req) => Chosen | Promise<Chosen>);
+
+/** What a function that chooses a limiter returns. */
+export type Chosen = Limiter<unknown> | null | undefined;
 
 /** What a key may be: another value is written as JSON. What no limiter takes as a key, such as a text that is too long, is digested. */
 export type Key = string | number | bigint | Uint8Array;

@@ -50,7 +50,7 @@ test("import and require give the same classes", async () => {
     const required = createRequire(${JSON.stringify(entry)})("./index.js");
     const names = Object.keys(required);
     console.log(names.length, names.every((name) => required[name] === imported[name]));`);
-  assert.equal(output, "18 true");
+  assert.equal(output, "20 true");
 });
 
 const work = `

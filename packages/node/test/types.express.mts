@@ -4,7 +4,7 @@ import { Paddlegate } from "paddlegate";
 import { rateLimit } from "paddlegate/express";
 
 const pg = new Paddlegate("memory://");
-const perUser = pg.window("user", 100, "minute", { keyed: true });
+const perUser = pg.window("user", 100, "minute", { keyed: true, onLimit: "ignore" });
 const app = express();
 app.use(rateLimit(perUser));
 app.use(rateLimit(perUser, { key: (req) => req.headers["x-api-key"]?.toString() }));

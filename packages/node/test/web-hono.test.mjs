@@ -3,8 +3,8 @@ import test from "node:test";
 import { adapterKit } from "../testing.js";
 import { required } from "./support.mjs";
 
-const url = required("PADDLEGATE_TEST_URL");
-for (const host of ["hono", "handler"]) {
+const redis = required("PADDLEGATE_TEST_URL");
+for (const [host, url] of Object.entries({ hono: redis, handler: undefined })) {
   const module = new URL(`web/${host}.mjs`, import.meta.url);
   for (const { name, run } of adapterKit(module, { url })) test(`${host}: ${name}`, run);
 }
