@@ -1,6 +1,15 @@
 """What users write, for type checkers; nothing runs it. mypy and pyright check it strictly."""
 
+from typing import Annotated, Any
+
+import paddlegate.django
+import paddlegate.drf
+import paddlegate.fastapi
+import paddlegate.flask
+from fastapi import FastAPI, Header, Request
+from flask import Flask
 from paddlegate import SKIPPED, AsyncPermit, Limiter, OverLimit, Paddlegate, Permit, TestClock
+from paddlegate.asgi import RateLimit, Scope
 from paddlegate.celery import limited
 
 clock = TestClock()
@@ -69,3 +78,44 @@ def callers() -> int:
 
 async def asynchronous_callers() -> str:
     return await estimated_in_a_loop("a")  # type: ignore[call-arg]
+
+
+def by_header(x_api_key: Annotated[str, Header()]) -> str:
+    return x_api_key
+
+
+async def by_session(request: Request) -> str | None:
+    return request.cookies.get("session")
+
+
+async def user_of(scope: Scope) -> str | None:
+    return str(scope["user"]) if "user" in scope else None
+
+
+def web() -> None:
+    app = FastAPI(dependencies=[paddlegate.fastapi.limited(api, wait=2, fields="x")])
+    app.add_middleware(RateLimit, limiter=tenants, key=user_of)
+    RateLimit(app, lambda scope: tenants if scope["path"] == "/" else None, cost=5)
+
+    @app.get("/", dependencies=[paddlegate.fastapi.limited(tenants, key=by_header, cost=5)])
+    async def root(permit: Annotated[AsyncPermit, paddlegate.fastapi.limited(api)]) -> str | None:
+        return permit.id
+
+    @app.get("/session", dependencies=[paddlegate.fastapi.limited(tenants, key=by_session)])
+    def session() -> str:
+        return "ok"
+
+    site = Flask(__name__)
+    paddlegate.flask.init_app(site, tenants, trusted_proxies=["10.0.0.0/8"])
+
+    @site.get("/")
+    @paddlegate.flask.limited(tenants, refund_if=lambda status: status >= 500)
+    def view(number: int) -> str:
+        return str(number)
+
+    @paddlegate.django.limited(tenants, skip=lambda request: request.user.is_staff)
+    async def coroutine(request: Any) -> None:
+        print(view(1))
+
+    throttles: list[type[paddlegate.drf.Throttle]] = [paddlegate.drf.Throttle.of(tenants, cost=2)]
+    print(root, session, coroutine, throttles)
