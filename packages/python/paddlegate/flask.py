@@ -18,6 +18,7 @@ import functools
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask import Flask, Response, after_this_request, current_app, g, make_response, request
+from werkzeug.exceptions import HTTPException
 
 from paddlegate._errors import OverLimit, UnavailableError
 from paddlegate.web import Caller, Guard, Held, LimiterOf, WebOptions, with_fields
@@ -53,7 +54,7 @@ def limited(limiter: LimiterOf, **options: Unpack[WebOptions]) -> Callable[[View
                 return make_response(current_app.ensure_sync(view)(*args, **kwargs))
             except BaseException as error:
                 # Flask answers for it, perhaps by a handler of the app.
-                held.end(getattr(error, "code", None) or 500)
+                held.end(error.code if isinstance(error, HTTPException) else 500)
                 raise
 
         return limiting  # type: ignore[return-value]

@@ -22,6 +22,7 @@ from paddlegate.fastapi import Refused, limited
 from paddlegate.flask import init_app
 from paddlegate.flask import limited as flask_limited
 from starlette.responses import PlainTextResponse, Response
+from werkzeug.exceptions import NotFound
 
 if not settings.configured:
     settings.configure(
@@ -233,6 +234,21 @@ def test_a_view_of_flask_that_fails_keeps_no_lease(lease):
         with pytest.raises(ZeroDivisionError):
             it.test_client().get("/")
         assert lease.peek().allowed
+
+
+def test_flask_refunds_by_the_status_of_an_error(one):
+    app = Flask("app")
+    app.logger.disabled = True
+    errors = [NotFound(), OSError()]
+    errors[1].code = "no status"
+
+    @app.get("/")
+    @flask_limited(one, refund_if=lambda status: status == 404)
+    def fails():
+        raise errors.pop(0)
+
+    client = app.test_client()
+    assert [client.get("/").status_code for _ in range(3)] == [404, 500, 429]
 
 
 def test_flask_answers_as_it_is_told(one, pg):
