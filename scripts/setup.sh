@@ -51,6 +51,11 @@ find_missing() {
     need ruby-sidekiq "runs the jobs that the Ruby package limits" ruby -e 'require "sidekiq"'
     need ruby-webrick "serves the pages of Sidekiq to a browser" ruby -e 'require "webrick"'
     need ruby-activejob "runs jobs of Rails on it" ruby -e 'require "active_job"'
+    need ruby-rack "runs applications whose requests the Ruby package limits" ruby -e 'require "rack"'
+    need puma "serves them" ruby -e 'require "puma"'
+    need ruby-railties "makes applications of Rails" ruby -e 'require "rails"'
+    need ruby-actionpack "runs their controllers" ruby -e 'require "action_controller"'
+    need ruby-rspec "runs the tests of users, which the Ruby package helps" ruby -e 'require "rspec"'
     need ruby-redis "the Ruby client that the bench compares with" ruby -e 'require "redis"'
     need ruby-hiredis "makes that client fast" ruby -e 'require "hiredis"'
     need openjdk-17-jdk-headless "the package for Kotlin and Java, 17 or newer" has_java

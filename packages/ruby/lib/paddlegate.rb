@@ -18,8 +18,8 @@ module Paddlegate
   # Only these constants need the C library and the gem `ffi`, which are loaded on first use.
   %i[Admission CallBuffer Cleanup Decision DecisionLimit Gate GateDecision History Hub Hubs
      Inspection JobTurn Jobs Learned Library Limiter LimiterInfo LimiterPage Live LoadedLimiter
-     Native Permit Policy RuntimeState Sleeper Statistics Store StreamUsage
-     TestClock Turns Upstream Value WaitState Waiter WakeupListener].each do |name|
+     Native Permit Policy Renewal RequestLimit RequestTurn RuntimeState Sleeper Statistics Store
+     StreamUsage TestClock Turns Upstream Value WaitState Waiter WakeupListener].each do |name|
     file = name.to_s.gsub(/(?<=[a-z])(?=[A-Z])/, "_").downcase
     autoload name, File.expand_path("paddlegate/#{file}", __dir__)
   end
