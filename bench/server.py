@@ -25,8 +25,8 @@ pg = Paddlegate(URL, timeout=20)
 
 
 def is_granted(reply: bytes | list[int]) -> bool:
-    """Tell whether a plain script has granted; a refusal is a table, or ends with the time."""
-    return isinstance(reply, bytes) and re.search(rb"\.\d+$", reply) is None
+    """Tell whether a plain script has granted; a refusal has the time behind the state."""
+    return isinstance(reply, bytes) and re.search(rb" \.\d", reply) is None
 
 
 def script_times() -> None:

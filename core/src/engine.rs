@@ -1,6 +1,8 @@
 //! The decisions: the state of a limiter and what each verb does to it, in Rust and, side by side, in Lua.
 
 pub(crate) mod budget;
+#[cfg(feature = "redis")]
+pub(crate) mod compose;
 pub(crate) mod counters;
 mod describe;
 #[cfg(feature = "redis-rs")]
@@ -11,8 +13,6 @@ pub(crate) mod loads;
 pub(crate) mod overrides;
 pub(crate) mod permits;
 pub(crate) mod plain;
-#[cfg(feature = "redis")]
-pub(crate) mod plain_script;
 pub(crate) mod plain_state;
 pub(crate) mod queue;
 pub(crate) mod reply;

@@ -1,8 +1,11 @@
 //! Tests that each piece of the script declares exactly the locals of the chunk that it uses and defines.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use paddlegate::store::redis::compose;
 
 /// The names that Lua and Redis define. All other names are locals of the chunk.
 const GLOBALS: [&str; 11] =
@@ -17,43 +20,34 @@ fn each_piece_requires_what_it_uses_and_provides_what_it_defines() {
     assert!(pieces.len() > 10, "only {} pieces", pieces.len());
     let faults = faults(&pieces);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-    let locals: usize = pieces.iter().map(|(_, text)| Names::of(text).defined.len()).sum();
+    let locals: usize =
+        pieces.iter().map(|(_, text, head)| if head.is_some() { 1 } else { Names::of(text).defined.len() }).sum();
     println!("{} pieces with {locals} locals", pieces.len());
     assert!(locals <= MAX_LOCALS, "{locals} locals in the chunk");
 }
 
 #[test]
-fn the_scripts_of_plain_calls_do_so_too() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine/plain");
-    let piece = |file: &str| (file.to_owned(), fs::read_to_string(folder.join(file)).expect("a piece"));
-    let constants = "-- REQUIRES: nothing\n\
-        -- PROVIDES: units server_time is_single permit charge settle_within permits id granted_at\n\
-        local units, server_time, is_single = ARGV[5], ARGV[6], false\n\
-        local permit, charge, settle_within, permits = ARGV[6], ARGV[7], ARGV[8] + 0, KEYS[2]\n\
-        local id, granted_at = ARGV[5], ARGV[6]\n";
-    let of_one = |files: &[&'static str]| [&["time.lua", "state.lua"], files].concat();
-    for files in [
-        of_one(&["leaky.lua", "level.lua"]),
-        of_one(&["bucket.lua", "count.lua"]),
-        of_one(&["window.lua", "entry.lua"]),
-        of_one(&["leaky.lua", "permit.lua", "level.lua"]),
-        of_one(&["lease.lua"]),
-        of_one(&["release.lua"]),
-        vec!["time.lua", "several.lua", "levels.lua"],
-        vec!["time.lua", "several.lua", "permit.lua", "levels.lua"],
-    ] {
-        let mut pieces = vec![("constants".to_owned(), constants.to_owned())];
-        pieces.extend(files.into_iter().map(piece));
-        let faults = faults(&pieces);
-        assert!(faults.is_empty(), "{}", faults.join("\n"));
+fn the_pieces_of_the_scripts_of_plain_calls_do_so_too() {
+    let seen = RefCell::new(BTreeSet::new());
+    for shape in ["m", "b", "w", "wmbwm", "mp", "wbp", "c", "r"] {
+        let text = compose(shape, &|file, text| {
+            let faults = declaration_faults(file, text, &Names::of(text));
+            assert!(faults.is_empty(), "{}", faults.join("\n"));
+            seen.borrow_mut().insert(file);
+            text.into()
+        });
+        let used: Vec<_> = Names::of(&text).used.into_iter().filter(|name| !GLOBALS.contains(&name.as_str())).collect();
+        assert!(used.is_empty(), "{shape} does not define {used:?}:\n{text}");
+        assert!(!text.contains("_N"), "{shape}:\n{text}");
     }
+    assert_eq!(seen.borrow().len(), 14, "{seen:?}");
 }
 
 #[test]
 fn a_wrong_requires_or_provides_line_is_found() {
     let first = "-- REQUIRES: nothing\n-- PROVIDES: one two\nlocal one, two = 1, {}\n";
     let of = |second: &str| {
-        let pieces = [first, second].map(|text| (text.lines().count().to_string(), text.to_owned()));
+        let pieces = [first, second].map(|text| (text.lines().count().to_string(), text.to_owned(), None));
         faults(&pieces)
     };
     let correct =
@@ -71,7 +65,7 @@ fn a_wrong_requires_or_provides_line_is_found() {
         ("changes two", correct.replace("two.five =", "two =")),
         ("changes two", correct.replace("two.five = one", "one.six, two = one, one")),
         ("changes two", correct.replace("two.five = one + four", "function two() end")),
-        ("defines one again", correct.replace("PROVIDES:", "PROVIDES: one").replace("local", "local one = 2\nlocal")),
+        ("defines again one", correct.replace("PROVIDES:", "PROVIDES: one").replace("local", "local one = 2\nlocal")),
         ("uses four", correct.replace("end\n", "end\nfour = nil\n")),
         ("uses five", correct.replace("two.five", "two[five]")),
     ];
@@ -81,13 +75,22 @@ fn a_wrong_requires_or_provides_line_is_found() {
     }
 }
 
-/// Returns the pieces in the order of `script.rs`, each with its file name.
-fn pieces() -> Vec<(String, String)> {
+/// A piece of the script: its file, its text, and the head of the function whose body it is.
+type Piece = (String, String, Option<String>);
+
+/// Returns the pieces in the order of `script.rs`.
+fn pieces() -> Vec<Piece> {
     let script = find(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "script.rs").expect("script.rs");
     let text = fs::read_to_string(&script).expect("a text");
     let folder = script.parent().expect("a folder");
-    let paths = text.split("include_str!(\"").skip(1).map(|rest| rest.split('"').next().expect("a path"));
-    paths.map(|path| (path.to_owned(), fs::read_to_string(folder.join(path)).expect("a piece"))).collect()
+    let parts: Vec<&str> = text.split("include_str!(\"").collect();
+    let piece = |(before, part): (&&str, &&str)| {
+        let path = part.split('"').next().expect("a path");
+        let head = before.split_once("function!(\n").filter(|(_, head)| head.trim_end().ends_with(','));
+        let head = head.map(|(_, head)| head.trim().trim_matches(['"', ',']).to_owned());
+        (path.to_owned(), fs::read_to_string(folder.join(path)).expect("a piece"), head)
+    };
+    parts.iter().zip(&parts[1..]).map(piece).collect()
 }
 
 fn find(folder: &Path, name: &str) -> Option<PathBuf> {
@@ -97,26 +100,55 @@ fn find(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the errors in the declarations of the pieces.
-fn faults(pieces: &[(String, String)]) -> Vec<String> {
+fn faults(pieces: &[Piece]) -> Vec<String> {
     let mut faults = Vec::new();
     let mut known: BTreeSet<String> = BTreeSet::new();
-    for (file, text) in pieces {
-        let names = Names::of(text);
-        let (requires, provides) = (declared(text, "REQUIRES"), declared(text, "PROVIDES"));
-        let is_global = |name: &str| GLOBALS.contains(&name) && !known.contains(name);
-        let used: BTreeSet<String> = names.used.into_iter().filter(|name| !is_global(name)).collect();
-        let mut fault = |what: &str, names: Vec<&String>| {
-            faults.extend(names.into_iter().map(|name| format!("{file}: {what} {name}")));
+    for (file, text, head) in pieces {
+        let mut names = Names::of(text);
+        names.used.retain(|name| !GLOBALS.contains(&name.as_str()) || known.contains(name));
+        faults.extend(declaration_faults(file, text, &names));
+        let Names { defined, changed, .. } = names;
+        // A function is known, and not what its body defines.
+        let (inputs, defined) = match head.as_ref().and_then(|head| head.trim_end_matches(')').split_once('(')) {
+            Some((name, inputs)) => {
+                (inputs.split(", ").map(str::to_owned).collect(), BTreeSet::from([name.to_owned()]))
+            }
+            None => (BTreeSet::new(), defined),
         };
-        fault("does not require, and uses", used.difference(&requires).collect());
-        fault("requires, and does not use", requires.difference(&used).collect());
-        fault("nothing before provides", requires.difference(&known).collect());
-        fault("does not provide, and defines", names.defined.difference(&provides).collect());
-        fault("provides, and does not define", provides.difference(&names.defined).collect());
-        fault("changes", names.changed.intersection(&known).collect());
-        faults.extend(names.defined.intersection(&known).map(|name| format!("{file}: defines {name} again")));
-        known.extend(names.defined);
+        let mut fault = |what: &str, name: &String| faults.push(format!("{file}: {what} {name}"));
+        let required = declared(text, "REQUIRES");
+        required.iter().filter(|name| !known.contains(*name) && !inputs.contains(*name)).for_each(|name| {
+            fault("nothing before provides", name);
+        });
+        inputs.difference(&required).for_each(|name| fault("does not use its input", name));
+        changed.intersection(&known).for_each(|name| fault("changes", name));
+        defined.intersection(&known).for_each(|name| fault("defines again", name));
+        known.extend(defined);
     }
+    faults
+}
+
+/// Returns the differences between what a piece declares and what it does.
+fn declaration_faults(file: &str, text: &str, names: &Names) -> Vec<String> {
+    let (requires, provides) = (declared(text, "REQUIRES"), declared(text, "PROVIDES"));
+    let changes = if text.contains("-- CHANGES: ") { declared(text, "CHANGES") } else { BTreeSet::new() };
+    let changed: BTreeSet<String> = names.changed.difference(&names.defined).cloned().collect();
+    let used: BTreeSet<String> = names
+        .used
+        .iter()
+        .filter(|name| requires.contains(*name) || !GLOBALS.contains(&name.as_str()))
+        .cloned()
+        .collect();
+    let mut faults = Vec::new();
+    let mut fault = |what: &str, names: Vec<&String>| {
+        faults.extend(names.into_iter().map(|name| format!("{file}: {what} {name}")));
+    };
+    fault("does not require, and uses", used.difference(&requires).collect());
+    fault("requires, and does not use", requires.difference(&used).collect());
+    fault("does not provide, and defines", names.defined.difference(&provides).collect());
+    fault("provides, and does not define", provides.difference(&names.defined).collect());
+    fault("does not say that it changes", changed.difference(&changes).collect());
+    fault("does not change", changes.difference(&changed).collect());
     faults
 }
 

@@ -3,10 +3,23 @@
 -- a table or a function, which the script would make anew for every call: that halves the time. A limiter that is recorded has
 -- no fast path.
 --
--- REQUIRES: dry_run bucket leaky quota window push MAX DAMAGED call format find min max limit_count conduct verb_at verb units
+-- REQUIRES: dry_run bucket leaky quota window MAX DAMAGED call format find min max limit_count conduct verb_at verb units
 -- REQUIRES: describes costs id add_statistic register_limiter raw last skew levels_at tickets queued queued_until now skew_changed quotas
 -- REQUIRES: overrides recorded_until
--- PROVIDES: nothing
+-- PROVIDES: push
+
+-- Adds `count` entries at the newest end of a log, in pieces that Lua can unpack.
+local function push(log, entry, count)
+  local unpack = table.unpack or unpack
+  local entries = {}
+  for i = 1, math.min(count, 1000) do
+    entries[i] = entry
+  end
+  while count > 0 do
+    redis.call('LPUSH', log, unpack(entries, 1, math.min(count, 1000)))
+    count = count - 1000
+  end
+end
 
 if not id and not describes and (verb == 'acquire' or verb == 'peek') and recorded_until <= now then
   local is_decided, writes = true, verb == 'acquire' and not dry_run
@@ -60,16 +73,11 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
       levels = levels .. ' ' .. tag
       local log = KEYS[key]
       local length = call('LLEN', log)
-      local function at(entry)
-        local time = tonumber(call('LINDEX', log, entry) or nil)
-        if not (time and time >= 0 and time <= now and time % 1 == 0) then
-          damaged = true
-          return 0
-        end
-        return time
-      end
       local live
-      live, limit_wait, limit_remaining, limit_reset = window(length, at, a, b, now, cost, delta)
+      live, limit_wait, limit_remaining, limit_reset = window(log, length, a, b, now, cost, delta, 2 * a)
+      if not limit_wait then
+        damaged, limit_wait, limit_remaining, limit_reset = true, 0, 0, 0
+      end
       windows[#windows + 1] = {log, b, length, live, taken}
     elseif kind == 'b' or kind == 'q' then
       local count, held = 0, a

@@ -92,16 +92,7 @@ do
     end
     if kind == 'w' then
       key_count = key_count + 1
-      local log = KEYS[key_count]
-      limit.key, limit.length = log, call('LLEN', log)
-      limit.at = function(entry)
-        local time = tonumber(call('LINDEX', log, entry) or nil)
-        if not (time and time >= 0 and time <= now and time % 1 == 0) then
-          ctx.damaged = true
-          return 0
-        end
-        return time
-      end
+      limit.key, limit.length = KEYS[key_count], call('LLEN', KEYS[key_count])
     elseif kind == 'c' then
       key_count = key_count + 1
       local leases, after = KEYS[key_count], format('(%.0f', now)
@@ -158,7 +149,10 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
       local level, limit_wait, limit_remaining, limit_reset
       if kind == 'w' then
         level, limit_wait, limit_remaining, limit_reset =
-          window(limit.length, limit.at, a, limit.b, now, limit_cost, delta, ctx.most_of(limit))
+          window(limit.key, limit.length, a, limit.b, now, limit_cost, delta, ctx.most_of(limit))
+        if not limit_wait then
+          ctx.damaged, limit_wait, limit_remaining, limit_reset = true, 0, 0, 0
+        end
       elseif kind == 'c' then
         level, limit_wait, limit_remaining, limit_reset =
           concurrency(limit.live, limit.lease_end, a, limit.b, now, limit_cost, delta)

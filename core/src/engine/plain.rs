@@ -94,12 +94,6 @@ impl Plain {
         Self { check: LimitCheck { wait: check.wait.min(MAX_TIME.0), ..check }, at, skew }
     }
 
-    /// Creates the decision on a call that a store in Redis decided.
-    #[cfg(feature = "redis")]
-    pub(crate) fn of_store(check: LimitCheck, at: u64) -> Self {
-        Self::new(check, at, 0)
-    }
-
     #[inline]
     pub(crate) const fn is_granted(&self) -> bool {
         self.check.wait == 0

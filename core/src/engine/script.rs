@@ -8,19 +8,37 @@ use once_cell::race::OnceBox;
 use crate::engine::guard;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 use crate::engine::if_version;
-use crate::engine::plain_script::PlainKind;
 use crate::engine::together;
+
+/// The body of a rule as a function.
+macro_rules! function {
+    ($head:literal, $body:expr, $results:literal) => {
+        concat!("local function ", $head, "\n", $body, "return ", $results, "\nend\n")
+    };
+}
 
 /// The text that `EVAL` sends.
 pub const SCRIPT: &str = concat!(
     include_str!("one_limiter.lua"),
     include_str!("register.lua"),
-    include_str!("../limits/bucket.lua"),
-    include_str!("../limits/concurrency.lua"),
-    include_str!("../limits/leaky.lua"),
-    include_str!("../limits/quota.lua"),
-    include_str!("../limits/window.lua"),
     include_str!("state.lua"),
+    function!(
+        "bucket(count, held, own, largest, limit, interval, offset, last, now, cost, change)",
+        include_str!("../limits/bucket.lua"),
+        "count, wait, remaining, reset"
+    ),
+    include_str!("../limits/concurrency.lua"),
+    function!(
+        "leaky(level, held, held_scale, own, largest, capacity, leak, scale, last, now, cost, change)",
+        include_str!("../limits/leaky.lua"),
+        "level, wait, remaining, reset"
+    ),
+    include_str!("../limits/quota.lua"),
+    function!(
+        "window(log, length, limit, interval, now, cost, change, most)",
+        include_str!("../limits/window.lua"),
+        "live, wait, remaining, reset"
+    ),
     include_str!("overrides.lua"),
     include_str!("fast_path.lua"),
     include_str!("limits.lua"),
@@ -75,12 +93,6 @@ impl Script {
         })
     }
 
-    /// Returns the script of plain calls to one limit of this kind.
-    pub(crate) fn of_plain(kind: PlainKind) -> &'static Self {
-        static SCRIPTS: [OnceBox<Script>; PlainKind::ALL.len()] = [const { OnceBox::new() }; PlainKind::ALL.len()];
-        SCRIPTS[kind as usize].get_or_init(|| Self::new(kind.text().into()).into())
-    }
-
     /// Returns the script in which the functions of a caller run around a call to several limiters.
     #[cfg(feature = "redis-rs")]
     pub(crate) fn guarded(before: &str, after: &str) -> Self {
@@ -102,7 +114,7 @@ impl Script {
         })
     }
 
-    fn new(text: Cow<'static, str>) -> Self {
+    pub(super) fn new(text: Cow<'static, str>) -> Self {
         let digest = sha1_smol::Sha1::from(&*text).hexdigest();
         Self { text, digest }
     }

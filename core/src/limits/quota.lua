@@ -1,13 +1,13 @@
 -- quota: a count in a period of the calendar. `periods` has the start of the period of `now`, its end, and the ends of the
 -- next two. Of the other numbers see bucket.lua. Twin of quota.rs.
 --
--- REQUIRES: nothing
+-- REQUIRES: quotas
 -- PROVIDES: quota
 
 local quota
 
--- The number of limits has two digits when one of them is a quota. Other calls do without the function.
-if #ARGV[1] > 1 then
+-- Other calls do without the function.
+if quotas then
   function quota(count, held, own, largest, limit, periods, last, now, cost, change)
     if last < periods[1] then
       count = 0

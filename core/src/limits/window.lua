@@ -1,56 +1,56 @@
--- window: the times of the last grants, newest first; half-open, so an entry one interval old has expired.
--- `at(i)` is the i-th newest of `length` times, `most` what can be taken, twice the limit if absent. Twin of window.rs.
+-- window: the times of the last grants, newest first; half-open, so an entry one interval old has expired. `log` has `length` times, and
+-- `most` can be taken. An entry that is no time returns 0. Twin of window.rs; of FULL see bucket.lua.
 --
--- REQUIRES: nothing
--- PROVIDES: window push
+-- REQUIRES: call log length limit interval now cost change most
+-- CHANGES: nothing
+-- PROVIDES: cutoff live low step probe entry wait reset remaining is_full expires newest
 
-local function window(length, at, limit, interval, now, cost, change, most)
-  -- How many entries are live: gallops from the old end, so usually two looks.
-  local live, step, cutoff = length, 1, now - interval
-  while live > 0 do
-    local probe = math.max(live - step, 0)
-    if at(probe) > cutoff then
-      local low = probe + 1
-      while low < live do
-        local middle = math.floor((low + live) / 2)
-        if at(middle) > cutoff then
-          low = middle + 1
-        else
-          live = middle
-        end
-      end
-      break
-    end
-    live, step = probe, step * 2
-  end
-  local wait, reset = 0, 0
-  if cost and live + cost > limit then
-    -- This many entries must expire first: the live ones, then the entries of the calls ahead, which take their places.
-    local expired = live + cost - limit
-    if expired > live and expired > limit then
-      -- The bound keeps the product below 2^53.
-      wait = math.min(math.floor((expired - 1) / limit), math.ceil(4503599627370496 / interval)) * interval
-      expired = (expired - 1) % limit + 1
-    end
-    wait = wait + (expired <= live and at(live - expired) + interval - now or interval)
-  elseif change > 0 and live < (most or 2 * limit) then
-    reset = interval
-  end
-  if reset == 0 and live > 0 then
-    reset = at(0) + interval - now
-  end
-  return live, wait, math.max(limit - live - (wait == 0 and change or 0), 0), reset
-end
-
--- Adds `count` entries at the newest end of a log, in pieces that Lua can unpack.
-local function push(log, entry, count)
-  local unpack = table.unpack or unpack
-  local entries = {}
-  for i = 1, math.min(count, 1000) do
-    entries[i] = entry
-  end
-  while count > 0 do
-    redis.call('LPUSH', log, unpack(entries, 1, math.min(count, 1000)))
-    count = count - 1000
+-- Counts the entries that are still in the interval, which come first. It looks at the two oldest and then at newer ones,
+-- twice as far each time, until it finds one in the interval; a binary search between `low` and `live` finds the last of these.
+-- Texts are quicker than numbers as arguments of a command.
+local cutoff, live, low, step, probe, entry = now - interval, length, 0, 1, nil, nil
+while low < live do
+  probe = not step and math.floor((low + live) / 2) or live > step and live - step or 0
+  local from_end = length - probe
+  entry = tonumber(call('LINDEX', log, from_end == 1 and '-1' or from_end == 2 and '-2' or probe) or nil)
+  if not (entry and entry >= 0 and entry <= now and entry % 1 == 0) then
+    return 0
+  elseif entry > cutoff then
+    low, step = probe + 1, nil
+  else
+    live, step = probe, step and (from_end == 1 and 1 or step * 2)
   end
 end
+local wait, reset, is_full = 0, 0, cost and live + cost > limit
+local expires, newest = now, now
+if is_full then
+  -- This many entries must expire first: the live ones, then the entries of the calls ahead, which take their places.
+  local expired = live + cost - limit
+  if expired > live and expired > limit then
+    -- The bound keeps the product below 2^53.
+    wait = math.min(math.floor((expired - 1) / limit), math.ceil(4503599627370496 / interval)) * interval
+    expired = (expired - 1) % limit + 1
+  end
+  if expired <= live then
+    -- The search has often looked at it.
+    expires = live - expired == probe and entry or tonumber(call('LINDEX', log, live - expired) or nil)
+  end
+elseif change > 0 and live < most then
+  reset = interval
+end
+if reset == 0 and live > 0 then
+  newest = probe == 0 and entry or tonumber(call('LINDEX', log, '0') or nil)
+end
+if not (expires and expires >= 0 and expires <= now and expires % 1 == 0)
+  or not (newest and newest >= 0 and newest <= now and newest % 1 == 0) then
+  return 0
+end
+if is_full then
+  wait = wait + expires + interval - now
+end
+if reset == 0 and live > 0 then
+  reset = newest + interval - now
+end
+-- FULL
+local remaining = math.max(limit - live - (wait == 0 and change or 0), 0)
+-- END

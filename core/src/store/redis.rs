@@ -41,7 +41,7 @@ mod together;
 mod wire;
 
 #[doc(hidden)]
-pub use crate::engine::plain_script::plain_scripts;
+pub use crate::engine::compose::compose;
 #[doc(hidden)]
 pub use crate::engine::script::{SCRIPT, script_of_several};
 pub use blocking::{DEFAULT_TIMEOUT, TRUSTED};

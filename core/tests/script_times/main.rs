@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use paddlegate::{Limiter, Paddlegate};
 use support::raw::{Raw, Reply};
-use support::{on_own_database, unique};
+use support::{is_soak, on_own_database, unique};
 
 /// The size of the large states.
 pub(crate) const LARGE: u64 = 100_000;

@@ -1,6 +1,6 @@
 //! Sends the library's calls to a server with another script text in place of the library's script.
 
-use paddlegate::store::redis::{Address, CallOutcome, ConnectionState, RedisConfig, SCRIPT, plain_scripts};
+use paddlegate::store::redis::{Address, CallOutcome, ConnectionState, RedisConfig};
 use paddlegate::{Answer, ErrorKind, Limiter, Operation, Prepared};
 
 use super::raw::{Raw, Reply, words};
@@ -25,9 +25,6 @@ impl ScriptClient {
     /// Puts the text in the place of this one of the library's scripts alone.
     pub fn in_place_of(port: u16, original: &str, text: &str) -> Self {
         let mut client = Self::new(port, text);
-        for script in plain_scripts().into_iter().chain([SCRIPT]) {
-            load(&mut client.raw, script);
-        }
         client.replaces = Some(load(&mut client.raw, original));
         client
     }

@@ -1,17 +1,12 @@
--- A count in an aligned interval. See limits/bucket.lua.
+-- A bucket among the limits of a plain call.
 --
--- REQUIRES: units raw time now last level
--- PROVIDES: limit interval elapsed left taken
+-- REQUIRES: level_N limit
+-- CHANGES: level_N
+-- PROVIDES: count largest
 
-local limit, interval = ARGV[3] + 0, ARGV[4] + 0
-local elapsed, left = (now + ARGV[5]) % interval, level
-if level > 2 * limit then
+local count, largest = level_N + 0, limit
+if count > 2 * limit then
   return 0
 end
-if now - last > elapsed then
-  left = 0
-end
-local taken = left + units
-if taken > limit then
-  return raw .. time
-end
+-- RULE
+level_N = count

@@ -1,12 +1,12 @@
 -- A lease of a limited number. See limits/concurrency.lua and transaction/enter.lua. The level of the state is the last fencing
 -- token.
 --
--- REQUIRES: MAX call time now skew level units id
+-- REQUIRES: MAX call time now skew level_1 units id
 -- PROVIDES: LATE_RELEASE leases records limit timeout count live reset token lifetime
 
 local LATE_RELEASE = 300000000
 local leases, records, limit, timeout = KEYS[2], KEYS[3], ARGV[3] + 0, ARGV[4] + 0
-if level > MAX or call('ZSCORE', leases, id) then
+if level_1 + 0 > MAX or call('ZSCORE', leases, id) then
   return 0
 end
 local count, live, reset = call('ZCARD', leases), 0, 0
@@ -36,7 +36,7 @@ if live >= limit then
   return {0, 0, 0, wait, reset, now}
 end
 reset = math.max(reset, timeout)
-local token = math.max(level + 1, now)
+local token = math.max(level_1 + 1, now)
 local lifetime = math.ceil((reset + LATE_RELEASE) / 1000) + 10000 .. ''
 call('HSET', records, '\31' .. id, time .. (token == now and ' ' .. time or string.format(' %.0f', token)) .. ' ' .. units)
 call('ZADD', leases, string.format('%.0f', now + timeout), id)

@@ -1,6 +1,6 @@
 -- Corrections in the log of a window. Twin of `correct` in window.rs.
 --
--- REQUIRES: push call min verb unpack now to_text
+-- REQUIRES: push call min verb unpack now ctx to_text
 -- PROVIDES: correct_log
 
 local correct_log
@@ -10,12 +10,21 @@ if verb == 'correct' or verb == 'learn' then
   -- where nothing changes. The grant may have had no entries. Moves a bounded number of entries.
   function correct_log(limit, granted_at, change)
     local MAX_MOVED = 1000
+    local function entry_at(i)
+      local entry = tonumber(call('LINDEX', limit.key, i) or nil)
+      if not (entry and entry >= 0 and entry <= now and entry % 1 == 0) then
+        ctx.damaged = true
+        return 0
+      end
+      return entry
+    end
+
     -- How many entries are newer than a time.
     local function count_newer(time)
       local low, high = 0, limit.length
       while low < high do
         local middle = math.floor((low + high) / 2)
-        if limit.at(middle) > time then
+        if entry_at(middle) > time then
           low = middle + 1
         else
           high = middle
@@ -43,7 +52,7 @@ if verb == 'correct' or verb == 'learn' then
     elseif change > 0 then
       -- Behind more newer entries than can be moved, the charge has the time of the oldest that is moved.
       local moved_count = min(first, MAX_MOVED)
-      local entry = to_text(first > moved_count and limit.at(moved_count) or min(granted_at, now))
+      local entry = to_text(first > moved_count and entry_at(moved_count) or min(granted_at, now))
       local moved = moved_count > 0 and call('LRANGE', log, 0, moved_count - 1) or {}
       return function()
         call('LTRIM', log, moved_count, -1)

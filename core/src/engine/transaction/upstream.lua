@@ -1,7 +1,7 @@
 -- What comes back: the actual cost of a permit, and what the upstream's response says of its budget. Twin of
 -- transaction/upstream.rs.
 --
--- REQUIRES: undrained push MAX DAMAGED call format find min max limit_count quotas verb_at verb units now overrides limit_list
+-- REQUIRES: push MAX DAMAGED call format find min max limit_count quotas verb_at verb units now overrides limit_list
 -- REQUIRES: encode_overrides TOO_MANY_LABELS unpack ctx handlers evaluate own_units add_statistic expiry write_state
 -- REQUIRES: permits_key units_of advance_queue PERMIT_TIMEOUT to_text adopt_levels
 -- REQUIRES: SETTLED_MEMORY numbers_of find_permit correct_log to_time ensure_overrides set_limit has_too_many_labels apply_overrides
@@ -36,7 +36,10 @@ if verb == 'learn' or verb == 'correct' then
           changes[i] = max(changes[i], -given_back)
         end
         if string.sub(ARGV[verb_at + 6], i, i) == '1' then
-          changes[i] = max(changes[i], -undrained(charged[i], max(now - granted_at, 0), ctx.most_of(limit), limit.b, limit.c))
+          -- What has drained since is not given back, but more than a debt may be was not taken. The products are floats, which
+          -- do not wrap round in Lua 5.4, and exact where the difference counts. Twin of `undrained` in leaky.rs.
+          local drained, taken = max(now - granted_at, 0) * 1.0 * limit.b, min(charged[i], ctx.most_of(limit))
+          changes[i] = max(changes[i], drained >= taken * 1.0 * limit.c and 0 or math.ceil(drained / limit.c) - taken)
         end
       end
       change = units - max(unpack(charged))

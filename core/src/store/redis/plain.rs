@@ -1,4 +1,4 @@
-//! `PlainPolicy`: the limits of a policy whose calls the scripts of `engine/plain` can decide, and `PlainCall`, one of these calls.
+//! `PlainPolicy`: the limits of a policy whose calls the scripts of `engine/compose.rs` can decide, and `PlainCall`, one of these calls.
 
 use std::sync::Arc;
 
@@ -10,20 +10,22 @@ use super::wire::{Value, header, word, word_of_number};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
-use crate::engine::plain_script::PlainKind;
+use crate::engine::compose;
 use crate::engine::script::Script;
 use crate::engine::transaction::{Entry, Waiting};
 use crate::model::decision::Decision;
-use crate::model::limit::{Limit, Rule};
+use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::permit::Permit;
 use crate::model::policy::{Policy, is_exceeded};
 use crate::model::request::QueuePosition;
 use crate::model::share::Order;
 use crate::model::statistics::is_near;
 
-/// The limits of a policy, and what the scripts get of them; see `engine/plain/state.lua` and `several.lua`.
+/// The limits of a policy, and what the scripts get of them; see `engine/plain/state.lua`.
 pub(super) struct PlainPolicy {
-    kind: PlainKind,
+    script: &'static Script,
+    /// The script of calls with a permit, which the whole script decides on with a lease.
+    with_permit: Option<&'static Script>,
     limits: Vec<Limit>,
     words: Vec<String>,
     /// The sorted tags of the limits, to which permits belong.
@@ -44,77 +46,47 @@ impl PlainPolicy {
     pub(super) fn new(policy: &Policy) -> Option<Self> {
         let limits = policy.only_limits().filter(|limits| !limits.is_empty())?;
         let (mut pattern, mut format) = ("^(%d+) (%d+)".to_owned(), "%s %s".to_owned());
-        let (mut kinds, mut numbers) = (String::new(), Vec::new());
+        let (mut shape, mut numbers) = (String::new(), Vec::new());
         for (i, limit) in limits.iter().enumerate() {
             let [a, b, c] = limit_numbers(limit);
-            // What its record has behind the level, and the numbers that the script computes with.
-            let (kind, held, own) = match limit.rule {
-                Rule::Leaky(_) => (if a == 1 { 't' } else { 'm' }, Some(format!(" {a} {c}")), [b, a * c, c]),
-                Rule::Bucket(_) => ('b', Some(format!(" {a}")), [a, b, c]),
-                Rule::Window(_) => ('w', None, [a, b, b.div_ceil(1_000) + SLACK]),
-                Rule::Concurrency(_) if limits.len() == 1 && a > 0 => ('c', Some(String::new()), [a, b, 0]),
+            // What its record has behind the level, the most that is taken, and the numbers that the script computes with.
+            let (kind, held, most, own) = match limit.rule {
+                Rule::Leaky(_) => ("m", Some(format!(" {a} {c}")), a * c, &[a, b, c][..]),
+                Rule::Bucket(_) => ("b", Some(format!(" {a}")), a, &[a, b, c][..]),
+                Rule::Window(_) => ("w", None, 0, &[a, b, b.div_ceil(1_000) + SLACK][..]),
+                Rule::Concurrency(_) if limits.len() == 1 && a > 0 => {
+                    (compose::LEASE, Some(String::new()), u64::MAX, &[a, b][..])
+                }
                 _ => return None,
             };
             // Leases are of the name, whatever the label of the limit.
-            let tag = if kind == 'c' { "c" } else { policy.tag(i) };
+            let tag = policy.record_tag(i);
             // `%d` is quicker, but a server may have 32 bits for it.
-            let fits =
-                matches!(limit.rule, Rule::Leaky(_) | Rule::Bucket(_)) && own[usize::from(kind != 'b')] <= MAX_SHORT;
             let level = match held {
-                Some(_) if fits => (" (%d+)", " %d"),
+                Some(_) if most <= MAX_SHORT => (" (%d+)", " %d"),
                 Some(_) => (" (%d+)", " %.0f"),
                 None => ("", ""),
             };
             let held = held.unwrap_or_default();
             pattern.extend([" ", &tag.replace('-', "%-"), level.0, &held]);
             format.extend([" ", tag, level.1, &held]);
-            kinds.push(kind);
-            numbers.extend(own);
+            shape.push_str(kind);
+            numbers.extend(own.iter().map(u64::to_string));
         }
-        let kind = match kinds.as_str() {
-            "m" => PlainKind::Meter,
-            "t" => PlainKind::Throttle,
-            "b" => PlainKind::Bucket,
-            "w" => PlainKind::Window,
-            "c" => PlainKind::Lease,
-            _ => PlainKind::Several,
-        };
-        let mut words = vec![pattern + " %.$", format + " ."];
-        match kind {
-            PlainKind::Several => words.push(kinds),
-            PlainKind::Bucket | PlainKind::Window => {}
-            _ => numbers.truncate(2),
-        }
-        if kind == PlainKind::Window {
-            // It has no level in its record: the place is captured in its stead. The script appends to the time and the skew.
-            words[0] = words[0].replace(" %.$", " ()%.$");
-            words[1] = words[1].replacen("%s %s", "", 1);
-        }
-        words.extend(numbers.iter().map(u64::to_string));
-        Some(Self { kind, limits: limits.to_vec(), words, tags: policy.tags().clone() })
-    }
-
-    pub(super) fn script(&self) -> &'static Script {
-        Script::of_plain(self.kind)
+        let words = [pattern + " %.$", format + " ."].into_iter().chain(numbers).collect();
+        let script = compose::script(&shape);
+        let with_permit = (shape != compose::LEASE).then(|| compose::script(&(shape + "p")));
+        Some(Self { script, with_permit, limits: limits.to_vec(), words, tags: policy.tags().clone() })
     }
 
     /// Returns the role of the key that only some calls have.
     pub(super) fn more_role(&self, has_permit: bool) -> Option<&'static str> {
-        if self.kind == PlainKind::Lease { Some("t") } else { has_permit.then_some("p") }
+        if self.grants_leases() { Some("t") } else { has_permit.then_some("p") }
     }
 
     /// Returns whether its calls grant leases.
     pub(super) fn grants_leases(&self) -> bool {
-        self.kind == PlainKind::Lease
-    }
-
-    /// Returns the script of calls with a permit; `None` when the whole script must decide on them.
-    fn script_of_permits(&self) -> Option<&'static Script> {
-        match self.kind {
-            PlainKind::Meter => Some(Script::of_plain(PlainKind::MeterPermit)),
-            PlainKind::Several => Some(Script::of_plain(PlainKind::SeveralPermit)),
-            _ => None,
-        }
+        matches!(&*self.limits, [limit] if matches!(limit.rule, Rule::Concurrency(_)))
     }
 
     /// Returns the text before the time and the charge of a permit, as `transaction/enter.lua` stores it.
@@ -128,30 +100,11 @@ impl PlainPolicy {
 
     /// Returns whether a script of plain calls can decide on a charge.
     fn can_decide(&self, charge: &Charge) -> bool {
-        let most = if self.kind == PlainKind::Window { 1 } else { MAX_ENTRIES };
         let fits = |(i, limit): (usize, &Limit)| {
             let units = charge.of(i);
-            let has_entries = matches!(limit.rule, Rule::Window(_));
-            !is_exceeded(limit, units) && (units <= most || !has_entries)
+            !is_exceeded(limit, units) && (units <= MAX_ENTRIES || !matches!(limit.rule, Rule::Window(_)))
         };
         charge.most() > 0 && self.limits.iter().enumerate().all(fits)
-    }
-
-    /// Appends the units as the script takes them, in one word; of one window nothing, since they are always one.
-    fn append_units(&self, bytes: &mut Vec<u8>, charge: &Charge) {
-        match (&*self.limits, charge.simplest()) {
-            _ if self.kind == PlainKind::Window => {}
-            ([limit], _) => word_of_number(
-                bytes,
-                match limit.rule {
-                    Rule::Leaky(leaky) if limit.counts_starts() => charge.of(0).min(1) * leaky.scale,
-                    Rule::Leaky(leaky) => charge.of(0) * leaky.scale,
-                    _ => charge.of(0),
-                },
-            ),
-            (_, Charge::All(units)) => word_of_number(bytes, units),
-            (_, each) => word(bytes, each.to_string().as_bytes()),
-        }
     }
 
     /// Returns the decision that the reply says, without a permit.
@@ -183,9 +136,9 @@ impl Call {
     /// Creates a call without an id that a script of plain calls decides; `None` for one that needs the whole script.
     pub(crate) fn plain(policy: &Arc<Policy>, keys: &Arc<Keys>, charge: &Charge, at: Option<Micros>) -> Option<Self> {
         let (arguments, limits) = keys.plain(false).filter(|(_, limits)| !limits.grants_leases())?;
-        let command = invocation(limits, limits.script(), arguments, charge, &[], at)?;
+        let command = invocation(limits, limits.script, arguments, charge, &[], at)?;
         let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(*charge));
-        Some(Self::of_plain(limits.script(), command, PlainCall { policy, keys, charge, at, entry: None }))
+        Some(Self::of_plain(limits.script, command, PlainCall { policy, keys, charge, at, entry: None }))
     }
 
     /// Creates a call with an id that a script of plain calls decides; `None` for one that needs the whole script.
@@ -205,12 +158,12 @@ impl Call {
         }
         let (arguments, limits) = keys.plain(entry.permit.is_some())?;
         let (script, command) = if let Some(settle_within) = entry.permit {
-            let (script, charge) = (limits.script_of_permits()?, policy.in_tag_order(&entry.charge));
+            let (script, charge) = (limits.with_permit?, policy.in_tag_order(&entry.charge));
             let words = [limits.permit_of(entry.id), charge.to_string(), settle_within.0.to_string()];
             (script, invocation(limits, script, arguments, &entry.charge, &words, at)?)
         } else {
             let lease: &[String] = if limits.grants_leases() { &[entry.id.to_owned()] } else { &[] };
-            (limits.script(), invocation(limits, limits.script(), arguments, &entry.charge, lease, at)?)
+            (limits.script, invocation(limits, limits.script, arguments, &entry.charge, lease, at)?)
         };
         let (policy, keys, charge) = (policy.clone(), keys.clone(), Box::new(entry.charge));
         let entry = Some(Box::new(KeptEntry::new(entry)));
@@ -282,12 +235,14 @@ fn invocation(
         return None;
     }
     let mut bytes = Vec::with_capacity(arguments.bytes.len() + 224);
-    let units = usize::from(limits.kind != PlainKind::Window);
-    header(&mut bytes, 2 + arguments.words + units + more.len() + usize::from(at.is_some()));
+    header(&mut bytes, 2 + arguments.words + limits.limits.len() + more.len() + usize::from(at.is_some()));
     word(&mut bytes, b"EVALSHA");
     word(&mut bytes, script.digest.as_bytes());
     bytes.extend_from_slice(&arguments.bytes);
-    limits.append_units(&mut bytes, charge);
+    for (i, limit) in limits.limits.iter().enumerate() {
+        let units = charge.of(i);
+        word_of_number(&mut bytes, if limit.kind() == Kind::Throttle { units.min(1) } else { units });
+    }
     for text in more {
         word(&mut bytes, text.as_bytes());
     }

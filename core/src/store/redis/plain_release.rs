@@ -10,8 +10,7 @@ use super::wire::{Value, header, word, word_of_number};
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
-use crate::engine::plain_script::PlainKind;
-use crate::engine::script::Script;
+use crate::engine::compose;
 use crate::model::permit::{Permit, Settlement};
 
 /// A release, and what the whole script needs when it was not plain.
@@ -27,7 +26,7 @@ impl Call {
     /// Creates a release that a script of plain calls decides; `None` for one that needs the whole script.
     pub(crate) fn plain_release(keys: &Arc<Keys>, permit: &Permit<'_>, at: Option<Micros>) -> Option<Self> {
         let (arguments, _) = keys.plain(false).filter(|(_, limits)| limits.grants_leases())?;
-        let script = Script::of_plain(PlainKind::Release);
+        let script = compose::script(compose::RELEASE);
         let mut bytes = Vec::with_capacity(arguments.bytes.len() + 192);
         header(&mut bytes, 2 + arguments.words + 2 + usize::from(at.is_some()));
         word(&mut bytes, b"EVALSHA");

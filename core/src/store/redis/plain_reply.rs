@@ -1,4 +1,4 @@
-//! Decodes the replies of the scripts of plain calls, see `engine/plain/state.lua` and `several.lua`.
+//! Decodes the replies of the scripts of plain calls, see `engine/plain/state.lua`.
 //!
 //! A script that takes units replies the state that it wrote, and one that refuses them the state as it is, since a table of
 //! numbers takes longer to send. What remains of each limit, and when, is computed here.
@@ -9,7 +9,6 @@ use super::wire::Value;
 use crate::base::charge::Charge;
 use crate::base::error::Result;
 use crate::base::micros::MAX_TIME;
-use crate::engine::plain::Plain;
 use crate::engine::reply::{LeaseAndTicket, Reply};
 use crate::limits::check::LimitCheck;
 use crate::limits::leaky::Meter;
@@ -20,36 +19,70 @@ use crate::model::policy::Policy;
 
 /// Returns the decision on a charge to these limits, the only ones of the policy.
 pub(super) fn decision(limits: &[Limit], reply: &Value, policy: &Policy, charge: &Charge) -> Result<Decision> {
-    let decided = match (limits, reply) {
-        ([limit], Value::Text(text)) => of_one(limit, text, charge.of(0)),
-        ([limit], Value::Array(items)) if matches!(limit.rule, Rule::Window(_)) => of_full_window(limit, items),
-        (limits, Value::Text(text)) => granted(limits, text, charge).map(|reply| reply.decision(policy, charge, None)),
-        (_, Value::Array(items)) => return Ok(reply::decision(items, policy)?.decision(policy, charge, None)),
-        _ => None,
+    let reply = match reply {
+        Value::Text(text) => decided(limits, text, charge).ok_or_else(garbled)?,
+        Value::Array(items) => reply::decision(items, policy)?,
+        _ => return Err(garbled()),
     };
-    decided.ok_or_else(garbled)
+    Ok(reply.decision(policy, charge, None))
 }
 
-/// Returns the decision on the units of the only limit.
-fn of_one(limit: &Limit, text: &[u8], units: u64) -> Option<Decision> {
-    let text = str::from_utf8(text).ok()?;
-    if let Rule::Window(window) = limit.rule {
-        let (entries, now) = text.split_once(' ')?;
-        return Some(Plain::of_store(after_grant(window, number(entries)?, 1)?, number(now)?).decision(limit));
-    }
+/// Returns what a text says: the limit with the longest wait describes it, else the one with the least left.
+fn decided(limits: &[Limit], text: &[u8], charge: &Charge) -> Option<Reply> {
+    let (state, more) = str::from_utf8(text).ok()?.split_once(" .")?;
     // Behind the end of a state that refuses is the time.
-    let (state, refused_at) = match text.strip_suffix(" .") {
-        Some(state) => (state, ""),
-        None => text.split_once(" .")?,
+    let (mut words, mut more) = (state.split(' '), more.split(' '));
+    let (last, refused_at) = (number(words.next()?)?, more.next()?);
+    let is_refused = !refused_at.is_empty();
+    let at = if is_refused { number(refused_at)? } else { last };
+    words.next()?;
+    let mut described: Option<(usize, LimitCheck)> = None;
+    for (i, limit) in limits.iter().enumerate() {
+        let units = charge.of(i);
+        words.next()?;
+        let check = if let Rule::Window(window) = limit.rule {
+            of_window(window, more.next()?, units)?
+        } else {
+            let level = number(words.next()?)?;
+            // The numbers of the limit.
+            words.nth(usize::from(matches!(limit.rule, Rule::Leaky(_))))?;
+            let cost = if limit.counts_starts() { units.min(1) } else { units };
+            check(limit, level, last, at, Some(cost).filter(|cost| is_refused && *cost > 0))?
+        };
+        let is_first = |(_, other): (_, LimitCheck)| {
+            check.wait > other.wait || other.wait == 0 && check.remaining < other.remaining
+        };
+        if described.is_none_or(is_first) {
+            described = Some((i, check));
+        }
+    }
+    let (index, LimitCheck { wait, remaining, reset, .. }) =
+        described.filter(|(_, check)| is_refused == (check.wait > 0))?;
+    Some(Reply {
+        status: if is_refused { Status::Refused } else { Status::Granted },
+        would_refuse: false,
+        index,
+        remaining,
+        retry_after: wait.min(MAX_TIME.0),
+        reset_after: reset,
+        at,
+        amount: None,
+        lease_and_ticket: LeaseAndTicket::default(),
+        limits: Box::default(),
+    })
+}
+
+/// Returns the check of a window: its entries before the call, and where it is not charged its wait and its reset.
+fn of_window(window: Window, text: &str, units: u64) -> Option<LimitCheck> {
+    let mut numbers = text.split('/').map(number);
+    let entries = numbers.next()??;
+    let left = window.limit.checked_sub(entries);
+    let (wait, remaining, reset) = match numbers.next() {
+        None => (0, left?.checked_sub(units)?, window.interval),
+        // A window that was larger may have too many entries.
+        Some(wait) => (wait?, left.unwrap_or(0), numbers.next()??),
     };
-    let mut words = state.split(' ');
-    let (last, level) = (number(words.next()?)?, number(words.nth(2)?)?);
-    let (now, cost) = match refused_at {
-        "" => (last, None),
-        time => (number(time)?, Some(if limit.counts_starts() { 1 } else { units })),
-    };
-    let check = check(limit, level, last, now, cost).filter(|check| cost.is_some() == (check.wait > 0))?;
-    Some(Plain::of_store(check, now).decision(limit))
+    numbers.next().is_none().then_some(LimitCheck { level: entries, wait, remaining, reset })
 }
 
 /// Returns the check of a meter or a bucket whose level is of the time `last`.
@@ -65,72 +98,8 @@ fn check(limit: &Limit, level: u64, last: u64, now: u64, cost: Option<u64>) -> O
     }
 }
 
-/// Returns the check of a window by the number of its entries before the call and the units that it granted.
-fn after_grant(window: Window, entries: u64, units: u64) -> Option<LimitCheck> {
-    let remaining = window.limit.checked_sub(entries + units)?;
-    Some(LimitCheck { level: entries, wait: 0, remaining, reset: window.interval })
-}
-
-/// Returns the decision of the only limit, a window without room.
-fn of_full_window(limit: &Limit, items: &[Value]) -> Option<Decision> {
-    let Rule::Window(Window { interval, .. }) = limit.rule else { return None };
-    let numbers = items.iter().map(integer).collect::<Option<Vec<_>>>()?;
-    let [0, level, now, expires, newest] = numbers[..] else { return None };
-    let left = |entry: u64| (entry + interval).saturating_sub(now);
-    let check = LimitCheck { level, wait: left(expires), remaining: 0, reset: left(newest) };
-    (check.wait > 0).then(|| Plain::of_store(check, now).decision(limit))
-}
-
-/// Returns the grant of several limits: the limit with the least left describes it.
-fn granted(limits: &[Limit], text: &[u8], charge: &Charge) -> Option<Reply> {
-    let (state, entries) = str::from_utf8(text).ok()?.split_once(" .")?;
-    let (mut words, mut entries) = (state.split(' '), entries.split(' ').skip(1));
-    let at = number(words.next()?)?;
-    words.next()?;
-    let mut least: Option<(usize, LimitCheck)> = None;
-    for (i, limit) in limits.iter().enumerate() {
-        let units = charge.of(i);
-        words.next()?;
-        let check = if let Rule::Window(window) = limit.rule {
-            let live = number(entries.next()?)?;
-            if units > 0 {
-                after_grant(window, live, units)?
-            } else {
-                let remaining = window.limit.saturating_sub(live);
-                LimitCheck { level: live, wait: 0, remaining, reset: number(entries.next()?)? }
-            }
-        } else {
-            let level = number(words.next()?)?;
-            // The numbers of the limit.
-            words.nth(usize::from(matches!(limit.rule, Rule::Leaky(_))))?;
-            check(limit, level, at, at, None)?
-        };
-        if least.is_none_or(|(_, least)| check.remaining < least.remaining) {
-            least = Some((i, check));
-        }
-    }
-    let (index, LimitCheck { remaining, reset, .. }) = least?;
-    Some(Reply {
-        status: Status::Granted,
-        would_refuse: false,
-        index,
-        remaining,
-        retry_after: 0,
-        reset_after: reset,
-        at,
-        amount: None,
-        lease_and_ticket: LeaseAndTicket::default(),
-        limits: Box::default(),
-    })
-}
-
 fn number(text: &str) -> Option<u64> {
     text.parse().ok().filter(|number| *number <= MAX_TIME.0)
-}
-
-fn integer(value: &Value) -> Option<u64> {
-    let Value::Integer(number) = value else { return None };
-    u64::try_from(*number).ok().filter(|number| *number <= MAX_TIME.0)
 }
 
 #[cfg(test)]
@@ -161,7 +130,7 @@ mod tests {
             (false, Some(Micros(249_990)), Micros(7_000_010))
         );
         let window = [Limit::window(3, SECOND).unwrap()];
-        let granted = decided(&window, &text("1 7000000")).unwrap();
+        let granted = decided(&window, &text("7000000 0 w . 1")).unwrap();
         assert_eq!((granted.remaining, granted.reset_after), (Some(1), Some(Micros(1_000_000))));
         let both = [meter[0].clone(), window[0].clone()];
         let granted = decided(&both, &text("7000000 0 l 250000 4 250000 w . 2")).unwrap();
@@ -181,16 +150,9 @@ mod tests {
         ] {
             assert!(decided(&meter, &text(reply)).is_err(), "{reply:?}");
         }
-        for reply in ["3 7000000", "1", "x 7000000", "1 7000000 1"] {
-            assert!(decided(&window, &text(reply)).is_err(), "{reply:?}");
-        }
-        for reply in [
-            vec![0, 3, 7_000_000],
-            vec![0, 3, 7_000_000, 5_000_000, 5_000_000],
-            vec![1, 3, 7_000_000, 6_500_000, 6_500_000],
-        ] {
-            let reply = Value::Array(reply.into_iter().map(Value::Integer).collect());
-            assert!(decided(&window, &reply).is_err(), "{reply:?}");
+        for state in ["", " 3", " x", " 1/0", " 1/0/1/1", "7000000", "7000000 3", "7000000 3/0/5", "7000000 3/5/x"] {
+            let reply = format!("7000000 0 w .{state}");
+            assert!(decided(&window, &text(&reply)).is_err(), "{reply:?}");
         }
         let both = [meter[0].clone(), window[0].clone()];
         for reply in ["7000000 0 l 250000 4 250000 w .", "7000000 0 l 250000 4 250000 w . 3", "7000000 0 l . 2"] {

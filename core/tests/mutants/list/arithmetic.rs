@@ -3,7 +3,7 @@
 use super::Mutant;
 
 pub const BUCKET: &[Mutant] = &[
-    ("bucket: the offset is ignored", "local elapsed = (now + offset) % interval", "local elapsed = now % interval"),
+    ("bucket: the offset is ignored", "(now + offset) % interval", "now % interval"),
     (
         "bucket: the first microsecond of an interval belongs to the one before",
         "if now - last > elapsed then",
@@ -14,7 +14,7 @@ pub const BUCKET: &[Mutant] = &[
         "if now - last > elapsed then",
         "if now - last >= elapsed then",
     ),
-    ("bucket: a new interval does not clear the count", "    count = 0\n", "    count = count\n"),
+    ("bucket: a new interval does not clear the count", "  count = 0\n", "  count = count\n"),
     (
         "bucket: a count is not clamped to a smaller limit of another policy",
         "elseif held ~= own then",
@@ -59,11 +59,7 @@ pub const BUCKET: &[Mutant] = &[
         "count = math.max(math.min(count + change, 2 * largest), 0)",
         "count = math.min(count + change, 2 * largest)",
     ),
-    (
-        "bucket: the remaining units can be negative",
-        "count < limit and limit - count or 0, count",
-        "limit - count, count",
-    ),
+    ("bucket: the remaining units can be negative", "count < limit and limit - count or 0\n", "limit - count\n"),
     ("bucket: an unused bucket has a reset time", "count > 0 and interval - elapsed or 0", "interval - elapsed"),
     ("bucket: the wait behind many units is one interval", "if taken > 2 * limit then", "if false then"),
     (
@@ -120,15 +116,12 @@ pub const CONCURRENCY: &[Mutant] = &[
 ];
 
 pub const LEAKY: &[Mutant] = &[
-    ("undrained: a part of a unit has not drained", "math.ceil(drained / scale)", "math.floor(drained / scale)"),
-    ("undrained: more than a debt was taken", "    charged = math.min(charged, most)\n", ""),
-    ("undrained: nothing is ever given back", "if drained >= charged * 1.0 * scale then", "if true then"),
     (
         "leaky: a resize rounds a fraction of a unit down",
         "level = math.ceil(level / held_scale) * 1.0 * scale",
         "level = math.floor(level / held_scale) * 1.0 * scale",
     ),
-    ("leaky: a changed scale is ignored", "    if held_scale ~= scale then", "    if false then"),
+    ("leaky: a changed scale is ignored", "  if held_scale ~= scale then", "  if false then"),
     (
         "leaky: a level is not clamped to a smaller capacity of another policy",
         "is_kept and most or math.min(largest, countable) * scale",
@@ -145,7 +138,7 @@ pub const LEAKY: &[Mutant] = &[
         "held == own",
     ),
     ("leaky: the level can be negative", "if elapsed < level / leak then", "if true then"),
-    ("leaky: the level does not drain", "    level = level - elapsed * leak\n", ""),
+    ("leaky: the level does not drain", "  level = level - elapsed * leak\n", ""),
     (
         "leaky: a throttle loses the fraction by which it was free",
         "if capacity == 1 and elapsed < level / leak + 1 then",
@@ -168,8 +161,8 @@ pub const LEAKY: &[Mutant] = &[
     ),
     (
         "leaky: the level drains one microsecond too much",
-        "local full, elapsed = capacity * scale, now - last",
-        "local full, elapsed = capacity * scale, now - last + 1",
+        "capacity * scale, now - last,",
+        "capacity * scale, now - last + 1,",
     ),
     (
         "leaky: one unit less than the capacity is granted",
@@ -218,55 +211,52 @@ pub const LEAKY: &[Mutant] = &[
     ),
     (
         "leaky: the reset time is one microsecond too short",
-        "math.ceil(level / leak)\nend",
-        "math.floor(level / leak)\nend",
+        "or 0, math.ceil(level / leak)",
+        "or 0, math.floor(level / leak)",
     ),
 ];
 
 pub const WINDOW: &[Mutant] = &[
-    (
-        "window: an entry that is one interval old still counts",
-        "local live, step, cutoff = length, 1, now - interval",
-        "local live, step, cutoff = length, 1, now - interval - 1",
-    ),
-    (
-        "window: an entry expires a microsecond early",
-        "local live, step, cutoff = length, 1, now - interval",
-        "local live, step, cutoff = length, 1, now - interval + 1",
-    ),
-    ("window: an entry at the cutoff counts in the probe", "if at(probe) > cutoff then", "if at(probe) >= cutoff then"),
-    (
-        "window: an entry at the cutoff counts in the search",
-        "if at(middle) > cutoff then",
-        "if at(middle) >= cutoff then",
-    ),
-    ("window: the search starts one entry too late", "local low = probe + 1", "local low = probe + 2"),
+    ("window: an entry that is one interval old still counts", "now - interval, length", "now - interval - 1, length"),
+    ("window: an entry expires a microsecond early", "now - interval, length", "now - interval + 1, length"),
+    ("window: an entry at the cutoff counts", "elseif entry > cutoff then", "elseif entry >= cutoff then"),
+    ("window: the search ends too late", "low, step = probe + 1, nil", "low, step = probe + 2, nil"),
+    ("window: it does not gallop to the end", "live - step or 0", "live - step or 1"),
+    ("window: the oldest is the second", "from_end == 1 and '-1'", "from_end == 1 and '-2'"),
+    ("window: the second is the third", "from_end == 2 and '-2'", "from_end == 2 and '-3'"),
+    ("window: an entry of the future is accepted", "and entry <= now and entry % 1", "and entry % 1"),
+    ("window: a fraction is accepted", " and entry % 1 == 0)", ")"),
+    ("window: an entry before time is accepted", "entry and entry >= 0 and", "entry and"),
+    ("window: the deciding entry is of the future", "and expires <= now and", "and"),
+    ("window: the deciding entry is a fraction", " and expires % 1 == 0)", ")"),
+    ("window: the deciding entry is before time", "expires and expires >= 0 and", "expires and"),
+    ("window: the newest entry is of the future", "and newest <= now and", "and"),
+    ("window: the newest entry is a fraction", " and newest % 1 == 0)", ")"),
+    ("window: the newest entry is before time", "newest and newest >= 0 and", "newest and"),
+    ("window: any entry that the search has seen decides", "live - expired == probe and entry", "entry"),
+    ("window: any entry that the search has seen is the newest", "probe == 0 and entry", "entry"),
     (
         "window: one unit less than the limit is granted",
-        "if cost and live + cost > limit then",
-        "if cost and live + cost >= limit then",
+        "cost and live + cost > limit\n",
+        "cost and live + cost >= limit\n",
     ),
     (
         "window: one unit more than the limit is granted",
-        "if cost and live + cost > limit then",
-        "if cost and live + cost > limit + 1 then",
+        "cost and live + cost > limit\n",
+        "cost and live + cost > limit + 1\n",
     ),
-    ("window: the wait ends with the wrong entry", "at(live - expired)", "at(math.max(live - expired - 1, 0))"),
-    ("window: the wait ends with the newest entry", "at(live - expired)", "at(0)"),
+    ("window: the wait ends with the wrong entry", "log, live - expired)", "log, math.max(live - expired - 1, 0))"),
+    ("window: the wait ends with the newest entry", "log, live - expired)", "log, 0)"),
     (
         "window: the wait is one microsecond too short",
-        "at(live - expired) + interval - now or",
-        "at(live - expired) + interval - now - 1 or",
+        "wait = wait + expires + interval - now",
+        "wait = wait + expires + interval - now - 1",
     ),
-    (
-        "window: a peek changes the reset time",
-        "elseif change > 0 and live < (most or 2 * limit) then",
-        "elseif live < (most or 2 * limit) then",
-    ),
+    ("window: a peek changes the reset time", "elseif change > 0 and live < most then", "elseif live < most then"),
     (
         "window: the reset time is the expiry of the oldest entry",
-        "reset = at(0) + interval - now",
-        "reset = at(live - 1) + interval - now",
+        "call('LINDEX', log, '0')",
+        "call('LINDEX', log, live - 1)",
     ),
     ("window: a grant does not reduce the remaining units", "(wait == 0 and change or 0)", "0"),
     (

@@ -36,12 +36,10 @@ pub const FAST_PATH: &[Mutant] = &[
         "",
     ),
     (
-        "check: invalid log entries are accepted, without an id",
-        "if not (time and time >= 0 and time <= now and time % 1 == 0) then",
-        "if not time then",
+        "check: what is damaged is forgotten, without an id",
+        "damaged, limit_wait, limit_remaining, limit_reset = true,",
+        "damaged, limit_wait, limit_remaining, limit_reset = false,",
     ),
-    ("check: log entries in the future are accepted, without an id", "time <= now and ", ""),
-    ("check: fractional log entries are accepted, without an id", "time <= now and time % 1 == 0", "time <= now"),
     (
         "check: a count above its maximum is accepted, without an id",
         "held - MAX > 0 or count - 2 * held > 0",

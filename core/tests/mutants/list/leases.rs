@@ -10,10 +10,14 @@ pub const LEASE_FILES: [Lua; 2] = [
         mutants: &[
             (
                 "check: any token is plain",
-                "if level > MAX or call('ZSCORE', leases, id) then",
+                "if level_1 + 0 > MAX or call('ZSCORE', leases, id) then",
                 "if call('ZSCORE', leases, id) then",
             ),
-            ("check: an id has two leases", "if level > MAX or call('ZSCORE', leases, id) then", "if level > MAX then"),
+            (
+                "check: an id has two leases",
+                "if level_1 + 0 > MAX or call('ZSCORE', leases, id) then",
+                "if level_1 + 0 > MAX then",
+            ),
             ("check: leases that have ended are plain", "if live < count and call(", "if live > count and call("),
             ("check: one lease that has ended is plain", "time) > 0 then", "time) > 1 then"),
             (
@@ -54,9 +58,9 @@ pub const LEASE_FILES: [Lua; 2] = [
                 "reset = reset > 0 and reset or timeout",
             ),
             ("reset: of this lease", "reset = math.max(reset, timeout)", "reset = timeout"),
-            ("token: it repeats", "math.max(level + 1, now)", "math.max(level, now)"),
-            ("token: the time", "math.max(level + 1, now)", "now"),
-            ("token: the next number", "math.max(level + 1, now)", "level + 1"),
+            ("token: it repeats", "math.max(level_1 + 1, now)", "math.max(level_1 + 0, now)"),
+            ("token: the time", "math.max(level_1 + 1, now)", "now"),
+            ("token: the next number", "math.max(level_1 + 1, now)", "level_1 + 1"),
             ("write: the record has no token", "string.format(' %.0f', token)) ..", "' 0') .."),
             ("write: the record has the time as its token", "token == now and", "token and"),
             ("write: the record has no charge", ".. units)", ".. 0)"),
@@ -66,7 +70,7 @@ pub const LEASE_FILES: [Lua; 2] = [
                 "string.format('%.0f', now + timeout), id",
                 "string.format('%.0f', now), id",
             ),
-            ("write: the state keeps its token", "time, skew, token)", "time, skew, level)"),
+            ("write: the state keeps its token", "time, skew, token)", "time, skew, level_1)"),
             ("write: the skew is lost", "time, skew, token)", "time, 0, token)"),
             ("write: nothing", "call('SET', KEYS[1],", "call('ECHO', KEYS[1]) local _ = string.len("),
             ("expiry: late releases are forgotten", "(reset + LATE_RELEASE)", "(reset)"),
@@ -87,7 +91,7 @@ pub const LEASE_FILES: [Lua; 2] = [
         file: "engine/plain/release.lua",
         text: include_str!("../../../src/engine/plain/release.lua"),
         mutants: &[
-            ("check: any token is plain", "level > MAX or ", ""),
+            ("check: any token is plain", "level_1 + 0 > MAX or ", ""),
             ("check: any end is plain", " and ends <= 2 * MAX and ends % 1 == 0", ""),
             ("check: a fraction is plain", " and ends % 1 == 0", ""),
             ("check: a lease that has ended is plain", "ends and ends > now and", "ends and"),

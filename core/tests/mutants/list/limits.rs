@@ -97,12 +97,10 @@ pub const LIMITS: &[Mutant] = &[
     ("records: a used record of another policy is kept too", "    records[record_tag] = nil\n", ""),
     ("leases: leases of another label have another fencing token", "kind == 'c' and kind or tag", "tag"),
     (
-        "check: invalid log entries are accepted, with an id",
-        "if not (time and time >= 0 and time <= now and time % 1 == 0) then",
-        "if not time then",
+        "check: a damaged log is used, with an id",
+        "ctx.damaged, limit_wait, limit_remaining, limit_reset = true,",
+        "ctx.damaged, limit_wait, limit_remaining, limit_reset = ctx.damaged,",
     ),
-    ("check: log entries in the future are accepted, with an id", "time <= now and ", ""),
-    ("check: fractional log entries are accepted, with an id", "time <= now and time % 1 == 0", "time <= now"),
     (
         "check: a count above its maximum is accepted, with an id",
         "level and level - 2 * full > 0",

@@ -1,5 +1,30 @@
 //! Lists the mutants of each file of the script.
 
+macro_rules! lua {
+    ($file:literal, $mutants:expr) => {
+        Lua { file: $file, text: include_str!(concat!("../../../src/", $file)), mutants: $mutants }
+    };
+}
+
+/// The body of a rule as a function.
+macro_rules! function {
+    ($file:literal, $head:literal, $results:literal, $mutants:expr) => {
+        Lua {
+            file: $file,
+            text: concat!(
+                "local function ",
+                $head,
+                "\n",
+                include_str!(concat!("../../../src/", $file)),
+                "return ",
+                $results,
+                "\nend\n"
+            ),
+            mutants: $mutants,
+        }
+    };
+}
+
 mod admin;
 mod advance;
 mod arithmetic;
@@ -35,22 +60,31 @@ pub struct Lua {
     pub mutants: &'static [Mutant],
 }
 
-macro_rules! lua {
-    ($file:literal, $mutants:expr) => {
-        Lua { file: $file, text: include_str!(concat!("../../../src/", $file)), mutants: $mutants }
-    };
-}
-
 /// The files, in the order in which `engine/script.rs` concatenates them.
 pub const FILES: [Lua; 30] = [
     lua!("engine/one_limiter.lua", &[]),
     lua!("engine/register.lua", register::REGISTER),
-    lua!("limits/bucket.lua", arithmetic::BUCKET),
-    lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
-    lua!("limits/leaky.lua", arithmetic::LEAKY),
-    lua!("limits/quota.lua", quota::QUOTA),
-    lua!("limits/window.lua", arithmetic::WINDOW),
     lua!("engine/state.lua", state::STATE),
+    function!(
+        "limits/bucket.lua",
+        "bucket(count, held, own, largest, limit, interval, offset, last, now, cost, change)",
+        "count, wait, remaining, reset",
+        arithmetic::BUCKET
+    ),
+    lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
+    function!(
+        "limits/leaky.lua",
+        "leaky(level, held, held_scale, own, largest, capacity, leak, scale, last, now, cost, change)",
+        "level, wait, remaining, reset",
+        arithmetic::LEAKY
+    ),
+    lua!("limits/quota.lua", quota::QUOTA),
+    function!(
+        "limits/window.lua",
+        "window(log, length, limit, interval, now, cost, change, most)",
+        "live, wait, remaining, reset",
+        arithmetic::WINDOW
+    ),
     lua!("engine/overrides.lua", state::OVERRIDES),
     lua!("engine/fast_path.lua", fast_path::FAST_PATH),
     lua!("engine/limits.lua", limits::LIMITS),

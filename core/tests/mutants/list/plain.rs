@@ -1,13 +1,12 @@
-//! Mutants of the scripts of plain calls.
+//! Mutants of the pieces of the scripts of plain calls. Those of the rules are among the mutants of the whole script.
 
 use super::Lua;
 
-/// The piece that begins each of them, and those of the kinds.
-pub const PLAIN_FILES: [Lua; 11] = [
-    Lua {
-        file: "engine/plain/state.lua",
-        text: include_str!("../../../src/engine/plain/state.lua"),
-        mutants: &[
+/// The pieces.
+pub const PLAIN_FILES: [Lua; 9] = [
+    lua!(
+        "engine/plain/state.lua",
+        &[
             ("time: the skew is forgotten", "now = now + skew", "now = now + 0"),
             ("time: what is written has no skew", "    time = string.format('%.0f', now)\n", ""),
             ("time: a clock that ran backwards is plain", "now < last or ", ""),
@@ -15,103 +14,66 @@ pub const PLAIN_FILES: [Lua; 11] = [
             (
                 "check: any state is plain",
                 "  if not last then\n    return 0\n  end",
-                "  last, skew, level = last or 0, skew or '0', level or 0",
+                "  last, skew, level_1 = last or 0, skew or '0', level_1 or 0",
             ),
             ("state: it is ignored", "if raw then", "if raw and #raw == 0 then"),
-        ],
-    },
-    Lua {
-        file: "engine/plain/leaky.lua",
-        text: include_str!("../../../src/engine/plain/leaky.lua"),
-        mutants: &[
-            ("check: any level is plain", "if level > 2 * full then", "if level > 3 * full then"),
+            ("time: zeros are lost", "#clock[2] == 6 and clock[2] or string.format('%06d', clock[2])", "clock[2]"),
             (
-                "check: a debt is not plain but wrong",
-                "if level > 2 * full then\n  return 0",
-                "if level > 2 * full then\n  return raw .. time",
+                "time: microseconds are lost",
+                "#clock[2] == 6 and clock[2] or string.format('%06d', clock[2])",
+                "'000000'",
             ),
-            ("drain: nothing drains", "left = level - elapsed * leak", "left = level + 0"),
+            ("time: too few zeros", "%06d", "%05d"),
+        ]
+    ),
+    lua!(
+        "engine/plain/meter.lua",
+        &[
+            ("meter, check: any level is plain", "level > 2 * capacity", "level > 3 * capacity"),
+            ("meter, expiry: that of an empty one", "local reset = level / leak", "local reset = 0"),
+            ("meter, write: the level before", "level_N = level\n", ""),
+        ]
+    ),
+    lua!(
+        "engine/plain/bucket.lua",
+        &[
+            ("bucket, check: any count is plain", "if count > 2 * limit then", "if count > 3 * limit then"),
+            ("bucket, write: the count before", "level_N = count\n", ""),
+        ]
+    ),
+    lua!(
+        "engine/plain/window.lua",
+        &[
+            ("window, reply: it counts its entry", "' %d', live)", "' %d', live + 1)"),
+            ("window, reply: nothing taken is a grant", "wait == 0 and change > 0 and", "wait == 0 and"),
             (
-                "drain: it stops a microsecond early",
-                "if elapsed < level / leak then",
-                "if elapsed + 1 < level / leak then",
+                "window, reply: a wait is none",
+                "' %d/%.0f/%.0f', live, wait, reset)",
+                "' %d/%.0f/%.0f', live, 0, reset)"
             ),
-            ("drain: an empty meter keeps its level", "now - last, 0, 0", "now - last, level, 0"),
-            ("throttle: the early fraction is lost", "early = elapsed * leak - level", "early = 0"),
-            ("throttle: more than a fraction is early", "elapsed < level / leak + 1", "elapsed < level / leak + 2"),
-            ("throttle: a meter of several units starts early", "if is_single and elapsed", "if elapsed"),
-            ("decide: one more fits", "if taken > full then", "if taken > full + 1 then"),
-            ("decide: the last unit does not fit", "if taken > full then", "if taken >= full then"),
-            ("reply: a refusal has the time of the last grant", "return raw .. time", "return raw .. last"),
-            ("reply: a refusal is a grant", "return raw .. time", "return raw"),
-        ],
-    },
-    Lua {
-        file: "engine/plain/bucket.lua",
-        text: include_str!("../../../src/engine/plain/bucket.lua"),
-        mutants: &[
-            ("check: any count is plain", "if level > 2 * limit then", "if level > 3 * limit then"),
-            ("interval: the offset is forgotten", "(now + ARGV[5]) % interval", "now % interval"),
-            ("interval: a count never ends", "  left = 0\n", ""),
-            ("interval: a count ends a microsecond late", "now - last > elapsed", "now - last > elapsed + 1"),
-            ("interval: a count ends at once", "now - last > elapsed", "now - last >= elapsed"),
-            ("decide: one more fits", "if taken > limit then", "if taken > limit + 1 then"),
-            ("decide: the last unit does not fit", "if taken > limit then", "if taken >= limit then"),
-            ("reply: a refusal is a grant", "return raw .. time", "return raw"),
-        ],
-    },
-    Lua {
-        file: "engine/plain/window.lua",
-        text: include_str!("../../../src/engine/plain/window.lua"),
-        mutants: &[
-            ("check: an entry of the future is plain", "and time <= now and time % 1", "and time % 1"),
-            ("check: a fraction is plain", " and time % 1 == 0", ""),
-            ("check: an entry before time is plain", "time and time >= 0 and", "time and"),
-            ("check: the deciding entry is of the future", "and expires <= now and", "and"),
-            ("check: the deciding entry is a fraction", " and expires % 1 == 0)", ")"),
-            ("check: the deciding entry is before time", "and expires >= 0 and", "and"),
-            ("check: the newest entry is of the future", "and newest <= now and", "and"),
-            ("check: the newest entry is a fraction", " and newest % 1 == 0)", ")"),
-            ("check: the newest entry is before time", "not (newest >= 0 and", "not ("),
-            (
-                "live: the cutoff is a microsecond late",
-                "call('LLEN', log), now - ARGV[4]",
-                "call('LLEN', log), now - ARGV[4] + 1",
-            ),
-            (
-                "live: the cutoff is a microsecond early",
-                "call('LLEN', log), now - ARGV[4]",
-                "call('LLEN', log), now - ARGV[4] - 1",
-            ),
-            ("live: the search ends too late", "low, step = probe + 1, nil", "low, step = probe + 2, nil"),
-            ("live: it does not gallop to the end", "live - step or 0", "live - step or 1"),
-            ("live: the oldest is the second", "from_end == 1 and '-1'", "from_end == 1 and '-2'"),
-            ("live: the second is the third", "from_end == 2 and '-2'", "from_end == 2 and '-3'"),
-            ("live: it gallops for ever", "low, step = probe + 1, nil", "low = probe + 1"),
-            ("decide: one more fits", "if live >= limit then", "if live > limit then"),
-            ("decide: the last unit does not fit", "if live >= limit then", "if live >= limit - 1 then"),
-            ("reply: the wait is for the next entry", "log, limit - 1)", "log, limit)"),
-            ("reply: the wait is for the oldest entry", "if limit < length then", "if false then"),
-            ("reply: the reset is of the oldest", "if length > 1 then", "if false then"),
-            ("reply: the reset of two is of the oldest", "if length > 1 then", "if length > 2 then"),
-        ],
-    },
-    Lua {
-        file: "engine/plain/level.lua",
-        text: include_str!("../../../src/engine/plain/level.lua"),
-        mutants: &[
-            ("reply: a grant says the state before", "\nreturn state", "\nreturn raw or state"),
-            ("write: the level before", "time, skew, taken)", "time, skew, taken - 1)"),
-            ("write: nothing", "call('SET', KEYS[1],", "call('ECHO', KEYS[1]) local _ = string.len("),
-            ("write: the skew is lost", "time, skew, taken)", "time, 0, taken)"),
-            ("expiry: too short", "/ 1000) + 10000", "/ 10000) + 1000"),
-            ("expiry: for ever", "state, 'PX', math.ceil(taken / leak / 1000) + 10000)", "state)"),
-        ],
-    },
-    Lua {
-        file: "engine/plain/permit.lua",
-        text: include_str!("../../../src/engine/plain/permit.lua"),
-        mutants: &[
+            ("window, reply: the reset is the wait", "live, wait, reset)", "live, wait, wait)"),
+        ]
+    ),
+    lua!(
+        "engine/plain/decided.lua",
+        &[
+            ("decide: the last limit decides", "is_refused = is_refused or wait > 0", "is_refused = wait > 0"),
+            ("decide: all are granted", "is_refused = is_refused or wait > 0", "is_refused = false"),
+            ("expiry: that of the last limit", "if reset > longest_reset then", "if true then"),
+        ]
+    ),
+    lua!(
+        "engine/plain/refusal.lua",
+        &[
+            ("reply: a refusal has the time of the last grant", "raw .. time ..", "raw .. last .."),
+            ("reply: a refusal is a grant", "raw .. time ..", "raw .."),
+            ("reply: a refusal says nothing of windows", "time .. windows", "time"),
+            ("check: entries without a state are plain", "raw and raw .. time", "(raw or ' .') .. time"),
+        ]
+    ),
+    lua!(
+        "engine/plain/permit.lua",
+        &[
             ("permit: it is not kept", "call('ZADD', permits,", "call('ECHO', permits) local _ = string.len("),
             ("permit: it ends at once", "(now + settle_within) * 2)", "now * 2)"),
             ("permit: it is settled", "(now + settle_within) * 2)", "(now + settle_within) * 2 + 1)"),
@@ -131,181 +93,42 @@ pub const PLAIN_FILES: [Lua; 11] = [
             ("full: more are kept", "MAX_PERMITS, MAX_REMOVALS = 100000,", "MAX_PERMITS, MAX_REMOVALS = 100001,"),
             ("full: any number goes at once", "math.min(excess, MAX_REMOVALS) - 1", "excess - 1"),
             ("full: too many go", "math.min(excess, MAX_REMOVALS) - 1", "math.min(excess, MAX_REMOVALS)"),
-        ],
-    },
-    Lua {
-        file: "engine/plain/several.lua",
-        text: include_str!("../../../src/engine/plain/several.lua"),
-        mutants: &[
-            ("several, time: the skew is forgotten", "now = now + skew", "now = now + 0"),
-            ("several, time: what is written has no skew", "    time = string.format('%.0f', now)\n", ""),
-            ("several, time: a clock that ran backwards is plain", "now < last or ", ""),
-            ("several, check: any time is plain", " or now > MAX", ""),
-            ("several, check: any level is plain", "if level > 2 * full then", "if level > 3 * full then"),
-            ("several, check: an entry of the future is plain", "entry >= 0 and entry <= now and", "entry >= 0 and"),
-            ("several, check: an entry before time is plain", "entry and entry >= 0 and", "entry and"),
-            ("several, check: a fraction is plain", " and entry % 1 == 0)", ")"),
-            ("several, check: the deciding entry is of the future", "and expires <= now and", "and"),
-            ("several, check: the deciding entry is a fraction", " and expires % 1 == 0)", ")"),
-            ("several, check: the deciding entry is before time", "expires and expires >= 0 and", "expires and"),
-            ("several, check: the newest entry is of the future", "and newest <= now and", "and"),
-            ("several, check: the newest entry is a fraction", " and newest % 1 == 0)", ")"),
-            ("several, check: the newest entry is before time", "newest and newest >= 0 and", "newest and"),
+        ]
+    ),
+    lua!(
+        "engine/plain/entries.lua",
+        &[
+            ("write: one entry for any units", "for i = 1, units do", "for i = 1, 1 do"),
+            ("write: an entry for none", "if units == 1 then", "if units < 2 then"),
+            ("write: no entry for one", "if units == 1 then\n  call('LPUSH', log, time)\nelse", ""),
+            ("write: the entry is the oldest", "call('LPUSH', log, time)", "call('RPUSH', log, time)"),
             (
-                "several, check: the deciding entry may be damaged",
-                "log, a - units) or nil)",
-                "log, a - units) or nil) or newest",
-            ),
-            ("several, state: it is ignored", "if raw then", "if raw and #raw == 0 then"),
-            ("several, window: the log is that of the first", "KEYS[#logs + 2]", "KEYS[2]"),
-            ("several, window: nothing taken holds up", "units > 0 and live + units > a\n", "live + units > a\n"),
-            ("several, window: one more fits", "live + units > a\n", "live + units > a + 1\n"),
-            ("several, window: the last does not fit", "live + units > a\n", "live + units >= a\n"),
-            ("several, window: the wait is of one unit", "log, a - units)", "log, a - 1)"),
-            (
-                "several, window: the cutoff is a microsecond late",
-                "now - b\n      -- Counts",
-                "now - b + 1\n      -- Counts",
+                "write: a log keeps what has ended",
+                "if length_N > live_N and units > 0 then",
+                "if length_N > live_N + 1000 then",
             ),
             (
-                "several, window: the cutoff is a microsecond early",
-                "now - b\n      -- Counts",
-                "now - b - 1\n      -- Counts",
+                "write: a log keeps one that has ended",
+                "if length_N > live_N and units > 0 then",
+                "if length_N > live_N + 1 and units > 0 then",
             ),
-            ("several, window: the search ends too late", "low, step = probe + 1, nil", "low, step = probe + 2, nil"),
-            ("several, window: it does not gallop to the end", "live - step or 0", "live - step or 1"),
-            ("several, window: the oldest is the second", "from_end == 1 and '-1'", "from_end == 1 and '-2'"),
-            ("several, window: the second is the third", "from_end == 2 and '-2'", "from_end == 2 and '-3'"),
-            ("several, window: it gallops for ever", "low, step = probe + 1, nil", "low = probe + 1"),
-            ("several, window: a grant is whole at once", "limit_reset = b\n", "limit_reset = 0\n"),
-            (
-                "several, window: one that was larger has less than nothing",
-                "live < a and a - live or 0\n",
-                "a - live\n",
-            ),
-            ("several, window: the reset is that of a grant", "newest + b - now\n", "b\n"),
-            ("several, bucket: the offset is forgotten", "(now + words[word + 2]) % b", "now % b"),
-            (
-                "several, bucket: a count never ends",
-                "          level = 0\n        end\n        if units > 0 and level + units > a then",
-                "        end\n        if units > 0 and level + units > a then",
-            ),
-            (
-                "several, bucket: nothing taken holds up",
-                "if units > 0 and level + units > a then",
-                "if level + units > a then",
-            ),
-            ("several, bucket: one more fits", "level + units > a then", "level + units > a + 1 then"),
-            (
-                "several, bucket: it waits for too long",
-                "limit_wait, limit_remaining = b - elapsed",
-                "limit_wait, limit_remaining = b",
-            ),
-            ("several, bucket: a debt remains", "level < a and a - level or 0", "a - level"),
-            ("several, bucket: an empty one is not whole", "level > 0 and b - elapsed or 0", "b - elapsed"),
-            ("several, meter: nothing drains", "level = level - elapsed * a", "level = level + 0"),
-            ("several, meter: it starts early", "if kind == 't' and units > 0 and elapsed", "if elapsed"),
-            ("several, throttle: the early fraction is lost", "early = elapsed * a - level", "early = 0"),
-            (
-                "several, meter: nothing taken holds up",
-                "if units > 0 and level + units > b then",
-                "if level + units > b then",
-            ),
-            ("several, meter: one more fits", "level + units > b then", "level + units > b + scale then"),
-            (
-                "several, meter: the wait is rounded down",
-                "math.ceil((level + units - b) / a)",
-                "math.floor((level + units - b) / a)",
-            ),
-            (
-                "several, meter: a debt remains",
-                "level < b and math.floor((b - level) / scale) or 0",
-                "math.floor((b - level) / scale)",
-            ),
-            (
-                "several, decide: the last of equal waits is the reason",
-                "limit_wait > wait then",
-                "limit_wait > 0 and limit_wait >= wait then",
-            ),
-            ("several, reply: a reset is a fraction too short", "math.ceil(limit_reset)", "math.floor(limit_reset)"),
-            ("several, units: those of the first", "costs[i] or cost", "costs[1] or cost"),
-            (
-                "several, units: a throttle takes several",
-                "kind == 't' and units > 0 and scale or units * scale",
-                "units * scale",
-            ),
-            ("several, units: a meter takes none of its scale", "scale or units * scale", "scale or units"),
-            ("several, expiry: that of the last limit", "if limit_reset > longest_reset then", "if true then"),
-            ("several, reply: a refusal is a grant", "return {0, index", "return {1, index"),
-        ],
-    },
-    Lua {
-        file: "engine/plain/levels.lua",
-        text: include_str!("../../../src/engine/plain/levels.lua"),
-        mutants: &[
-            ("several, write: one entry for any units", "for j = 1, units do", "for j = 1, 1 do"),
-            ("several, write: an entry for none", "if units == 1 then", "if units < 2 then"),
-            ("several, write: no entry for one", "  if units == 1 then\n    call('LPUSH', log, time)\n  else", "  "),
-            (
-                "several, write: a log keeps what has ended",
-                "if length > live and units > 0 then",
-                "if length > live + 1000 then",
-            ),
-            ("several, write: a log loses a live entry", "live + units - 1)", "live + units - 2)"),
-            (
-                "several, write: a log loses the last entry but one",
-                "length - live == 1 and '-2'",
-                "length - live == 1 and '-3'",
-            ),
-            ("several, write: the state keeps its time", "ARGV[2], time, skew", "ARGV[2], levels[1] or time, skew"),
-            ("several, write: the state loses its skew", "ARGV[2], time, skew", "ARGV[2], time, 0"),
-            ("several, expiry: too short", "longest_reset / 1000) + 10000", "longest_reset / 10000) + 1000"),
-            ("several, expiry: the logs have none", "  call('PEXPIRE', log, lifetime)\n", ""),
-            ("several, reply: a window counts its entry", "' %d', live)", "' %d', live + 1)"),
-            ("several, reply: the reset of a window is lost", "  if units == 0 then\n", "  if units < 0 then\n"),
-            ("several, reply: every window has its reset", "  if units == 0 then\n", "  if units >= 0 then\n"),
-        ],
-    },
-    Lua {
-        file: "engine/plain/time.lua",
-        text: include_str!("../../../src/engine/plain/time.lua"),
-        mutants: &[
-            ("time: zeros are lost", "#clock[2] == 6 and clock[2] or string.format('%06d', clock[2])", "clock[2]"),
-            (
-                "time: microseconds are lost",
-                "#clock[2] == 6 and clock[2] or string.format('%06d', clock[2])",
-                "'000000'",
-            ),
-            ("time: too few zeros", "%06d", "%05d"),
-        ],
-    },
-    Lua {
-        file: "engine/plain/count.lua",
-        text: include_str!("../../../src/engine/plain/count.lua"),
-        mutants: &[
-            ("reply: a grant says the state before", "\nreturn state", "\nreturn raw or state"),
-            ("write: the count before", "time, skew, taken)", "time, skew, left)"),
-            ("write: the skew is lost", "time, skew, taken)", "time, 0, taken)"),
-            ("expiry: too short", "math.ceil((interval - elapsed) / 1000) + 10000", "10000"),
-            ("expiry: for ever", "state, 'PX', math.ceil((interval - elapsed) / 1000) + 10000)", "state)"),
-        ],
-    },
-    Lua {
-        file: "engine/plain/entry.lua",
-        text: include_str!("../../../src/engine/plain/entry.lua"),
-        mutants: &[
-            ("write: the entry is the oldest", "call('LPUSH', log", "call('RPUSH', log"),
-            ("write: the log keeps what has ended", "if length > live then", "if length > live + 1000 then"),
-            ("write: the log keeps one that has ended", "if length > live then", "if length > live + 1 then"),
-            ("write: the log loses a live entry", "and '-2' or live)", "and '-3' or live)"),
-            ("write: the log loses a live entry of many", "and '-2' or live)", "and '-2' or live - 1)"),
-            ("write: only one ends", "length == live + 1 and '-2' or live)", "'-2')"),
-            ("write: the state is old", "call('SET', KEYS[1],", "call('ECHO', KEYS[1]) local _ = string.len("),
-            ("write: the skew is lost", "' ' .. skew ..", "' 0' .."),
-            ("reply: a grant counts itself", "'%d ', live)", "'%d ', live + 1)"),
-            ("expiry: the log has none", "call('PEXPIRE', log, ARGV[5])\n", ""),
-            ("expiry: the log's is short", "call('PEXPIRE', log, ARGV[5])", "call('PEXPIRE', log, 10000)"),
-            ("expiry: the state's is short", "'PX', ARGV[5])", "'PX', 10000)"),
-        ],
-    },
+            ("write: a log loses a live entry", "live_N + units - 1)", "live_N + units - 2)"),
+            ("write: a log loses the last entry but one", "== 1 and '-2'", "== 1 and '-3'"),
+            ("write: only one ends", "length_N - live_N == 1 and '-2' or live_N + units - 1)", "'-2')"),
+            ("expiry: the logs have none", "call('PEXPIRE', log, lifetime)\n", ""),
+            ("expiry: the log's is short", "call('PEXPIRE', log, lifetime)", "call('PEXPIRE', log, 10000)"),
+        ]
+    ),
+    lua!(
+        "engine/plain/grant.lua",
+        &[
+            ("reply: a grant says the state before", "return state ..", "return (raw or state) .."),
+            ("reply: a grant says nothing of windows", "return state .. windows", "return state"),
+            ("write: nothing", "call('SET', KEYS[1],", "call('ECHO', KEYS[1]) local _ = string.len("),
+            ("write: the state keeps its time", "ARGV[2], time, skew", "ARGV[2], last, skew"),
+            ("write: the skew is lost", "ARGV[2], time, skew", "ARGV[2], time, 0"),
+            ("expiry: too short", "longest_reset / 1000) + 10000", "longest_reset / 10000) + 1000"),
+            ("expiry: for ever", "state, 'PX', math.ceil(longest_reset / 1000) + 10000)", "state)"),
+        ]
+    ),
 ];

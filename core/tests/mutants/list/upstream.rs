@@ -3,6 +3,9 @@
 use super::Mutant;
 
 pub const UPSTREAM: &[Mutant] = &[
+    ("undrained: a part of a unit has not drained", "math.ceil(drained / limit.c)", "math.floor(drained / limit.c)"),
+    ("undrained: more than a debt was taken", "min(charged[i], ctx.most_of(limit))", "charged[i]"),
+    ("undrained: nothing is ever given back", "drained >= taken * 1.0 * limit.c and 0 or ", "0 or "),
     ("refund: drained units are given back", "if string.sub(ARGV[verb_at + 6], i, i) == '1' then", "if false then"),
     (
         "refund: all limits keep drained units",
