@@ -90,7 +90,10 @@ class Kit {
 
   async end() {
     const codes = await Promise.all(this.#processes.map((it) => it.end()));
-    assert.ok(codes.every((code) => code === 0));
+    assert.ok(
+      codes.every((code) => code === 0),
+      `something keeps a process alive: ${codes}`,
+    );
   }
 
   #process(i) {
@@ -176,6 +179,10 @@ const CASES = {
   },
 
   async "cost, skip, refund and a limiter of the request"(host) {
+    await host({ limits: hour(10), asked: ["cost"] }, async ({ port, inspect }) => {
+      assert.equal((await ask(port, "/", { headers: { "x-cost": "4" } })).status, 200);
+      assert.equal((await inspect()).limits[0].taken, 4);
+    });
     const setup = { limits: hour(10), asked: ["cost", "skip", "refundIf"], isChosen: true };
     await host(setup, async ({ port, inspect }) => {
       const of = async (path, headers) => (await ask(port, path, { headers })).status;

@@ -5,6 +5,9 @@ const { once } = require("node:events");
 const http = require("node:http");
 const { join } = require("node:path");
 
+/** How long a process may take that has nothing more to do. */
+const ENDS_IN_MS = 10_000;
+
 /** A process that serves a host, and does what the kit asks. */
 class Process {
   #child;
@@ -45,11 +48,12 @@ class Process {
     });
   }
 
-  /** Ends the process, which nothing must keep alive. Returns its exit code. */
+  /** Ends the process, which nothing must keep alive: one that does not end is killed. Returns its exit code, or the signal. */
   async end() {
     await this.ask("end");
     this.#child.ref();
-    return this.#exited;
+    const timer = setTimeout(() => this.#child.kill("SIGKILL"), ENDS_IN_MS);
+    return this.#exited.finally(() => clearTimeout(timer));
   }
 
   /** Only a question keeps the process of the tests alive. */
