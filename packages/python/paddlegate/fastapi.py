@@ -62,15 +62,13 @@ class _Dependency:
         key = options.get("key")
         self._key = key if key and not _takes_request(key) else None
         self._guard = Guard(limiter, {**options, "key": None} if self._key else options)
-        self._status = options.get("status", 429)
 
     @property
     def __signature__(self) -> inspect.Signature:
         # FastAPI asks for it when it makes a route, and a dependency has no other way to its route.
-        _show_refusal(sys._getframe(1), self._status)
-        kinds = {"request": Request, "response": Response}
+        _show_refusal(sys._getframe(1), self._guard.status)
         make = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
-        parameters = [make(name, annotation=kind) for name, kind in kinds.items()]
+        parameters = [make("request", annotation=Request), make("response", annotation=Response)]
         injected = [make("key", default=Depends(self._key))] if self._key else []
         return inspect.Signature(parameters + injected)
 
@@ -112,7 +110,11 @@ def _takes_request(key: Callable[..., Any]) -> bool:
 def _refused(guard: Guard, request: Request, error: OverLimit | UnavailableError) -> Refused:
     """Return the error that makes FastAPI answer with a refusal."""
     response = guard.answer(request, error, Response)
-    refused = Refused(response.status_code, str(error), dict(response.headers))
+    # The text of an error names limiters and servers, which is for no stranger.
+    detail = "over the limit" if isinstance(error, OverLimit) else "unavailable"
+    # A handler of the app for this status has a body of its own.
+    headers = {name: it for name, it in response.headers.items() if name[:8] != "content-"}
+    refused = Refused(response.status_code, detail, headers)
     refused.response = response
     # Without a handler of its own it would be answered as any `HTTPException`, in another form.
     handlers = request.scope.get("starlette.exception_handlers", ({},))[0]

@@ -87,7 +87,7 @@ class Guard:
         self._cost = options.get("cost", 1)
         self._wait = options.get("wait", 0)
         self._fields = options.get("fields", "draft")
-        self._status = options.get("status", 429)
+        self.status = options.get("status", 429)
         self._skip = options.get("skip")
         self._proxies = tuple(options.get("trusted_proxies", ()))
         self.refund_if = options.get("refund_if")
@@ -106,8 +106,8 @@ class Guard:
             raise InvalidError(
                 f"must be a number of seconds, not below zero: wait={shown(self._wait)}", "wait"
             )
-        if not isinstance(self._status, int) or not 400 <= self._status <= 599:
-            raise InvalidError(f"must be from 400 to 599: status={shown(self._status)}", "status")
+        if not isinstance(self.status, int) or not 400 <= self.status <= 599:
+            raise InvalidError(f"must be from 400 to 599: status={shown(self.status)}", "status")
 
     def admit(self, request: Any, caller: Callable[[Any], Caller]) -> Held | None:
         """Admit a request on a thread; None if it is not limited."""
@@ -172,7 +172,7 @@ class Guard:
         after = headers.get("Retry-After")
         detail = f"over the limit: retry after {after} s" if after else "over the limit"
         more = {"retry_after": int(after)} if after else {}
-        return _problem(self._status, headers, detail, more)
+        return _problem(self.status, headers, detail, more)
 
     def answer(
         self,

@@ -215,6 +215,17 @@ def test_fastapi_shows_its_refusals(pg, one):
 
     assert TestClient(whole).get("/").text == "one"
 
+    by_status = FastAPI(dependencies=[limited(one)])
+    by_status.get("/")(free)
+
+    @by_status.exception_handler(429)
+    async def short(request, error):
+        return PlainTextResponse(error.detail, error.status_code, error.headers)
+
+    refused = TestClient(by_status).get("/")
+    assert refused.text == "over the limit"
+    assert "retry-after" in refused.headers
+
 
 def test_a_view_of_flask_that_fails_keeps_no_lease(lease):
     whole = Flask("whole")
