@@ -140,5 +140,6 @@ def limiters(url: str, run: str) -> dict[str, Limiter]:
         "wait": leases("wait"),
         "raise": away.window("away", 9, hour),
         "open": away.window("away", 9, hour, on_unavailable="fail_open"),
+        "local": away.window("local", 1, hour, on_unavailable="local"),
         "closed": away.window("away", 9, hour, on_unavailable="fail_closed"),
     }

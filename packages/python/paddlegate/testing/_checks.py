@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 REQUESTS = 200
 LIMIT = 50
+AWAY = {"raise", "open", "closed", "local"}
+"""The limiters that no server decides."""
 
 
 def check_adapter(serve: str, url: str, without: Collection[str] = ()) -> None:
@@ -136,12 +138,13 @@ def check_refund(host: Host) -> None:
 def check_unavailable(host: Host) -> None:
     """Do what the mode of the limiter says while Redis is away."""
     assert [host.ask(path).status for path in ("/raise", "/open", "/closed")] == [503, 200, 429]
+    assert [host.ask("/local").status for _ in range(2)] == [200, 429]
 
 
 def check_nothing_left(host: Host) -> None:
     """Leave no lease and no ticket."""
     for name, limiter in host.limiters.items():
-        if not limiter.keyed and name not in {"raise", "open", "closed"}:
+        if not limiter.keyed and name not in AWAY:
             until(lambda: not _is_held(limiter.inspect()))  # noqa: B023 - called at once
 
 
