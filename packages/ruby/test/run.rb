@@ -17,8 +17,8 @@ FOLDER = __dir__
 REPOSITORY = File.expand_path("../../..", FOLDER)
 SIDEKIQ7 = File.join(REPOSITORY, "scripts/sidekiq7.sh")
 # Those that take longest begin first.
-FIRST = %w[sidekiq_process readme sidekiq_web active_job rails rails_live rack gem late_jobs fork list
-           sidekiq_planned fair threads sidekiq_wiki ended close].freeze
+FIRST = %w[sidekiq_process readme sidekiq_web active_job rails rails_live rack gem late_jobs fork
+           list sidekiq_planned fair threads sidekiq_wiki ended close].freeze
 COUNTS = /^(\d+) runs, (\d+) assertions, (\d+) failures, (\d+) errors, (\d+) skips$/
 
 Ran = Struct.new(:name, :output, :counts, :seconds) do

@@ -192,6 +192,10 @@ module Paddlegate
             through = { "X-Forwarded-For" => address }
             assert_equal [200, 200, 429], host.statuses("/proxied", 3, through)
           end
+          of_one_network = %w[2001:db8::1 2001:db8::2 2001:db8::3].map do |address|
+            host.get("/proxied", "X-Forwarded-For" => address).status
+          end
+          assert_equal [200, 200, 429], of_one_network
           assert_includes [200, 429], host.get("/proxied", "X-Forwarded-For" => "\xFF, ,".b).status
         end
       end
