@@ -74,6 +74,9 @@ pub mod simulate;
 pub mod store;
 #[cfg(feature = "providers")]
 pub mod upstream;
+// A build without Redis encodes nothing.
+#[cfg_attr(not(feature = "redis"), allow(dead_code))]
+mod verbs;
 
 pub use base::bounds::{ADMISSION_CLAIM_TIMEOUT, CLAIM_TIMEOUT, JOB_CLAIM_TIMEOUT, MAX_READY};
 pub use base::error::{Error, ErrorKind, Result};

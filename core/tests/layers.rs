@@ -4,8 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The levels from top to bottom. Layers on the same level do not use each other.
-const LEVELS: [&[&str]; 8] =
-    [&["simulate"], &["formats"], &["client"], &["store", "upstream"], &["engine"], &["model"], &["limits"], &["base"]];
+const LEVELS: [&[&str]; 9] = [
+    &["simulate"],
+    &["formats"],
+    &["client"],
+    &["store", "upstream"],
+    &["verbs"],
+    &["engine"],
+    &["model"],
+    &["limits"],
+    &["base"],
+];
 
 #[test]
 fn every_module_belongs_to_a_layer() {

@@ -45,7 +45,7 @@ impl LastKnown {
         let Some(snapshot) = &*last else { return Ok(()) };
         let position = snapshot.label.as_ref().and_then(|label| local.policy().position(label));
         if let Some(position) = position {
-            local.transact("", |transaction| transaction.seed_local(position, snapshot.remaining))?;
+            local.transact(local.policy(), |transaction| transaction.seed_local(position, snapshot.remaining))?;
         } else if let Some(at) = snapshot.paused_until.filter(|until| until.0 > local.now()) {
             // It may end before this call.
             local.admin(AdminCommand::Pause(Deadline::Within { at, most: MAX_TIME }))?;

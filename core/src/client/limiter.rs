@@ -46,7 +46,7 @@ use crate::client::store::{Backend, Store};
 use crate::model::decision::Decision;
 use crate::model::limit::Limit;
 use crate::model::on_unavailable::OnUnavailable;
-use crate::model::operation::{Answer, Operation};
+use crate::model::operation::Operation;
 use crate::model::permit;
 use crate::model::policy::Policy;
 use crate::model::statistics::DEFAULT_STATISTICS_TTL;
@@ -404,8 +404,4 @@ impl fmt::Debug for Limiter {
             .field("policy", &self.inner.policy)
             .finish_non_exhaustive()
     }
-}
-
-pub(crate) fn unexpected(answer: &Answer) -> Error {
-    Error::internal(format!("unexpected reply type: {answer:?}"))
 }

@@ -7,15 +7,17 @@ use crate::base::error::{Cause, Error, ErrorKind, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::base::{clock, hash};
 use crate::client::circuit_breaker::{CircuitBreaker, PROBE};
-use crate::client::limiter::{Limiter, unexpected};
+use crate::client::limiter::Limiter;
 use crate::client::prepared::Prepared;
 use crate::engine::transaction::Entry;
 use crate::model::decision::{Decision, Status};
 use crate::model::limit::{Kind, Limit};
 use crate::model::on_unavailable::OnUnavailable;
-use crate::model::operation::{Answer, Operation};
+use crate::model::operation::{Answer, Content, Operation};
 use crate::model::permit::{LOCAL, MAX_ID, OURS, PERMIT_TIMEOUT, UNLIMITED, new_id};
 use crate::model::policy::Policy;
+use crate::verbs::enter::Enter;
+use crate::verbs::peek::Peek;
 
 /// Fallback for an operation whose I/O the host performs; keep it until the reply.
 #[derive(Clone, Debug)]
@@ -101,7 +103,11 @@ impl Alone {
     fn ask(&self, limiter: &Limiter, local: &Limiter, wait: u64) -> Result<Decision> {
         limiter.seed_local(local)?;
         let prepared = if self.is_peek {
-            local.prepare_peek(self.charge, self.permit.is_some(), self.describes)
+            local.start_verb(&Peek {
+                charge: self.charge,
+                is_estimate: self.permit.is_some(),
+                describes: self.describes,
+            })
         } else {
             // Callers may not choose such an id: its prefix routes a later release to this process.
             let id = match &self.id {
@@ -109,11 +115,10 @@ impl Alone {
                 Some(id) => format!("{OURS}{:016x}", hash(id)),
                 None => format!("{LOCAL}{}", new_id()?),
             };
-            local.prepare_enter(&Entry::without_queue(&id, self.charge, self.permit).describing(self.describes))
+            local.start_verb(&Enter(Entry::without_queue(&id, self.charge, self.permit).describing(self.describes)))
         };
         match prepared {
-            Ok(Prepared::Answered(Answer::Decision(decision))) => Ok(decision),
-            Ok(Prepared::Answered(other)) => Err(unexpected(&other)),
+            Ok(Prepared::Answered(answer)) => Decision::of(answer),
             #[cfg(feature = "redis")]
             Ok(Prepared::Call(_)) => Err(Error::internal("unexpected call to a server: the limiter is in memory")),
             // The cost exceeds the share of this process.
@@ -175,7 +180,8 @@ impl Limiter {
         };
         let charge = match self.limiters() {
             [] if is_peek => {
-                self.peeked(request).map(|(charge, is_estimate)| (charge, is_estimate.then_some(PERMIT_TIMEOUT)))
+                let peek = Peek::new(self.policy(), request);
+                peek.map(|peek| (peek.charge, peek.is_estimate.then_some(PERMIT_TIMEOUT)))
             }
             [] => request.charge(self.policy()),
             // Several limiters have no local fallback, which alone needs the charge.

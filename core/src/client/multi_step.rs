@@ -1,9 +1,9 @@
 //! `MultiStep`: a sequence of operations, for hosts that perform the I/O themselves.
 
 use crate::base::error::Result;
-use crate::client::limiter::{Limiter, unexpected};
+use crate::client::limiter::Limiter;
 use crate::model::decision::Decision;
-use crate::model::operation::{Answer, Operation};
+use crate::model::operation::{Answer, Content, Operation};
 use crate::store::signal_handling::SignalHandling;
 
 /// A sequence of operations in which each depends on the earlier results.
@@ -41,8 +41,5 @@ pub trait MultiStep {
 
 /// Returns the decision in the result of a step.
 pub(crate) fn decided(outcome: Result<Answer>) -> Result<Decision> {
-    match outcome? {
-        Answer::Decision(decision) => Ok(decision),
-        other => Err(unexpected(&other)),
-    }
+    Decision::of(outcome?)
 }

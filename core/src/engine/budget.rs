@@ -71,7 +71,6 @@ impl PendingReport {
         Self { learned, settles: report.actual.is_some(), limits }
     }
 
-    #[cfg(feature = "redis")]
     pub(crate) fn limits(&self) -> usize {
         self.limits.len()
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::base::charge::Charge;
 use crate::base::error::Result;
-use crate::base::micros::{MAX_TIME, Micros};
+use crate::base::micros::MAX_TIME;
 use crate::engine::reply::Reply;
 use crate::engine::state::State;
 use crate::engine::transaction::{Entry, Publish, Transaction, Waiting};
 use crate::model::decision::{Decision, DecisionLimit, Status, Ticket};
-use crate::model::permit::{JointPermit, MAX_TOGETHER, Permit, SHADOW, Settlement};
+use crate::model::permit::{JointPermit, MAX_TOGETHER, Permit, SHADOW};
 use crate::model::policy::Policy;
 use crate::model::request::QueuePosition;
 
@@ -25,6 +25,14 @@ pub(crate) struct Part {
     pub(crate) charge: Charge,
     /// Whether the limiter has a state; otherwise it has no limit.
     pub(crate) has_state: bool,
+}
+
+impl Part {
+    /// Returns a call with an id as the limiter at a place gets it.
+    pub(crate) fn entry<'a>(&self, place: usize, describes: bool, entry: &Entry<'a>) -> Entry<'a> {
+        let positioned = |waiting: Waiting<'a>| Waiting { position: position(waiting.position, place), ..waiting };
+        Entry { charge: self.charge, describes, queue: entry.queue.map(positioned), ..*entry }
+    }
 }
 
 /// The limiters of a call in their order, and what it gets from them.
@@ -135,31 +143,13 @@ fn numbered(number: u64, i: usize) -> u64 {
 }
 
 /// Returns the position for the limiter at `i` of a call that comes back with the ticket of one of several limiters.
-pub(crate) fn position(position: QueuePosition, i: usize) -> QueuePosition {
+fn position(position: QueuePosition, i: usize) -> QueuePosition {
     let limiters = MAX_TOGETHER as u64;
     match position {
         QueuePosition::Number(number) if number % limiters == i as u64 => QueuePosition::Number(number / limiters),
         QueuePosition::Number(_) => QueuePosition::End,
         other => other,
     }
-}
-
-/// Returns the result of the same settlement at several limiters: the first that had no effect, else the effect.
-pub(crate) fn settlement(each: &[Settlement]) -> Settlement {
-    let effect = |settlement: &&Settlement| {
-        matches!(settlement, Settlement::Settled | Settlement::Released | Settlement::Cancelled)
-    };
-    each.iter().find(|settlement| !effect(settlement)).or(each.first()).copied().unwrap_or(Settlement::Unknown)
-}
-
-/// Returns the result of a cancellation at several limiters.
-pub(crate) fn cancellation(each: &[Settlement]) -> Settlement {
-    if each.contains(&Settlement::Cancelled) { Settlement::Cancelled } else { Settlement::Unknown }
-}
-
-/// Returns the result of a renewal at several limiters: the lease that ends first.
-pub(crate) fn renewal(each: &[Option<Micros>]) -> Option<Micros> {
-    each.iter().copied().collect::<Option<Vec<_>>>()?.into_iter().min()
 }
 
 /// A limiter that takes part in a call, with its state in memory.

@@ -22,7 +22,6 @@ pub struct History {
     pub hours: Vec<HistoryEntry>,
     /// When a process last decided a call without the store, by its clock, as
     /// [`Statistics::last_degraded`](crate::Statistics::last_degraded).
-    #[cfg(feature = "redis")]
     pub last_degraded: Option<Micros>,
 }
 
@@ -88,7 +87,6 @@ impl RecentSums {
         self.minutes.add(minute, sums);
     }
 
-    #[cfg(feature = "redis")]
     pub(crate) fn add_hour(&mut self, hour: u64, sums: Sums) {
         self.hours.add(hour, sums);
     }
@@ -125,12 +123,7 @@ impl RecentSums {
             self.hours.add(minute / MINUTES_OF_HOUR, sums);
         }
         let hours = self.hours.last(minute / MINUTES_OF_HOUR, History::HOURS, MINUTES_OF_HOUR * MINUTE);
-        History {
-            minutes,
-            hours,
-            #[cfg(feature = "redis")]
-            last_degraded: None,
-        }
+        History { minutes, hours, last_degraded: None }
     }
 }
 

@@ -415,7 +415,6 @@ impl Limit {
     }
 
     /// Creates the limit that is stored with these numbers. Of a quota only the amount is.
-    #[cfg(feature = "redis")]
     pub(crate) fn of_numbers(kind: Kind, amount: u64, interval: Micros, offset: Micros) -> Result<Self> {
         match kind {
             Kind::Quota => Self::quota_of(amount, None),

@@ -47,7 +47,6 @@ impl Mode {
     }
 
     /// Returns the letter by which the store knows the mode.
-    #[cfg(feature = "redis")]
     pub(crate) const fn letter(self) -> char {
         match self {
             Self::Enforce => 'e',

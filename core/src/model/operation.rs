@@ -1,5 +1,6 @@
 //! `Operation`: a request to a limiter; `Answer`: its result.
 
+use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::budget::UpstreamReport;
 use crate::model::cost::Cost;
@@ -139,4 +140,42 @@ pub enum Answer {
     Page(LimiterPage),
     /// The result of `Reset`.
     Reset,
+}
+
+/// What one kind of answers has.
+pub(crate) trait Content: Sized {
+    /// Returns the content; an internal error for an answer of another kind.
+    fn of(answer: Answer) -> Result<Self>;
+}
+
+macro_rules! contents {
+    ($($type:ty: $answer:pat => $content:expr;)*) => {$(
+        impl Content for $type {
+            fn of(answer: Answer) -> Result<Self> {
+                match answer {
+                    $answer => Ok($content),
+                    other => Err(Error::internal(format!("unexpected reply type: {other:?}"))),
+                }
+            }
+        }
+    )*};
+}
+
+contents! {
+    Decision: Answer::Decision(decision) => decision;
+    Settlement: Answer::Settlement(settlement) => settlement;
+    Extension: Answer::Extension(extension) => *extension;
+    Learned: Answer::Report(learned) => *learned;
+    Option<Micros>: Answer::Renewal(renewal) => renewal;
+    ReadyCalls: Answer::Ready(ready) => ready;
+    Statistics: Answer::Statistics(statistics) => *statistics;
+    History: Answer::History(history) => *history;
+    RuntimeState: Answer::RuntimeState(runtime_state) => *runtime_state;
+    Inspection: Answer::Inspection(inspection) => *inspection;
+}
+
+#[cfg(feature = "redis")]
+contents! {
+    Vec<RefusedKey>: Answer::MostRefused(keys) => keys;
+    KeyPage: Answer::Keys(page) => page;
 }

@@ -12,7 +12,6 @@ use crate::model::block_after::BlockAfter;
 use crate::model::label::Label;
 use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::mode::Mode;
-#[cfg(feature = "redis")]
 use crate::model::refund::Refund;
 
 /// One to eight limits of any kind, each with its own label. Every limit must allow a call; the most restrictive one
@@ -315,7 +314,6 @@ impl Policy {
     }
 
     /// Returns a digit for each limit, 1 where corrections give back no drained units; empty without such a limit.
-    #[cfg(feature = "redis")]
     pub(crate) fn refunds(&self) -> String {
         let digit = |limit: &Limit| if limit.refund() == Refund::Undrained { '1' } else { '0' };
         let digits: String = self.limits.iter().map(digit).collect();
@@ -382,7 +380,6 @@ pub(crate) fn tag(limit: &Limit) -> String {
 }
 
 /// Returns the kind and the label of a tag; `None` for another text.
-#[cfg(feature = "redis")]
 pub(crate) fn parse_tag(tag: &str) -> Option<(Kind, Label)> {
     let (letter, label) = tag.split_once(':').map_or((tag, None), |(letter, label)| (letter, Some(label)));
     let kind = Kind::ALL.into_iter().find(|kind| kind.letter().to_string() == letter)?;

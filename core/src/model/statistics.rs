@@ -60,15 +60,12 @@ pub struct Statistics {
     /// nor as refused.
     ///
     /// A process sends them when the store answers again: one that ends before loses them.
-    #[cfg(feature = "redis")]
     pub degraded: u64,
     /// Calls that failed because the store was unavailable.
     ///
     /// A call whose reply was lost may count as granted or refused too. They are sent as `degraded` is.
-    #[cfg(feature = "redis")]
     pub errors: u64,
     /// When a process last decided a call without the store, by its clock; `None` if none did.
-    #[cfg(feature = "redis")]
     pub last_degraded: Option<Micros>,
 }
 
@@ -145,12 +142,9 @@ impl Statistics {
         let mut sums = self.all();
         sums.iter_mut().zip(other.all()).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
         self.set_all(sums);
-        #[cfg(feature = "redis")]
-        {
-            self.degraded += other.degraded;
-            self.errors += other.errors;
-            self.last_degraded = self.last_degraded.max(other.last_degraded);
-        }
+        self.degraded += other.degraded;
+        self.errors += other.errors;
+        self.last_degraded = self.last_degraded.max(other.last_degraded);
         for (label, count) in &other.refused_by {
             self.refuse_by(label, *count);
         }

@@ -9,13 +9,12 @@ mod command;
 mod config;
 #[cfg(feature = "redis-rs")]
 pub(crate) mod connection_like;
-mod counted;
+mod encode;
 #[cfg(feature = "redis-rs")]
 mod guard;
 mod hints;
 #[cfg(all(feature = "redis-rs", feature = "aio"))]
 mod if_version;
-mod inspection;
 mod key_list;
 mod keys;
 mod limiter_list;
@@ -27,7 +26,6 @@ mod names;
 mod plain;
 mod plain_release;
 mod plain_reply;
-mod recording;
 mod reply;
 mod route;
 mod sentinel;
@@ -69,10 +67,8 @@ pub(crate) use keys::{Keys, Roles};
 pub(crate) use limiter_list::PartialPage;
 pub(crate) use most_refused::MostRefused;
 pub(crate) use names::{KeyParts, Names, PARTS, TAGS};
-pub(crate) use recording::{RecordingReply, RecordingState};
 pub(crate) use statistics_of_keys::StatisticsOfKeys;
 pub(crate) use tally::{Tallies, Tally};
-pub(crate) use together::{Listed, Settled};
 
 use crate::base::per_process::PerProcess;
 use std::collections::HashSet;

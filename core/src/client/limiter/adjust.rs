@@ -1,14 +1,13 @@
 //! Changes of a running limiter: reports of the upstream and admin commands.
 
-use super::{Limiter, unexpected};
+use super::Limiter;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, Micros};
 use crate::model::budget::{BudgetUpdate, UpstreamReport};
 use crate::model::learned::Learned;
 use crate::model::limit::{Kind, Limit};
-use crate::model::operation::{Answer, Operation};
+use crate::model::operation::Operation;
 use crate::model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
-use crate::store::signal_handling::SignalHandling;
 
 impl Limiter {
     /// Applies a report of the upstream on its budget and on one call, in one step.
@@ -30,10 +29,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn apply_report(&self, report: UpstreamReport<'_>) -> Result<Learned> {
-        match self.run(Operation::ApplyReport { report }, SignalHandling::Ignore)? {
-            Answer::Report(learned) => Ok(*learned),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::ApplyReport { report })
     }
 
     /// Runs a command on the limits of all processes, and returns the runtime state after it.
@@ -55,10 +51,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn admin(&self, command: AdminCommand<'_>) -> Result<RuntimeState> {
-        match self.run(Operation::Admin { command }, SignalHandling::Ignore)? {
-            Answer::RuntimeState(runtime_state) => Ok(*runtime_state),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::Admin { command })
     }
 
     /// Returns the changes that override one limit, by default the only one of the policy. An amount or interval that is

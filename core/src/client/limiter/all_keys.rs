@@ -1,12 +1,12 @@
 //! Changes of all keys of a keyed limiter.
 
-use super::{Limiter, unexpected};
+use super::Limiter;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::micros::MAX_SPAN;
 use crate::client::admin_request::AdminRequest;
 use crate::client::prepared::Prepared;
 use crate::model::key_page::{ChangedKeys, KeyPage};
-use crate::model::operation::{Answer, Operation};
+use crate::model::operation::{Answer, Content, Operation};
 use crate::store::redis::{Call, PartialKeys};
 use crate::store::signal_handling::SignalHandling;
 
@@ -40,7 +40,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn key_page(&self, cursor: Option<&str>) -> Result<KeyPage> {
-        page(match self.prepare_key_page(cursor)? {
+        KeyPage::of(match self.prepare_key_page(cursor)? {
             Prepared::Answered(answer) => answer,
             Prepared::Call(call) => self.server()?.run(call, SignalHandling::Ignore, MAX_SPAN.duration())?,
         })
@@ -97,7 +97,7 @@ impl Limiter {
     /// ```
     #[cfg(feature = "aio")]
     pub async fn key_page_async(&self, cursor: Option<&str>) -> Result<KeyPage> {
-        page(match self.prepare_key_page(cursor)? {
+        KeyPage::of(match self.prepare_key_page(cursor)? {
             Prepared::Answered(answer) => answer,
             Prepared::Call(call) => self.send_async(call).await?,
         })
@@ -161,13 +161,6 @@ impl Limiter {
             KeyChange::Admin(request) => request.operation(self, prepare),
             KeyChange::Reset => prepare(Operation::Reset),
         }
-    }
-}
-
-fn page(answer: Answer) -> Result<KeyPage> {
-    match answer {
-        Answer::Keys(page) => Ok(page),
-        other => Err(unexpected(&other)),
     }
 }
 

@@ -1,13 +1,13 @@
 //! The calls of a limiter: acquire, correct, release and the others, on the calling thread.
 
-use super::{Limiter, unexpected};
+use super::Limiter;
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::extension::Extension;
 use crate::model::history::History;
-use crate::model::operation::{Answer, Operation};
+use crate::model::operation::{Content, Operation};
 use crate::model::permit::Settlement;
 use crate::model::request::{Request, Wait};
 use crate::model::statistics::Statistics;
@@ -36,10 +36,7 @@ impl Limiter {
         if let Some((plain, limit)) = self.acquire_plain(&request) {
             return Ok(plain.decision(limit));
         }
-        match self.run(Operation::Acquire(request), SignalHandling::Ignore)? {
-            Answer::Decision(decision) => Ok(decision),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::Acquire(request))
     }
 
     /// Takes the cost as [`try_acquire`](Self::try_acquire) does and returns whether it was granted, without the numbers.
@@ -111,10 +108,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn acquire_with_id(&self, request: Request<'_>, id: &str, wait: Option<Wait<'_>>) -> Result<Decision> {
-        match self.run(Operation::AcquireWithId { request, id, wait }, SignalHandling::Ignore)? {
-            Answer::Decision(decision) => Ok(decision),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::AcquireWithId { request, id, wait })
     }
 
     /// Returns what [`try_acquire`](Self::try_acquire) would return now and changes nothing. `remaining` does not subtract the
@@ -134,10 +128,7 @@ impl Limiter {
         if let Some((plain, limit)) = self.peek_plain(&request) {
             return Ok(plain.decision(limit));
         }
-        match self.run(Operation::Peek(request), SignalHandling::Ignore)? {
-            Answer::Decision(decision) => Ok(decision),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::Peek(request))
     }
 
     /// Replaces the estimate of a permit by the actual cost, once; later calls change nothing.
@@ -168,7 +159,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn correct<'a>(&self, permit: &str, actual: impl Into<Cost<'a>>) -> Result<Settlement> {
-        self.settlement(Operation::Correct { permit, actual: actual.into() })
+        self.ask(Operation::Correct { permit, actual: actual.into() })
     }
 
     /// Reserves more units for the call of an open permit, such as a stream that grows: all of them if every limit allows it,
@@ -203,10 +194,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn extend<'a>(&self, permit: &str, units: impl Into<Cost<'a>>) -> Result<Extension> {
-        match self.run(Operation::Extend { permit, units: units.into() }, SignalHandling::Ignore)? {
-            Answer::Extension(extension) => Ok(*extension),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::Extend { permit, units: units.into() })
     }
 
     /// Charges a cost in any case, up to one whole limit of debt. The decision shows the remaining units.
@@ -227,10 +215,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn debit<'a>(&self, cost: impl Into<Cost<'a>>) -> Result<Decision> {
-        match self.run(Operation::Debit(cost.into()), SignalHandling::Ignore)? {
-            Answer::Decision(decision) => Ok(decision),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::Debit(cost.into()))
     }
 
     /// Ends the lease of a permit, once.
@@ -250,7 +235,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn release(&self, permit: &str) -> Result<Settlement> {
-        self.settlement(Operation::Release { permit })
+        self.ask(Operation::Release { permit })
     }
 
     /// Restarts the duration of a lease and returns it; `None` when the lease has ended.
@@ -268,10 +253,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn renew(&self, permit: &str) -> Result<Option<Micros>> {
-        match self.run(Operation::Renew { permit }, SignalHandling::Ignore)? {
-            Answer::Renewal(renewal) => Ok(renewal),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::Renew { permit })
     }
 
     /// Removes the ticket of a call from the queue, and ends the lease that it may have become.
@@ -292,7 +274,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn cancel(&self, id: &str) -> Result<Settlement> {
-        self.settlement(Operation::Cancel { id, gave_up: false })
+        self.ask(Operation::Cancel { id, gave_up: false })
     }
 
     /// Returns the ids of up to `count` queued calls whose turn has come, in the order of the queue, for a host that calls
@@ -354,10 +336,7 @@ impl Limiter {
     }
 
     pub(crate) fn ready_calls(&self, count: u64, host: Option<TurnsHost<'_>>) -> Result<ReadyCalls> {
-        match self.run(Operation::Ready { count, host }, SignalHandling::Ignore)? {
-            Answer::Ready(ready) => Ok(ready),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::Ready { count, host })
     }
 
     /// Returns the counters of this limiter over all processes, and its current leases and tickets.
@@ -378,10 +357,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn statistics(&self) -> Result<Statistics> {
-        match self.run(Operation::Statistics, SignalHandling::Ignore)? {
-            Answer::Statistics(statistics) => Ok(*statistics),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::Statistics)
     }
 
     /// Returns what was counted in each of the last 60 minutes and 48 hours by all processes, for charts.
@@ -404,10 +380,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn history(&self) -> Result<History> {
-        match self.run(Operation::History, SignalHandling::Ignore)? {
-            Answer::History(history) => Ok(*history),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::History)
     }
 
     /// Deletes the state: charged units, permits, leases, tickets, statistics, overrides, learned limits and a pause.
@@ -428,10 +401,8 @@ impl Limiter {
         self.run(Operation::Reset, SignalHandling::Ignore).map(|_| ())
     }
 
-    pub(crate) fn settlement(&self, operation: Operation<'_>) -> Result<Settlement> {
-        match self.run(operation, SignalHandling::Ignore)? {
-            Answer::Settlement(settlement) => Ok(settlement),
-            other => Err(unexpected(&other)),
-        }
+    /// Runs an operation whose answer has this content.
+    pub(super) fn ask<T: Content>(&self, operation: Operation<'_>) -> Result<T> {
+        T::of(self.run(operation, SignalHandling::Ignore)?)
     }
 }

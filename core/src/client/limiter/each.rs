@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use super::Limiter;
 use super::run::settled;
-use super::{Limiter, unexpected};
 use crate::base::error::{Error, Result};
 use crate::client::local_fallback::Fallback;
 use crate::client::prepared::Prepared;
 use crate::model::decision::Decision;
-use crate::model::operation::{Answer, Operation};
+use crate::model::operation::{Content, Operation};
 use crate::model::request::Request;
 use crate::store::redis::{Call, Redis};
 use crate::store::signal_handling::SignalHandling;
@@ -46,7 +46,7 @@ impl Limiter {
         for (at, (limiter, request)) in calls.iter().enumerate() {
             let operation = Operation::Acquire(*request);
             match limiter.prepare(operation) {
-                Ok(Prepared::Answered(answer)) => results[at] = Some(decision(Ok(answer))),
+                Ok(Prepared::Answered(answer)) => results[at] = Some(Decision::of(answer)),
                 Ok(Prepared::Call(call)) => match limiter.server() {
                     Ok(server) => put(&mut servers, server, call, (at, limiter.fallback(&operation))),
                     Err(error) => results[at] = Some(Err(error)),
@@ -56,7 +56,7 @@ impl Limiter {
         }
         for OfServer { server, calls, places } in servers {
             for ((at, fallback), answer) in places.into_iter().zip(server.run_several(calls, interrupt)) {
-                results[at] = Some(decision(settled(fallback, answer)));
+                results[at] = Some(settled(fallback, answer).and_then(Decision::of));
             }
         }
         let lost = || Err(Error::internal("a call has no answer"));
@@ -71,12 +71,5 @@ fn put<'a>(servers: &mut Vec<OfServer<'a>>, server: &'a Arc<Redis>, call: Call, 
             known.places.push(place);
         }
         None => servers.push(OfServer { server, calls: vec![call], places: vec![place] }),
-    }
-}
-
-fn decision(answer: Result<Answer>) -> Result<Decision> {
-    match answer? {
-        Answer::Decision(decision) => Ok(decision),
-        other => Err(unexpected(&other)),
     }
 }

@@ -71,7 +71,7 @@ impl Limiter {
         let policy = command.policy(&self.inner.policy)?;
         let change =
             |transaction: Transaction<'_>| is_known(transaction.state).then(|| transaction.admin(&command)).transpose();
-        let state = self.transact_rarely(&policy, "", change)??;
+        let state = self.transact(&policy, change)??;
         Ok(state.map(|state| Prepared::Answered(Answer::RuntimeState(Box::new(state)))))
     }
 }

@@ -1,17 +1,9 @@
 //! Looking into a limiter, which takes nothing.
 
-use std::sync::Arc;
-
-use super::{Limiter, StateLocation, unexpected};
-use crate::base::error::{Error, Result};
-use crate::client::prepared::Prepared;
-use crate::engine::state::State;
+use super::Limiter;
+use crate::base::error::Result;
 use crate::model::inspection::{Inspection, Page, TicketInfo};
-use crate::model::operation::{Answer, Operation};
-use crate::model::policy::Policy;
-#[cfg(feature = "redis")]
-use crate::store::redis::Call;
-use crate::store::signal_handling::SignalHandling;
+use crate::model::operation::Operation;
 
 impl Limiter {
     /// Returns what the limiter contains now: its limits with the numbers that rule, a page of its leases and one of its
@@ -38,10 +30,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn inspect(&self, page: Page) -> Result<Inspection> {
-        match self.run(Operation::Inspect { page }, SignalHandling::Ignore)? {
-            Answer::Inspection(inspection) => Ok(*inspection),
-            other => Err(unexpected(&other)),
-        }
+        self.ask(Operation::Inspect { page })
     }
 
     /// Returns a page of the tickets, the first in the queue first, as in [`inspect`](Self::inspect).
@@ -60,36 +49,5 @@ impl Limiter {
     /// ```
     pub fn queue(&self, page: Page) -> Result<Vec<TicketInfo>> {
         self.inspect(page).map(|inspection| inspection.tickets)
-    }
-
-    pub(super) fn prepare_inspect(&self, page: Page) -> Result<Prepared> {
-        page.check()?;
-        let own = &self.inner.policy;
-        if !matches!(self.inner.location, StateLocation::Stateless) {
-            return self.inspected(own, page);
-        }
-        // Others may have limits, a pause and a queue under the name.
-        let named = self.named();
-        named.check_open()?;
-        named.inspected(&Arc::new(named.policy().clone().with_mode(own.mode())), page)
-    }
-
-    fn inspected(&self, policy: &Arc<Policy>, page: Page) -> Result<Prepared> {
-        match &self.inner.location {
-            StateLocation::Stateless => Err(Error::internal("the limiter has no state")),
-            StateLocation::Memory { .. } => {
-                let inspect = |state: &State| state.inspect(policy, self.now(), page);
-                // A name that was never used stays unknown.
-                let inspection = match self.known_cell() {
-                    Some(cell) => inspect(&cell.lock(State::default)),
-                    None => inspect(&State::default()),
-                };
-                Ok(Prepared::Answered(Answer::Inspection(Box::new(inspection))))
-            }
-            #[cfg(feature = "redis")]
-            StateLocation::Redis { keys, .. } => {
-                Ok(Prepared::Call(Call::inspect(keys, policy.clone(), page, self.test_time())))
-            }
-        }
     }
 }

@@ -235,6 +235,15 @@ impl Limiter {
         Some(keys.in_memory.get_or_init(|| Box::new(KeysInMemory { all, has_plain_states })))
     }
 
+    /// Forgets how often the key was refused in memory.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_self))]
+    pub(super) fn forget_refused(&self) {
+        #[cfg(feature = "redis")]
+        if let (Some(all), Some(key)) = (self.known_keys_in_memory(), self.key()) {
+            all.forget_refused(key);
+        }
+    }
+
     /// Returns the second at which the limiter was last added to the list of limiters of its hash tag.
     #[cfg(feature = "redis")]
     pub(super) fn listed_at(&self) -> &AtomicU64 {

@@ -1,12 +1,13 @@
 //! The most refused keys of a keyed limiter.
 
-use super::{Limiter, unexpected};
+use super::Limiter;
 use crate::base::error::{Error, Result};
 use crate::client::prepared::Prepared;
+#[cfg(feature = "aio")]
+use crate::model::operation::Content;
 use crate::model::operation::{Answer, Operation};
 use crate::model::refused_key::RefusedKey;
 use crate::store::redis::{Call, MostRefused};
-use crate::store::signal_handling::SignalHandling;
 
 impl Limiter {
     /// Returns the keys of this keyed limiter whose calls were refused most often in this hour and the last, by all processes: up
@@ -33,7 +34,7 @@ impl Limiter {
     /// # Ok::<(), paddlegate::Error>(())
     /// ```
     pub fn most_refused(&self, count: u64) -> Result<Vec<RefusedKey>> {
-        most_refused(self.run(Operation::MostRefused { count }, SignalHandling::Ignore)?)
+        self.ask(Operation::MostRefused { count })
     }
 
     /// Returns the keys as [`most_refused`](Self::most_refused) does, on tokio.
@@ -51,7 +52,7 @@ impl Limiter {
     /// ```
     #[cfg(feature = "aio")]
     pub async fn most_refused_async(&self, count: u64) -> Result<Vec<RefusedKey>> {
-        most_refused(self.run_async(Operation::MostRefused { count }).await?)
+        Content::of(self.run_async(Operation::MostRefused { count }).await?)
     }
 
     pub(super) fn prepare_most_refused(&self, count: u64) -> Result<Prepared> {
@@ -73,12 +74,5 @@ impl Limiter {
         }
         let read = MostRefused::new((self.name(), self.group()), count, now, self.server()?.tallies());
         Ok(Prepared::Call(Call::most_refused(read)))
-    }
-}
-
-fn most_refused(answer: Answer) -> Result<Vec<RefusedKey>> {
-    match answer {
-        Answer::MostRefused(keys) => Ok(keys),
-        other => Err(unexpected(&other)),
     }
 }

@@ -1,11 +1,12 @@
 //! Recording the decisions of a limiter, in Redis.
 
-use super::{Limiter, StateLocation};
+use super::Limiter;
 use crate::base::error::{Error, Result};
 use crate::base::micros::{MAX_SPAN, MAX_TIME, Micros};
+use crate::client::prepared::Prepared;
 use crate::model::recorded_decision::RecordedDecision;
-use crate::store::redis::{Call, Keys, RecordingReply, RecordingState};
 use crate::store::signal_handling::SignalHandling;
+use crate::verbs::record::{Record, RecordingState};
 
 /// The most decisions that Redis keeps of a recording.
 pub const MAX_RECORDED: u64 = 1_000_000;
@@ -68,33 +69,23 @@ impl Limiter {
         if most == 0 || most > MAX_RECORDED {
             return Err(Error::invalid("most", format!("must be from 1 to {MAX_RECORDED}: most={most}")));
         }
-        match self.send_recording(|keys, at, reply| Call::start_recording(keys, lasts, most, at, reply))? {
+        match self.send_recording(&Record::start(lasts, most))? {
             RecordingState::Started(began, ends, last) => Ok(Recording { limiter: self.clone(), began, ends, last }),
             other => Err(unexpected(&other)),
         }
     }
 
-    fn send_recording(
-        &self,
-        call: impl FnOnce(&Keys, Option<Micros>, &RecordingReply) -> Call,
-    ) -> Result<RecordingState> {
-        let keys = match &self.inner.location {
-            StateLocation::Redis { keys, .. } if self.inner.together.is_empty() => keys,
-            StateLocation::Memory { .. } => {
-                return Err(Error::invalid("store", "is in memory, where no other program decides; record in redis"));
-            }
-            _ if !self.inner.together.is_empty() => {
-                return Err(Error::invalid("limiter", "decides together with others; record each of them"));
-            }
-            _ if self.is_keyed() && self.key().is_none() => {
-                return Err(Error::invalid("key", "is missing; the keys of the limiter are recorded one by one"));
-            }
-            _ => return Err(Error::invalid("limiter", "decides without the store, so there is nothing to record")),
-        };
-        let server = self.server()?;
-        let reply = RecordingReply::default();
-        server.run(call(keys, self.test_time(), &reply), SignalHandling::Ignore, MAX_SPAN.duration())?;
-        reply.take()
+    fn send_recording(&self, record: &Record) -> Result<RecordingState> {
+        if !self.inner.together.is_empty() {
+            return Err(Error::invalid("limiter", "decides together with others; record each of them"));
+        }
+        if self.is_keyed() && self.key().is_none() {
+            return Err(Error::invalid("key", "is missing; the keys of the limiter are recorded one by one"));
+        }
+        if let Prepared::Call(call) = self.start_verb(record)? {
+            self.server()?.run(call, SignalHandling::Ignore, MAX_SPAN.duration())?;
+        }
+        record.take()
     }
 }
 
@@ -118,10 +109,7 @@ impl Recording {
             return Err(Error::invalid("count", format!("must be from 1 to {MAX_RECORDED_PAGE}: count={count}")));
         }
         let last = self.last.clone();
-        let send = |keys: &Keys, at: Option<Micros>, reply: &RecordingReply| {
-            Call::read_recording(keys, &last, count, at, reply)
-        };
-        match self.limiter.send_recording(send)? {
+        match self.limiter.send_recording(&Record::read(&last, count))? {
             RecordingState::Page(page) => {
                 self.last = page.last.unwrap_or(last);
                 let is_over = page.lasts == Micros(0) || page.at >= self.ends.min(MAX_TIME);
@@ -133,8 +121,7 @@ impl Recording {
 
     /// Ends the recording, unless it has ended or another one of this limiter has begun since, which goes on.
     pub fn end(&self) -> Result<()> {
-        let ends = self.ends;
-        self.limiter.send_recording(|keys, at, reply| Call::end_recording(keys, ends, at, reply)).map(drop)
+        self.limiter.send_recording(&Record::end(self.ends)).map(drop)
     }
 }
 

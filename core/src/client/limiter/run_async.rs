@@ -1,12 +1,12 @@
 //! Runs the operations of a limiter on tokio.
 
 use super::run::settled;
-use super::{Limiter, StateLocation, unexpected};
+use super::{Limiter, StateLocation};
 use crate::base::error::Result;
 use crate::client::prepared::Prepared;
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
-use crate::model::operation::{Answer, Operation};
+use crate::model::operation::{Answer, Content, Operation};
 use crate::model::permit::Settlement;
 use crate::model::request::Request;
 use crate::model::statistics::Statistics;
@@ -79,10 +79,7 @@ impl Limiter {
             (Some(read), true) => self.send_async(Call::statistics_of_keys(read)).await?,
             _ => self.run_async(Operation::Statistics).await?,
         };
-        match answer {
-            Answer::Statistics(statistics) => Ok(Statistics { leases: 0, tickets: 0, ..*statistics }),
-            other => Err(unexpected(&other)),
-        }
+        Ok(Statistics { leases: 0, tickets: 0, ..Statistics::of(answer)? })
     }
 
     /// Returns what reads the statistics of a limiter in Redis that has them under one key.
@@ -109,10 +106,7 @@ impl Limiter {
     /// # }).unwrap();
     /// ```
     pub async fn try_acquire_async(&self, request: Request<'_>) -> Result<Decision> {
-        match self.run_async(Operation::Acquire(request)).await? {
-            Answer::Decision(decision) => Ok(decision),
-            other => Err(unexpected(&other)),
-        }
+        Content::of(self.run_async(Operation::Acquire(request)).await?)
     }
 
     /// Replaces an estimate as [`correct`](Self::correct) does, on tokio.
@@ -130,9 +124,6 @@ impl Limiter {
     /// # }).unwrap();
     /// ```
     pub async fn correct_async(&self, permit: &str, actual: impl Into<Cost<'_>>) -> Result<Settlement> {
-        match self.run_async(Operation::Correct { permit, actual: actual.into() }).await? {
-            Answer::Settlement(settlement) => Ok(settlement),
-            other => Err(unexpected(&other)),
-        }
+        Content::of(self.run_async(Operation::Correct { permit, actual: actual.into() }).await?)
     }
 }

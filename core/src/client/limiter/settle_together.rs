@@ -1,18 +1,19 @@
 //! The settlement of a permit of several limiters, and the end of a call to them.
 
 use super::Limiter;
-#[cfg(feature = "redis")]
-use crate::base::charge::Charge;
 use crate::base::error::{Error, Result};
 use crate::client::prepared::Prepared;
-use crate::engine::together;
-use crate::engine::transaction::Transaction;
 use crate::model::cost::Cost;
 use crate::model::limit::Limit;
 use crate::model::operation::Answer;
 use crate::model::permit::{JointPermit, MAX_PERMIT_ID, Permit, SHADOW, Settlement};
 #[cfg(feature = "redis")]
-use crate::store::redis::{Call, Settled};
+use crate::store::redis::Call;
+use crate::verbs::OfSeveral;
+use crate::verbs::cancel::Cancel;
+use crate::verbs::correct::Correct;
+use crate::verbs::release::Release;
+use crate::verbs::renew::Renew;
 
 /// The permit of one of several limiters.
 struct PartPermit<'a> {
@@ -28,23 +29,8 @@ impl Limiter {
         if permit == SHADOW {
             return Ok(Prepared::Answered(Answer::Settlement(Settlement::Settled)));
         }
-        let permits = self.permits(permit)?;
-        #[cfg(feature = "redis")]
-        if let Some(settled) = sent(&permits, |part| {
-            let charged = part.limiter.policy().in_policy_order(&part.permit.charged).unwrap_or_default();
-            let words = [part.permit.to_string(), part.permit.granted_at.to_string(), charged.to_string()];
-            let words = words.into_iter().chain([part.limiter.policy().refunds()]).collect();
-            (actual[part.place], words)
-        }) {
-            return Ok(Prepared::Call(Call::correct_together(&settled, self.test_time())));
-        }
-        let correct = |part: &PartPermit<'_>| {
-            part.limiter.transact("", |transaction| {
-                transaction.of_several(permits.len()).correct(&part.permit, &actual[part.place])
-            })
-        };
-        let each = permits.iter().map(correct).collect::<Result<Vec<_>>>()?;
-        Ok(Prepared::Answered(Answer::Settlement(together::settlement(&each))))
+        let permits = self.permits(permit)?.into_iter();
+        self.start_each(permits.map(|part| (part.limiter, Correct { permit: part.permit, actual: actual[part.place] })))
     }
 
     pub(super) fn release_all(&self, permit: &str) -> Result<Prepared> {
@@ -52,16 +38,7 @@ impl Limiter {
         if permits.is_empty() && self.leases_in_shadow(permit).next().is_some() {
             return Ok(Prepared::Answered(Answer::Settlement(Settlement::Released)));
         }
-        #[cfg(feature = "redis")]
-        if let Some(settled) = sent(&permits, of_lease) {
-            return Ok(Prepared::Call(Call::release_together(&settled, self.test_time())));
-        }
-        let release = |part: &PartPermit<'_>| {
-            part.limiter
-                .transact(part.permit.id, |transaction| transaction.of_several(permits.len()).release(&part.permit))
-        };
-        let each = permits.iter().map(release).collect::<Result<Vec<_>>>()?;
-        Ok(Prepared::Answered(Answer::Settlement(together::settlement(&each))))
+        self.start_each(permits.into_iter().map(|part| (part.limiter, Release(part.permit))))
     }
 
     pub(super) fn renew_all(&self, permit: &str) -> Result<Prepared> {
@@ -71,33 +48,27 @@ impl Limiter {
         {
             return Ok(Prepared::Answered(Answer::Renewal(Some(renewal))));
         }
-        #[cfg(feature = "redis")]
-        if let Some(settled) = sent(&permits, of_lease) {
-            return Ok(Prepared::Call(Call::renew_together(&settled, self.test_time())));
-        }
-        let renew = |part: &PartPermit<'_>| {
-            let renew = |transaction: Transaction<'_>| transaction.renew(&part.permit);
-            part.limiter.transact_rarely(part.limiter.policy(), part.permit.id, renew)
-        };
-        let each = permits.iter().map(renew).collect::<Result<Vec<_>>>()?;
-        Ok(Prepared::Answered(Answer::Renewal(together::renewal(&each))))
+        self.start_each(permits.into_iter().map(|part| (part.limiter, Renew(part.permit))))
     }
 
     pub(super) fn cancel_all(&self, id: &str, gave_up: bool) -> Result<Prepared> {
-        let limiters: Vec<&Self> = self.with_state().collect();
+        let cancel = |limiter| Ok((limiter, Cancel::of_several(id, gave_up)?));
+        self.start_each(self.with_state().map(cancel).collect::<Result<Vec<_>>>()?.into_iter())
+    }
+
+    /// Starts a verb that each limiter decides by itself, in one call.
+    #[cfg_attr(not(feature = "redis"), allow(clippy::unused_self))]
+    fn start_each<'a, V: OfSeveral>(&'a self, each: impl Iterator<Item = (&'a Self, V)>) -> Result<Prepared> {
+        let each: Vec<(&Self, V)> = each.collect();
         #[cfg(feature = "redis")]
-        if let Some(settled) = cancelled(&limiters, id, gave_up) {
-            return Ok(Prepared::Call(Call::cancel_together(&settled, self.test_time())));
+        if self.is_on_server() && !each.is_empty() {
+            let of_server = |(limiter, verb): (&'a Self, V)| Some((verb, &limiter.inner.policy, limiter.own_keys()?));
+            let each: Vec<_> = each.into_iter().filter_map(of_server).collect();
+            return Ok(Prepared::Call(Call::of_each(&each, self.test_time())));
         }
-        let cancel = |limiter: &&Self| {
-            limiter.transact_rarely(limiter.policy(), id, |transaction| {
-                // The limiter in whose queue the call waited counts the refusal.
-                let waited = transaction.ticket_of(id).is_some_and(|ticket| !ticket.is_suspended());
-                transaction.of_several(limiters.len()).cancel(id, gave_up && waited)
-            })
-        };
-        let each = limiters.iter().map(cancel).collect::<Result<Vec<Settlement>>>()?;
-        Ok(Prepared::Answered(Answer::Settlement(together::cancellation(&each))))
+        let decide = |(limiter, verb): &(&Self, V)| limiter.in_memory(verb, limiter.policy(), Some(each.len()));
+        let each = each.iter().map(decide).collect::<Result<Vec<_>>>()?;
+        Ok(Prepared::Answered(V::combined(&each)))
     }
 
     /// Returns the permits that an id has at the limiters with a state; none when this library cannot have issued it.
@@ -130,27 +101,4 @@ impl Limiter {
         permits.retain(|part| part.limiter.grants_leases());
         Ok(permits)
     }
-}
-
-/// Returns what is sent for permits on a server, with a charge and the words from the id on; `None` when nothing is sent.
-#[cfg(feature = "redis")]
-fn sent(permits: &[PartPermit<'_>], words: impl Fn(&PartPermit<'_>) -> (Charge, Vec<String>)) -> Option<Vec<Settled>> {
-    let settle = |part: &PartPermit<'_>| {
-        let (charge, words) = words(part);
-        Some(Settled { keys: part.limiter.own_keys()?, charge, words })
-    };
-    permits.iter().map(settle).collect::<Option<Vec<_>>>().filter(|settled| !settled.is_empty())
-}
-
-#[cfg(feature = "redis")]
-fn of_lease(part: &PartPermit<'_>) -> (Charge, Vec<String>) {
-    (Charge::All(0), vec![part.permit.id.to_owned(), part.permit.granted_at.to_string()])
-}
-
-#[cfg(feature = "redis")]
-fn cancelled(limiters: &[&Limiter], id: &str, gave_up: bool) -> Option<Vec<Settled>> {
-    let words = vec![id.to_owned(), if gave_up { "here" } else { "" }.to_owned()];
-    let settle =
-        |limiter: &&Limiter| Some(Settled { keys: limiter.own_keys()?, charge: Charge::All(0), words: words.clone() });
-    limiters.iter().map(settle).collect::<Option<Vec<_>>>().filter(|settled| !settled.is_empty())
 }

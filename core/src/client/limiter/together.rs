@@ -12,19 +12,28 @@ use crate::engine::counters::Counters;
 use crate::engine::reply::Reply;
 use crate::engine::state::State;
 use crate::engine::together::{self, Member, Part, Parts};
-use crate::engine::transaction::{Entry, Waiting};
+use crate::engine::transaction::{Entry, Publish, Waiting};
 use crate::model::cost::Cost;
 use crate::model::decision::Decision;
 use crate::model::on_unavailable::OnUnavailable;
 use crate::model::operation::Operation;
 use crate::model::permit::{MAX_TOGETHER, new_id};
 use crate::model::policy::Policy;
-use crate::model::request::{Request, Wait, check_id};
+use crate::model::request::{Wait, check_id};
 #[cfg(feature = "redis")]
-use crate::store::redis::{Call, Keys, Listed};
+use crate::store::redis::{Call, Keys};
+use crate::verbs::Verb;
+use crate::verbs::acquire::Acquire;
+use crate::verbs::debit::Debit;
+use crate::verbs::decision::Asks;
+use crate::verbs::enter::Enter;
+use crate::verbs::peek::Peek;
 
 /// A change of the states of several limiters at a time.
 type ChangeAt<'a> = dyn FnMut(&mut [Member<'_>], u64) -> Result<Vec<Reply>> + 'a;
+
+/// The same with who sends the wake-ups.
+type Decide<'a> = dyn FnMut(&mut [Member<'_>], u64, &dyn Publish) -> Result<Vec<Reply>> + 'a;
 
 impl Limiter {
     /// Creates the limiter of several limiters. See [`Paddlegate::together`](crate::Paddlegate::together).
@@ -120,24 +129,22 @@ impl Limiter {
                 let (order, queue, describes) = (request.order()?, wait.map(Waiting::from), request.limits);
                 self.acquire_of_all(charges, Entry { id, charge: Charge::All(0), permit, order, queue, describes })
             }
-            Operation::Peek(request) => {
+            Operation::Peek(mut request) => {
                 let is_estimate = request.estimate.is_some();
-                // Also for `points`, where other calls must give a cost: a peek charges nothing.
-                let looks = request.cost.is_none() && !is_estimate;
-                let request = if looks { Request { cost: Some(Cost::Units(1)), ..request } } else { request };
+                if !is_estimate {
+                    // Also for `points`, where other calls must give a cost: a peek charges nothing.
+                    request.cost.get_or_insert(Cost::Units(1));
+                }
                 let (charges, _) = request.charges(&self.policies())?;
-                let parts = Parts { describes: request.limits, ..self.parts(charges, is_estimate, None)? };
-                self.peek_at_all(&parts)
+                let parts = Parts { describes: request.limits, ..self.parts(charges, is_estimate, None) };
+                self.peek_at_all(parts)
             }
             Operation::Debit(cost) => self.debit_all(cost),
             Operation::Correct { permit, actual } => self.correct_all(permit, actual),
             Operation::Extend { .. } => Err(of_one("extend")),
             Operation::Release { permit } => self.release_all(permit),
             Operation::Renew { permit } => self.renew_all(permit),
-            Operation::Cancel { id, gave_up } => {
-                check_id(id)?;
-                self.cancel_all(id, gave_up)
-            }
+            Operation::Cancel { id, gave_up } => self.cancel_all(id, gave_up),
             Operation::Ready { .. } => Err(of_one("ready")),
             Operation::Statistics => Err(of_one("statistics")),
             Operation::History => Err(of_one("history")),
@@ -154,11 +161,21 @@ impl Limiter {
         self.inner.together.iter().map(|limiter| (limiter.name(), limiter.policy())).collect()
     }
 
-    fn parts(&self, mut charges: Vec<Charge>, is_estimate: bool, id: Option<&str>) -> Result<Parts> {
+    fn parts(&self, mut charges: Vec<Charge>, is_estimate: bool, id: Option<&str>) -> Parts {
         let mut is_lowered = false;
         if is_estimate && matches!(self.location(), StateLocation::Memory { .. }) {
             for (limiter, charge) in self.inner.together.iter().zip(&mut charges) {
-                if let Some(lowered) = limiter.lowered(charge).transpose()? {
+                let policy = limiter.policy();
+                // Nearly every estimate fits, and then nobody needs the limits in force.
+                let Some(lowered) = policy.fitted(policy, charge) else { continue };
+                let lowered = match limiter.known_cell() {
+                    None => Some(lowered),
+                    Some(cell) => {
+                        let state = cell.lock(State::default);
+                        state.effective_policy(policy, limiter.now_for(&state)).fitted(policy, charge)
+                    }
+                };
+                if let Some(lowered) = lowered {
                     (*charge, is_lowered) = (lowered, true);
                 }
             }
@@ -169,14 +186,14 @@ impl Limiter {
             charge,
             has_state: limiter.has_state(),
         };
-        Ok(Parts {
+        Parts {
             each: self.inner.together.iter().zip(charges).map(part).collect(),
             id: id.map(str::to_owned),
             is_estimate,
             is_run: false,
             describes: false,
             is_lowered,
-        })
+        }
     }
 
     /// Returns whether the store decides, and not this process alone.
@@ -203,58 +220,38 @@ impl Limiter {
     fn acquire_of_all(&self, charges: Vec<Charge>, entry: Entry<'_>) -> Result<Prepared> {
         let id = Some(entry.id).filter(|id| !id.is_empty());
         let (is_run, describes) = (entry.is_run(), entry.describes);
-        let parts = Parts { is_run, describes, ..self.parts(charges, entry.permit.is_some(), id)? };
+        let parts = Parts { is_run, describes, ..self.parts(charges, entry.permit.is_some(), id) };
         if let Some(decision) = self.decided_without_state(&parts) {
             return Ok(decided(decision));
         }
-        match self.location() {
-            StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
-            StateLocation::Memory { store, .. } => {
-                let replies = self.locked(&parts, &mut |members, now| {
-                    if id.is_some() {
-                        return together::enter(members, &**store, now, &entry);
-                    }
-                    if let Some(replies) = together::acquire(members, now)? {
-                        return Ok(replies);
-                    }
-                    let id = new_id()?;
-                    together::enter(members, &**store, now, &Entry { id: &id, ..entry })
-                })?;
-                Ok(decided(parts.decision(&replies)))
+        let mut memory = |members: &mut [Member<'_>], now, channels: &dyn Publish| {
+            if id.is_some() {
+                return together::enter(members, channels, now, &entry);
             }
-            #[cfg(feature = "redis")]
-            StateLocation::Redis { .. } => {
-                let (keys, at, listed) = (self.keys(), self.test_time(), self.due_list_entries());
-                Ok(Prepared::Call(match id {
-                    Some(_) => Call::enter_together(parts, &keys, &entry, at, listed),
-                    None => Call::together(b"acquire", parts, &keys, at, listed),
-                }))
+            if let Some(replies) = together::acquire(members, now)? {
+                return Ok(replies);
             }
+            let id = new_id()?;
+            together::enter(members, channels, now, &Entry { id: &id, ..entry })
+        };
+        if id.is_some() {
+            let enter = |place, part: &Part| Enter(part.entry(place, describes, &entry));
+            return self.decide_all(parts, Asks::WithId, enter, &mut memory);
         }
+        let acquire = |_, part: &Part| Acquire { charge: part.charge, is_estimate: false, describes };
+        self.decide_all(parts, Asks::WithoutId, acquire, &mut memory)
     }
 
-    fn peek_at_all(&self, parts: &Parts) -> Result<Prepared> {
-        if let Some(decision) = self.decided_without_state(parts) {
+    fn peek_at_all(&self, parts: Parts) -> Result<Prepared> {
+        if let Some(decision) = self.decided_without_state(&parts) {
             return Ok(decided(decision));
         }
-        match self.location() {
-            StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
-            StateLocation::Memory { .. } => {
-                let argument = parts.argument();
-                let replies = self.locked(parts, &mut |members, now| {
-                    let peek =
-                        |member: &mut Member<'_>| member.state.peek(member.policy, now, argument, &member.charge);
-                    members.iter_mut().map(peek).collect::<Result<Vec<_>>>()
-                })?;
-                Ok(decided(parts.decision(&replies)))
-            }
-            #[cfg(feature = "redis")]
-            StateLocation::Redis { .. } => {
-                let keys = self.keys();
-                let listed = vec![None; keys.len()];
-                Ok(Prepared::Call(Call::together(b"peek", parts.clone(), &keys, self.test_time(), listed)))
-            }
-        }
+        let (is_estimate, describes, argument) = (parts.is_estimate, parts.describes, parts.argument());
+        let peek = |_, part: &Part| Peek { charge: part.charge, is_estimate, describes };
+        self.decide_all(parts, Asks::Nothing, peek, &mut |members, now, _| {
+            let peek = |member: &mut Member<'_>| member.state.peek(member.policy, now, argument, &member.charge);
+            members.iter_mut().map(peek).collect()
+        })
     }
 
     fn debit_all(&self, cost: Cost<'_>) -> Result<Prepared> {
@@ -263,7 +260,7 @@ impl Limiter {
         if self.with_state().next().is_some() && !self.with_state().any(counts_units) {
             return Err(Error::invalid("debit", "takes units, and no limit of the limiters counts units"));
         }
-        let mut parts = self.parts(charges, false, None)?;
+        let mut parts = self.parts(charges, false, None);
         for part in &mut parts.each {
             // A limiter that counts calls alone is not charged.
             part.has_state &= part.policy.limits().iter().any(|limit| !limit.counts_starts());
@@ -271,18 +268,36 @@ impl Limiter {
         if parts.with_state().next().is_none() {
             return Ok(decided(parts.decision(&[])));
         }
+        self.decide_all(parts, Asks::Nothing, |_, part| Debit(part.charge), &mut |members, now, _| {
+            together::debit(members, now)
+        })
+    }
+
+    /// Picks the place that decides for all limiters of `parts` with a state.
+    #[cfg_attr(not(feature = "redis"), allow(unused_variables, clippy::needless_pass_by_value))]
+    fn decide_all<V: Verb>(
+        &self,
+        parts: Parts,
+        asks: Asks,
+        verb: impl Fn(usize, &Part) -> V,
+        memory: &mut Decide<'_>,
+    ) -> Result<Prepared> {
         match self.location() {
             StateLocation::Stateless => Err(Error::internal("the limiters have no state")),
-            StateLocation::Memory { .. } => {
-                let replies = self.locked(&parts, &mut |members, now| together::debit(members, now))?;
+            StateLocation::Memory { store, .. } => {
+                let replies = self.locked(&parts, &mut |members, now| memory(members, now, &**store))?;
                 Ok(decided(parts.decision(&replies)))
             }
             #[cfg(feature = "redis")]
             StateLocation::Redis { .. } => {
-                let with_units = || self.inner.together.iter().zip(&parts.each).filter(|(_, part)| part.has_state);
-                let keys: Vec<Arc<Keys>> = with_units().filter_map(|(limiter, _)| limiter.own_keys()).collect();
-                let listed = with_units().map(|(limiter, _)| limiter.due_list_entry()).collect();
-                Ok(Prepared::Call(Call::together(b"debit", parts, &keys, self.test_time(), listed)))
+                let encode = |(place, (limiter, part)): (usize, (&Self, &Part))| {
+                    let verb = verb(place, part);
+                    Some((limiter.own_keys()?, verb.encode(&part.policy, limiter.listed(verb.listing()))))
+                };
+                let each = self.inner.together.iter().zip(&parts.each).enumerate();
+                let with_state = each.filter(|(_, (_, part))| part.has_state);
+                let (keys, words): (Vec<_>, Vec<_>) = with_state.filter_map(encode).unzip();
+                Ok(Prepared::Call(Call::together(parts, &keys, &words, asks, self.test_time())))
             }
         }
     }
@@ -333,16 +348,6 @@ impl Limiter {
             StateLocation::Redis { keys, .. } => Some(keys.clone()),
             _ => None,
         }
-    }
-
-    #[cfg(feature = "redis")]
-    fn keys(&self) -> Vec<Arc<Keys>> {
-        self.with_state().filter_map(Self::own_keys).collect()
-    }
-
-    #[cfg(feature = "redis")]
-    fn due_list_entries(&self) -> Vec<Listed> {
-        self.with_state().map(Self::due_list_entry).collect()
     }
 }
 

@@ -6,11 +6,12 @@ use crate::engine::state::State;
 use crate::limits::concurrency::Lease;
 use crate::model::inspection::{InspectedLimit, Inspection, LeaseInfo, Page, TicketInfo};
 use crate::model::limit::{Limit, Rule};
+use crate::model::mode::Mode;
 use crate::model::policy::Policy;
 
 impl State {
-    /// Returns the limits of a policy, and a page of the leases and of the tickets.
-    pub(crate) fn inspect(&self, own: &Policy, server: u64, page: Page) -> Inspection {
+    /// Returns the limits of a policy, and a page of the leases and of the tickets. `mode` rules without an override.
+    pub(crate) fn inspect(&self, own: &Policy, mode: Mode, server: u64, page: Page) -> Inspection {
         let (now, _) = self.clock(server);
         let policy = self.effective_policy(own, now);
         let overrides = self.overrides.as_deref();
@@ -22,7 +23,7 @@ impl State {
             limits: (0..policy.limits().len()).map(|i| self.inspected_limit(&policy, i, now)).collect(),
             paused_for: span(overrides.map(|overrides| overrides.paused_until)),
             blocked_for: span(overrides.map(Overrides::block)),
-            mode: overrides.and_then(|overrides| overrides.mode(now)).unwrap_or(own.mode()),
+            mode: overrides.and_then(|overrides| overrides.mode(now)).unwrap_or(mode),
             leases,
             lease_count,
             tickets,

@@ -3,12 +3,12 @@
 use super::amend::{Change, Expiry, Override};
 use crate::base::error::{Error, Result};
 use crate::base::micros::MAX_SPAN;
-use crate::client::limiter::{Limiter, unexpected};
+use crate::client::limiter::Limiter;
 use crate::client::multi_step::MultiStep;
 use crate::model::kind::Kind;
 use crate::model::label::Label;
 use crate::model::limit::{LOCK_TIMEOUT, Limit};
-use crate::model::operation::{Answer, Operation};
+use crate::model::operation::{Answer, Content, Operation};
 use crate::model::overrides::{AdminCommand, Deadline, LimitOverride, RuntimeState};
 use crate::model::policy::Policy;
 use crate::store::signal_handling::SignalHandling;
@@ -188,10 +188,7 @@ fn changed(policy: &Policy, name: &str, kinds: &[Kind], change: Change) -> Resul
 }
 
 fn runtime_state(outcome: Result<Answer>) -> Result<RuntimeState> {
-    match outcome? {
-        Answer::RuntimeState(runtime_state) => Ok(*runtime_state),
-        other => Err(unexpected(&other)),
-    }
+    RuntimeState::of(outcome?)
 }
 
 fn fault(name: &str, message: &str) -> Error {

@@ -194,7 +194,8 @@ impl OfAllKeys {
         self.whole(&mut self.part(hash), hash, key)
     }
 
-    pub(crate) fn has(&self, key: &str) -> bool {
+    #[cfg(test)]
+    fn has(&self, key: &str) -> bool {
         let hash = self.hasher.hash(key);
         self.part(hash).states.get_mut(hash, key).is_some()
     }

@@ -1,68 +1,29 @@
 //! `Call`: one operation, as bytes to send and replies to decode. No I/O.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::{fmt, mem};
 
 use super::command::Command;
 use super::config::Address;
-use super::counted::Counted;
-#[cfg(feature = "redis-rs")]
-use super::guard::{Stopped, guarded};
-#[cfg(all(feature = "redis-rs", feature = "aio"))]
-use super::if_version::if_version;
-use super::inspection::inspection;
-use super::key_list::{PartialKeys, Scanned};
-use super::keys::{FixedArguments, Keys, encode_deadline, encode_limit};
-use super::limiter_list::{Found, PartialPage, foreign, page, scan};
-#[cfg(all(feature = "redis-rs", feature = "aio"))]
-use super::log::LogReply;
-use super::most_refused::{MostRefused, Read};
+use super::keys::Keys;
 use super::plain::PlainCall;
 use super::plain_release::PlainRelease;
-use super::recording::RecordingReply;
-use super::reply::{
-    decision, extension, garbled, parse_u64s, ready_calls, reply_error, report_outcome, runtime_state, settlement,
-};
+use super::reply::{garbled, reply_error};
 use super::route::redirection;
-use super::statistics_of_keys::{Added, StatisticsOfKeys};
 use super::tally::{Report, Tallies};
-use super::together::{Together, renewal};
-use super::wire::{Value, command, header, word, word_of_number};
-use crate::base::charge::Charge;
-use crate::base::clock;
+use super::together::Together;
+use super::wire::{Value, command};
 use crate::base::error::{Error, Result};
 use crate::base::micros::Micros;
-use crate::engine::budget::PendingReport;
 use crate::engine::script::Script;
 use crate::engine::transaction::Entry;
-use crate::model::budget::{BudgetUpdate, UpstreamReport};
-use crate::model::decision::{Decision, Status};
-use crate::model::extension::Extension;
-use crate::model::inspection::Page;
 use crate::model::operation::Answer;
-use crate::model::overrides::{AdminCommand, LimitOverride};
-use crate::model::permit::{Permit, Settlement, new_id};
-use crate::model::policy::{Policy, exceeds_capacity, tag};
-use crate::model::request::QueuePosition;
-use crate::model::share::Order;
-use crate::model::statistics::Statistics;
-use crate::model::turns::TurnsHost;
+use crate::model::permit::{Settlement, new_id};
 use crate::store::refused_keys::RefusedKeys;
-
-/// The status of a call without an id that must be repeated with one.
-pub(super) const NEEDS_ID: i64 = 4;
-
-/// The status of a request that exceeds the capacity of a limit.
-pub(super) const EXCEEDS_CAPACITY: i64 = 5;
-
-/// The status of a renewal of a lease that has ended.
-pub(super) const LEASE_ENDED: u64 = 5;
-
-/// The status of a renewal that restarted the duration of the lease.
-pub(super) const LEASE_RENEWED: u64 = 9;
-
-/// The units of a call that takes none.
-const NOTHING: &str = "0";
+use crate::verbs::decision::{Asks, NEEDS_ID, Pending};
+use crate::verbs::enter::Enter;
+use crate::verbs::{Decode, Decoder, settlement};
 
 /// Removes a key from those that were refused in two hours.
 const FORGET: &[u8] = b"return redis.call('ZREM', KEYS[1], ARGV[1]) + redis.call('ZREM', KEYS[2], ARGV[1])";
@@ -80,7 +41,7 @@ pub struct Call {
     /// The command with the script's digest, which is replaced by the script on `NOSCRIPT`.
     pub(super) command: Command,
     /// The same command without keys that may not exist, for a node whose slot is being moved to another.
-    pub(super) with_leases: Option<Box<Command>>,
+    pub(super) existing: Option<Box<Command>>,
     pub(super) expects: Expects,
     steps: u8,
     /// The target of an `ASK` redirection, for one attempt.
@@ -93,90 +54,47 @@ pub struct Call {
     pub(super) is_overtaking: bool,
 }
 
-/// Whether the units of a call are an estimate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Estimate {
-    No,
-    Whole {
-        /// Whether the decision has each limit.
-        describes: bool,
-    },
-    Lowered {
-        describes: bool,
-    },
-}
-
-impl Estimate {
-    fn of(is_estimate: bool, describes: bool) -> Self {
-        if is_estimate { Self::Whole { describes } } else { Self::No }
-    }
-}
-
 pub(super) enum Expects {
     /// A plain call; when it was not, the whole script decides.
     Plain(PlainCall),
     /// The release of a lease; when the state was not plain, the whole script decides.
     PlainRelease(Box<PlainRelease>),
-    Decision {
-        policy: Arc<Policy>,
-        /// The id of a call whose grant returns a permit.
-        permit: Option<String>,
-        /// What a call without an id needs in case it must be repeated with one.
-        retry_with_id: Option<Repeat>,
-        /// Boxed, because a call is moved often.
-        charge: Box<Charge>,
-        /// Whether the charge is an estimate, which is lowered when it exceeds a limit's capacity, or was.
-        estimate: Estimate,
-        /// The keys of a call that takes a lease, which keep whether there is room for another, and of one for a key, which count
-        /// its refusals.
-        keys: Option<Arc<Keys>>,
-        /// Whether the call is the run of a job, which does not take the lease of another run.
-        is_run: bool,
-    },
-    Settlement,
+    /// A decision. Of a call for units the keys and the time of a test clock: what the process knows of the state follows from it, and
+    /// it may have to be repeated with an id.
+    Decision(Pending, Option<(Arc<Keys>, Option<Micros>)>),
     /// The end of a call; the keys and the time of a wait for a key whose time was up, which is a refusal.
     Cancellation(Option<(Arc<Keys>, Micros)>),
-    Extension {
-        policy: Arc<Policy>,
-        permit: String,
-        units: Box<Charge>,
-    },
     Together(Box<Together>),
-    /// A call to several limiters or to none, with a guard around it.
-    #[cfg(feature = "redis-rs")]
-    Guarded(Option<Box<Together>>, Stopped),
-    /// A change on the condition of a version.
-    #[cfg(all(feature = "redis-rs", feature = "aio"))]
-    IfVersion(Stopped),
-    /// A command on a shared log.
-    #[cfg(all(feature = "redis-rs", feature = "aio"))]
-    Log(LogReply),
-    Learned(Box<PendingReport>),
-    RuntimeState,
-    Inspection(Arc<Policy>),
-    Recording(RecordingReply),
-    Renewal,
-    Ready,
     Report(Box<Report>),
-    Statistics,
-    History,
-    StatisticsOfKeys(Box<StatisticsOfKeys>),
-    MostRefused(Box<MostRefused>),
-    Reset,
-    /// The reset of a key, whose refusals this call removes then.
-    ResetOfKey(Option<Box<Call>>),
-    /// A page of the list of this tag; the names begin with this.
-    List(u16, Box<str>),
-    Page(Box<PartialPage>),
-    /// A page of the keys of a keyed limiter.
-    Keys(Box<PartialKeys>),
+    /// What decodes the reply by itself.
+    Reply(Decode),
+    /// One of several calls, one after the other, that lead to an answer.
+    Chain(Box<dyn Chain>),
 }
 
-/// What a call without an id needs to be repeated with one.
-pub(super) struct Repeat {
-    keys: Arc<Keys>,
-    at: Option<Micros>,
-    describes: bool,
+/// One of several calls, one after the other, that lead to an answer.
+pub(super) trait Chain: Send + Sync {
+    /// Returns the next call, or the answer, by the reply of a node.
+    fn next(&self, reply: &Value, node: &Address) -> Result<ControlFlow<Answer, Call>>;
+
+    /// Returns the error if a key holds a value of another program.
+    fn foreign(&self) -> Option<Error> {
+        None
+    }
+}
+
+/// A reset, after which a call removes the key from those that were refused.
+struct Forget {
+    slot: u16,
+    bytes: Vec<u8>,
+}
+
+impl Chain for Forget {
+    fn next(&self, reply: &Value, _: &Address) -> Result<ControlFlow<Answer, Call>> {
+        let decode = Decoder::Reset.decode();
+        decode(reply)?;
+        Ok(ControlFlow::Continue(Call::with_slot(self.slot, Command::new(self.bytes.clone()), Expects::Reply(decode))))
+    }
 }
 
 /// The result of a call on one connection. [`Redis::next`](super::Redis::next) returns what follows from it.
@@ -203,269 +121,16 @@ pub(crate) enum Step {
 }
 
 impl Call {
-    /// Creates a call without an id, whose reply describes each limit if it says so. `listed` holds the time to live and
-    /// the entry for the list of limiters when the entry is due.
-    pub(crate) fn acquire(
-        policy: &Arc<Policy>,
-        keys: &Arc<Keys>,
-        (charge, describes): (Charge, bool),
-        at: Option<Micros>,
-        listed: Option<(Micros, String)>,
-    ) -> Self {
-        let bytes = without_id(keys, b"acquire", &described(&charge, describes), at, listed);
-        let (policy, retry_with_id) = (policy.clone(), Some(Repeat { keys: keys.clone(), at, describes }));
-        let counting = refusals(keys);
-        Self::new(
-            keys,
-            bytes,
-            Expects::Decision {
-                policy,
-                permit: None,
-                retry_with_id,
-                charge: charge.into(),
-                estimate: Estimate::No,
-                keys: counting,
-                is_run: false,
-            },
-        )
-    }
-
-    /// Creates a call with an id.
-    pub(crate) fn enter(
-        policy: &Arc<Policy>,
-        keys: &Arc<Keys>,
-        entry: &Entry<'_>,
-        at: Option<Micros>,
-        listed: Option<(Micros, String)>,
-    ) -> Self {
-        let arguments = keys.with_id(listed.is_some());
-        let words = entry_words(entry, policy.aging(), listed);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let bytes = invocation(arguments, b"acquire", &described(&entry.charge, entry.describes), at, &words);
-        let keeps = entry.permit.is_some() || policy.concurrency().is_some() && entry.charge.most() > 0;
-        let permit = keeps.then(|| entry.id.to_owned());
-        let estimate = Estimate::of(entry.permit.is_some(), entry.describes);
-        let (policy, charge) = (policy.clone(), entry.charge.into());
-        let counting = (keys.grants_leases() || keys.counts_refused_keys()).then(|| keys.clone());
-        let is_run = entry.is_run();
-        Self::new(
-            keys,
-            bytes,
-            Expects::Decision { policy, permit, retry_with_id: None, charge, estimate, keys: counting, is_run },
-        )
-    }
-
-    pub(crate) fn peek(
-        policy: &Arc<Policy>,
-        keys: &Keys,
-        (charge, describes): (Charge, bool),
-        estimate: bool,
-        at: Option<Micros>,
-    ) -> Self {
-        let bytes = invocation(keys.without_id(false), b"peek", &described(&charge, describes), at, &[]);
-        let policy = policy.clone();
-        Self::new(
-            keys,
-            bytes,
-            Expects::Decision {
-                policy,
-                permit: None,
-                retry_with_id: None,
-                charge: charge.into(),
-                estimate: Estimate::of(estimate, describes),
-                keys: None,
-                is_run: false,
-            },
-        )
-    }
-
-    pub(crate) fn debit(
-        policy: &Arc<Policy>,
-        keys: &Keys,
-        charge: Charge,
-        at: Option<Micros>,
-        listed: Option<(Micros, String)>,
-    ) -> Self {
-        let bytes = without_id(keys, b"debit", &charge.to_string(), at, listed);
-        let expects = Expects::Decision {
-            policy: policy.clone(),
-            permit: None,
-            retry_with_id: None,
-            charge: charge.into(),
-            estimate: Estimate::No,
-            keys: None,
-            is_run: false,
+    /// Returns what a reset expects, after which a key is no longer among those that were refused.
+    pub(super) fn reset_of(keys: &Keys, now: Micros) -> Expects {
+        let Some(key) = keys.key().filter(|_| keys.counts_refused_keys()) else {
+            return Expects::Reply(Decoder::Reset.decode());
         };
-        Self::new(keys, bytes, expects)
-    }
-
-    /// Creates a correction. `charged` and `actual` are in the order of the policy.
-    pub(crate) fn correct(
-        keys: &Keys,
-        policy: &Policy,
-        permit: &Permit<'_>,
-        charged: Charge,
-        actual: Charge,
-        at: Option<Micros>,
-    ) -> Self {
-        let words = [permit.to_string(), permit.granted_at.to_string(), charged.to_string(), policy.refunds()];
-        let words = words.each_ref().map(String::as_str);
-        Self::new(
-            keys,
-            invocation(keys.with_permit(), b"correct", &actual.to_string(), at, &words),
-            Expects::Settlement,
-        )
-    }
-
-    /// Creates an extension. `charged` and `units` are in the order of the policy.
-    pub(crate) fn extend(
-        keys: &Keys,
-        policy: &Arc<Policy>,
-        permit: &Permit<'_>,
-        charged: Charge,
-        units: Charge,
-        at: Option<Micros>,
-    ) -> Self {
-        let id = permit.to_string();
-        let words = [id.clone(), permit.granted_at.to_string(), charged.to_string()];
-        let command =
-            invocation(keys.with_permit(), b"extend", &units.to_string(), at, &words.each_ref().map(String::as_str));
-        Self::new(keys, command, Expects::Extension { policy: policy.clone(), permit: id, units: units.into() })
-    }
-
-    pub(crate) fn release(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
-        let granted_at = permit.granted_at.to_string();
-        let words = [permit.id, &granted_at];
-        let with_leases = Some(invocation(keys.with_leases(), b"release", NOTHING, at, &words).into());
-        Self { with_leases, ..Self::verb(keys, b"release", at, &words, Expects::Settlement) }
-    }
-
-    pub(crate) fn renew(keys: &Keys, permit: &Permit<'_>, at: Option<Micros>) -> Self {
-        let granted_at = permit.granted_at.to_string();
-        let words = [permit.id, &granted_at];
-        Self::new(keys, invocation(keys.with_leases(), b"renew", NOTHING, at, &words), Expects::Renewal)
-    }
-
-    pub(crate) fn cancel(keys: &Arc<Keys>, id: &str, gave_up: bool, at: Option<Micros>) -> Self {
-        let words = [id, if gave_up { "1" } else { "" }];
-        let refused = refusals(keys).filter(|_| gave_up);
-        let refused = refused.map(|keys| (keys, at.unwrap_or_else(|| Micros(clock::now()))));
-        Self::verb(keys, b"cancel", at, &words, Expects::Cancellation(refused))
-    }
-
-    pub(crate) fn ready(keys: &Keys, count: u64, host: Option<TurnsHost<'_>>, at: Option<Micros>) -> Self {
-        let count = count.to_string();
-        let words = host.map_or(["", &count, "", ""], |host| ["", &count, host.channel, host.id]);
-        Self::verb(keys, b"ready", at, &words, Expects::Ready)
-    }
-
-    pub(crate) fn statistics(keys: &Keys, at: Option<Micros>) -> Self {
-        Self::new(keys, invocation(&keys.all(), b"statistics", NOTHING, at, &[""]), Expects::Statistics)
-    }
-
-    pub(crate) fn history(keys: &Keys, at: Option<Micros>) -> Self {
-        Self { expects: Expects::History, ..Self::statistics(keys, at) }
-    }
-
-    /// Creates the next call for the statistics of all keys of a keyed limiter.
-    pub(crate) fn statistics_of_keys(statistics: StatisticsOfKeys) -> Self {
-        let (slot, bytes) = statistics.next();
-        let reports = statistics.tallies().all(Some(slot));
-        let call = Self::with_slot(slot, Command::new(bytes), Expects::StatisticsOfKeys(Box::new(statistics)));
-        call.with_reports(reports)
-    }
-
-    pub(crate) fn apply_report(
-        keys: &Keys,
-        policy: &Policy,
-        permit: Option<&Permit<'_>>,
-        report: &UpstreamReport<'_>,
-        at: Option<Micros>,
-    ) -> Result<Self> {
-        let actual = report.actual.map(|actual| actual.charge("actual", policy)).transpose()?;
-        // The permit of another policy has a key that the script does not find.
-        let charged = permit.and_then(|permit| policy.in_policy_order(&permit.charged)).unwrap_or_default();
-        let granted_at = permit.map_or(0, |permit| permit.granted_at);
-        let mut words = vec![
-            permit.map(ToString::to_string).unwrap_or_default(),
-            granted_at.to_string(),
-            charged.to_string(),
-            policy.refunds(),
-            if actual.is_some() { "1" } else { "" }.to_owned(),
-            encode_deadline(report.pause),
-        ];
-        for limit in policy.limits() {
-            let budget = report.budget(limit).cloned().unwrap_or_else(|| BudgetUpdate::new(limit.label().clone()));
-            words.push(budget.remaining.map(|remaining| remaining.to_string()).unwrap_or_default());
-            words.push(budget.limit.as_ref().map(encode_limit).unwrap_or_default());
-            words.push(encode_deadline(budget.reset));
-        }
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let expects = Expects::Learned(Box::new(PendingReport::new(report, policy)));
-        let command = invocation(keys.with_permit(), b"learn", &actual.unwrap_or_default().to_string(), at, &words);
-        Ok(Self::new(keys, command, expects))
-    }
-
-    /// Creates an administrative call. `listed` is the entry for the list of limiters.
-    pub(crate) fn admin(keys: &Keys, command: &AdminCommand<'_>, at: Option<Micros>, listed: Option<&str>) -> Self {
-        let words = match command {
-            AdminCommand::Get => Default::default(),
-            AdminCommand::Pause(until) => [encode_deadline(Some(*until)), String::new(), String::new()],
-            AdminCommand::Block(until) => [format!("!{}", encode_deadline(Some(*until))), String::new(), String::new()],
-            AdminCommand::Resume => ["0".to_owned(), String::new(), String::new()],
-            AdminCommand::Override { changes, expires } => {
-                let changes = changes.iter().map(|change| match change {
-                    // An override replaces one of another kind.
-                    LimitOverride::Set(limit) => format!("-{},{}={}", limit.label(), tag(limit), encode_limit(limit)),
-                    LimitOverride::Remove(label) => format!("-{label}"),
-                    LimitOverride::RemoveAll => "-".to_owned(),
-                    LimitOverride::Mode(mode) => format!("M={}", mode.letter()),
-                    LimitOverride::RemoveMode => "-M".to_owned(),
-                });
-                [String::new(), encode_deadline(*expires), changes.collect::<Vec<_>>().join(",")]
-            }
-        };
-        let words = ["", &words[0], &words[1], &words[2]].into_iter().chain(listed).collect::<Vec<_>>();
-        let arguments = keys.with_id(listed.is_some());
-        Self::new(keys, invocation(arguments, b"control", NOTHING, at, &words), Expects::RuntimeState)
-    }
-
-    pub(crate) fn inspect(keys: &Keys, policy: Arc<Policy>, page: Page, at: Option<Micros>) -> Self {
-        let words = ["", &page.offset.to_string(), &page.count.to_string()];
-        let command = invocation(&keys.all(), b"inspect", NOTHING, at, &words);
-        Self::new(keys, command, Expects::Inspection(policy))
-    }
-
-    pub(crate) fn reset(keys: &Keys, now: Micros) -> Self {
-        let forget = keys.key().filter(|_| keys.counts_refused_keys()).map(|key| {
-            let hour = RefusedKeys::hour_at(now.0);
-            let [this, last] = [hour, hour.saturating_sub(1)].map(|hour| keys.refused_keys(hour));
-            let mut bytes = Vec::with_capacity(256);
-            command(&mut bytes, &[b"EVAL", FORGET, b"2", this.as_bytes(), last.as_bytes(), key.as_bytes()]);
-            Self::with_slot(keys.slot(), Command::new(bytes), Expects::Reset)
-        });
-        let expects = forget.map_or(Expects::Reset, |forget| Expects::ResetOfKey(Some(forget.into())));
-        Self::new(keys, invocation(&keys.reset(), b"reset", NOTHING, None, &[]), expects)
-    }
-
-    /// Creates a call that reads one page of the limiter list of a tag.
-    pub(crate) fn list(tag: u16, cursor: u64, prefix: &str) -> Self {
-        let (slot, bytes) = scan(tag, cursor, prefix);
-        Self::with_slot(slot, Command::new(bytes), Expects::List(tag, prefix.into()))
-    }
-
-    /// Creates the next call for a page of the whole list.
-    pub(crate) fn limiter_page(page: PartialPage) -> Self {
-        let (slot, bytes) = page.next();
-        Self::with_slot(slot, Command::new(bytes), Expects::Page(Box::new(page)))
-    }
-
-    pub(super) fn verb(keys: &Keys, verb: &[u8], at: Option<Micros>, words: &[&str], expects: Expects) -> Self {
-        Self::new(keys, invocation(keys.with_id(false), verb, NOTHING, at, words), expects)
-    }
-
-    fn new(keys: &Keys, command: Command, expects: Expects) -> Self {
-        Self::with_slot(keys.slot(), command, expects)
+        let hour = RefusedKeys::hour_at(now.0);
+        let [this, last] = [hour, hour.saturating_sub(1)].map(|hour| keys.refused_keys(hour));
+        let mut bytes = Vec::with_capacity(256);
+        command(&mut bytes, &[b"EVAL", FORGET, b"2", this.as_bytes(), last.as_bytes(), key.as_bytes()]);
+        Expects::Chain(Box::new(Forget { slot: keys.slot(), bytes }))
     }
 
     /// Creates a call that a script of plain calls decides.
@@ -486,8 +151,8 @@ impl Call {
 
     pub(super) fn with_slot(slot: u16, command: Command, expects: Expects) -> Self {
         let script = Script::of_one();
-        let (with_leases, asking, ahead) = (None, None, Vec::new());
-        Self { slot, script, command, with_leases, expects, steps: 0, asking, failures: 0, ahead, is_overtaking: false }
+        let (existing, asking, ahead) = (None, None, Vec::new());
+        Self { slot, script, command, existing, expects, steps: 0, asking, failures: 0, ahead, is_overtaking: false }
     }
 
     /// Creates a call that sends these counts; `None` without any.
@@ -529,9 +194,7 @@ impl Call {
     fn came_too_early(&self, items: &[Value]) -> bool {
         let settled = match &self.expects {
             Expects::Cancellation(_) if self.is_overtaking => settlement(items).map(Answer::Settlement),
-            Expects::Together(together) if self.is_overtaking && matches!(**together, Together::Cancellation) => {
-                together.decode(items)
-            }
+            Expects::Together(together) if self.is_overtaking && together.is_cancellation() => together.decode(items),
             _ => return false,
         };
         matches!(settled, Ok(Answer::Settlement(Settlement::Unknown)))
@@ -583,11 +246,6 @@ impl Call {
         if let Expects::Report(report) = &mut self.expects {
             report.answered(&reply);
         }
-        if let (Expects::ResetOfKey(forget), Value::Integer(_)) = (&mut self.expects, &reply)
-            && let Some(forget) = forget.take()
-        {
-            return Step::Done(CallOutcome::Further(*forget));
-        }
         if let Value::Array(items) = &reply {
             if self.lower_estimate(items) {
                 return Step::Again(self);
@@ -617,14 +275,14 @@ impl Call {
                         None => Step::Again(Self { asking: self.asking, ..release.whole() }),
                     };
                 }
-                (Expects::Decision { policy, retry_with_id: Some(repeat), charge, .. }, Value::Array(items))
-                    if items.first() == Some(&Value::Integer(NEEDS_ID)) =>
+                (Expects::Decision(pending, Some((keys, at))), Value::Array(items))
+                    if pending.asks == Asks::WithoutId && items.first() == Some(&Value::Integer(NEEDS_ID)) =>
                 {
                     return match new_id() {
                         Ok(id) => {
-                            let Repeat { keys, at, describes } = repeat;
-                            let entry = Entry::without_queue(&id, **charge, None).describing(*describes);
-                            Step::Again(Self { asking: self.asking, ..Self::enter(policy, keys, &entry, *at, None) })
+                            let entry = Entry::without_queue(&id, *pending.charge, None).describing(pending.describes);
+                            let call = Self::of(&Enter(entry), &pending.policy, keys, *at, None);
+                            Step::Again(Self { asking: self.asking, ..call })
                         }
                         Err(error) => Step::Done(CallOutcome::Answered(Err(error))),
                     };
@@ -638,10 +296,13 @@ impl Call {
                         None => Step::Done(CallOutcome::Answered(together.decode(items))),
                     };
                 }
-                (
-                    Expects::StatisticsOfKeys(_) | Expects::MostRefused(_) | Expects::Page(_) | Expects::Keys(_),
-                    Value::Array(items),
-                ) => return Step::Done(self.chained(items, node)),
+                (Expects::Chain(chain), reply) => {
+                    return Step::Done(match chain.next(reply, node) {
+                        Ok(ControlFlow::Continue(call)) => CallOutcome::Further(call),
+                        Ok(ControlFlow::Break(answer)) => CallOutcome::Answered(Ok(answer)),
+                        Err(error) => CallOutcome::Answered(Err(error)),
+                    });
+                }
                 _ => return Step::Done(CallOutcome::Answered(self.decode(&reply))),
             },
         };
@@ -669,134 +330,55 @@ impl Call {
                 if let Expects::PlainRelease(release) = &self.expects {
                     return Step::Again(Self { asking: self.asking, ..release.whole() });
                 }
-                match self.with_leases.take() {
+                match self.existing.take() {
                     Some(command) => Step::Again(Self { command: *command, ..self }),
                     None => Step::Done(CallOutcome::RetryAfter(Self { asking: None, ..self }, PAUSE)),
                 }
             }
-            "WRONGTYPE" => Step::Done(match &self.expects {
-                Expects::List(tag, _) => CallOutcome::Answered(Err(foreign(*tag))),
-                Expects::Page(page) => CallOutcome::Answered(Err(foreign(page.tag()))),
-                _ => failed(&error),
-            }),
+            "WRONGTYPE" if let Expects::Chain(chain) = &self.expects => {
+                Step::Done(CallOutcome::Answered(Err(chain.foreign().unwrap_or_else(|| reply_error(&error)))))
+            }
             _ => Step::Done(failed(&error)),
         }
     }
 
-    /// Decodes the reply to one of several calls that lead to an answer.
-    fn chained(&self, items: &[Value], node: &Address) -> CallOutcome {
-        CallOutcome::Answered(match &self.expects {
-            Expects::StatisticsOfKeys(statistics) => match statistics.add(items) {
-                Added::Further(statistics) => return CallOutcome::Further(Self::statistics_of_keys(statistics)),
-                Added::All(answer) => Ok(answer),
-            },
-            Expects::MostRefused(read) => match read.add(items) {
-                Ok(Read::Further(read)) => return CallOutcome::Further(Self::most_refused(read)),
-                Ok(Read::All(keys)) => Ok(Answer::MostRefused(keys)),
-                Err(error) => Err(error),
-            },
-            Expects::Page(found) => match found.add(items) {
-                Ok(Found::Further(page)) => return CallOutcome::Further(Self::limiter_page(page)),
-                Ok(Found::Enough(page)) => Ok(Answer::Page(page)),
-                Err(error) => Err(error),
-            },
-            Expects::Keys(found) => match found.add(items, node) {
-                Ok(Scanned::Further(page)) => return CallOutcome::Further(Self::key_page(page)),
-                Ok(Scanned::Enough(page)) => Ok(Answer::Keys(page)),
-                Err(error) => Err(error),
-            },
-            _ => Err(garbled()),
-        })
-    }
-
     fn decode(&self, reply: &Value) -> Result<Answer> {
         match (&self.expects, reply) {
-            (Expects::Reset | Expects::Report(_), Value::Integer(_)) => Ok(Answer::Reset),
-            (Expects::Extension { policy, units, .. }, Value::Array(items))
-                if items.len() > 1 && items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>
-            {
-                Err(exceeded(items, "units", policy, units))
-            }
-            (Expects::Extension { policy, permit, .. }, Value::Array(items)) => {
-                let extension = match extension(items, policy)? {
-                    Ok((reply, charged)) => {
-                        let permit = Permit::parse(permit).ok_or_else(garbled)?;
-                        Extension::Decided(reply.extension(policy, &permit, charged))
-                    }
-                    Err(settlement) => Extension::Closed(settlement),
-                };
-                Ok(Answer::Extension(Box::new(extension)))
-            }
-            #[cfg(feature = "redis-rs")]
-            (Expects::Guarded(together, stopped), Value::Array(items)) => guarded(together.as_deref(), stopped, items),
-            #[cfg(all(feature = "redis-rs", feature = "aio"))]
-            (Expects::IfVersion(stopped), reply) => if_version(stopped, reply),
-            #[cfg(all(feature = "redis-rs", feature = "aio"))]
-            (Expects::Log(log), reply) => log.read(reply),
-            (Expects::Settlement, Value::Array(items)) => settlement(items).map(Answer::Settlement),
-            (Expects::Cancellation(refused), Value::Array(items)) => {
-                let settlement = settlement(items)?;
+            (Expects::Reply(decode), reply) => decode(reply),
+            (Expects::Report(_), Value::Integer(_)) => Ok(Answer::Reset),
+            (Expects::Cancellation(refused), reply) => {
+                let settlement = settlement(reply.items()?)?;
                 if let Some((keys, at)) = refused {
                     keys.count_refused_key(*at);
                 }
                 Ok(Answer::Settlement(settlement))
             }
-            (Expects::Learned(report), Value::Array(items)) => {
-                let outcome = report_outcome(items, report.limits())?;
-                Ok(Answer::Report(Box::new((**report).clone().learned(&outcome))))
-            }
-            (Expects::Renewal, Value::Array(items)) => renewal(items).map(Answer::Renewal),
-            (Expects::Ready, Value::Array(items)) => ready_calls(items).map(Answer::Ready),
-            (Expects::Statistics | Expects::History, Value::Array(items)) => {
-                let [Value::Integer(leases), Value::Integer(tickets), Value::Array(fields), Value::Integer(now)] =
-                    items.as_slice()
-                else {
-                    return Err(garbled());
-                };
-                let [leases, tickets, now] = [leases, tickets, now].map(|number| u64::try_from(*number).unwrap_or(0));
-                let counted = Counted::read(fields);
-                if matches!(self.expects, Expects::History) {
-                    return Ok(Answer::History(Box::new(counted.history(now))));
-                }
-                Ok(Answer::Statistics(Box::new(Statistics { leases, tickets, ..counted.statistics })))
-            }
-            (Expects::List(_, prefix), Value::Array(items)) => page(items, prefix).map(Answer::List),
-            (Expects::RuntimeState, Value::Array(items)) => {
-                runtime_state(items).map(|runtime_state| Answer::RuntimeState(Box::new(runtime_state)))
-            }
-            (Expects::Inspection(policy), Value::Array(items)) => {
-                inspection(items, policy).map(|inspection| Answer::Inspection(Box::new(inspection)))
-            }
-            (Expects::Recording(recording), Value::Array(items)) => recording.read(items),
-            (Expects::Decision { policy, charge, estimate, .. }, Value::Array(items))
-                if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) =>
-            {
-                Err(exceeded(items, if *estimate == Estimate::No { "cost" } else { "estimate" }, policy, charge))
-            }
-            (
-                Expects::Decision { policy, charge, permit, keys, retry_with_id, is_run, estimate },
-                Value::Array(items),
-            ) => {
-                let reply = decision(items, policy)?;
-                if let Some(keys) = keys {
+            (Expects::Decision(pending, asked), reply) => {
+                let (reply, answer) = pending.decode(reply.items()?)?;
+                if let Some((keys, _)) = asked {
                     if keys.grants_leases() {
                         keys.note_decision(reply.status, reply.remaining);
                     }
-                    // A call of nothing with an id only looks.
-                    if reply.status == Status::Refused && (retry_with_id.is_some() || charge.is_call()) {
+                    if pending.is_refused(&reply) {
                         keys.count_refused_key(Micros(reply.at));
                     }
                 }
-                let permit = permit.as_deref();
-                let decision = if *is_run {
-                    reply.decision_on_run(policy, charge, permit)
-                } else {
-                    reply.decision(policy, charge, permit)
-                };
-                let is_lowered = matches!(estimate, Estimate::Lowered { .. });
-                Ok(Answer::Decision(Decision { is_lowered, ..decision }))
+                Ok(answer)
             }
             _ => Err(garbled()),
+        }
+    }
+
+    /// Lowers an estimate that exceeds the capacity of a limit to it, by the reply that says so. Returns whether the call is to be
+    /// sent again.
+    fn lower_estimate(&mut self, items: &[Value]) -> bool {
+        match &mut self.expects {
+            Expects::Together(together) => together.lower_estimate(&mut self.command, items),
+            Expects::Decision(pending, _) => pending.lower(items).is_some_and(|units| {
+                self.command.units.0 = self.command.set_units(self.command.units, &units);
+                true
+            }),
+            _ => false,
         }
     }
 }
@@ -805,133 +387,4 @@ impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Call").field("slot", &self.slot).finish_non_exhaustive()
     }
-}
-
-/// Returns the keys of a call for a key, whose refusals are counted for it.
-pub(super) fn refusals(keys: &Arc<Keys>) -> Option<Arc<Keys>> {
-    keys.counts_refused_keys().then(|| keys.clone())
-}
-
-impl Call {
-    /// Lowers an estimate that exceeds the capacity of a limit to it, by the reply that says so. Returns whether the call is to be
-    /// sent again.
-    fn lower_estimate(&mut self, items: &[Value]) -> bool {
-        if let Expects::Together(together) = &mut self.expects {
-            return together.lower_estimate(&mut self.command, items);
-        }
-        let Expects::Decision { policy, charge, estimate, .. } = &mut self.expects else { return false };
-        let (Estimate::Whole { describes } | Estimate::Lowered { describes }) = *estimate else { return false };
-        let Some(lowered) = lowered(items, policy, charge) else { return false };
-        **charge = lowered;
-        *estimate = Estimate::Lowered { describes };
-        self.command.units.0 = self.command.set_units(self.command.units, &described(charge, describes));
-        true
-    }
-}
-
-/// Returns an estimate that exceeds the capacity of a limit lowered to it, by the reply that says so; `None` for another reply.
-pub(super) fn lowered(items: &[Value], policy: &Policy, estimate: &Charge) -> Option<Charge> {
-    if items.first() != Some(&Value::Integer(EXCEEDS_CAPACITY)) {
-        return None;
-    }
-    let numbers = parse_u64s(items);
-    let index = numbers.get(1).and_then(|index| usize::try_from(*index).ok())?;
-    let most = policy.limits().get(index)?.amount().max(*numbers.get(2)?);
-    if estimate.of(index) <= most {
-        return None;
-    }
-    let limits = policy.limits().iter().enumerate();
-    let each = limits.map(|(i, limit)| match estimate.of(i) {
-        units if limit.counts_starts() => units.min(1),
-        units if i == index => units.min(most),
-        units => units,
-    });
-    Some(Charge::each(each).simplest())
-}
-
-/// Returns the error of a call that exceeds the capacity of a limit, from the reply that says so.
-pub(super) fn exceeded(items: &[Value], argument: &'static str, policy: &Policy, charge: &Charge) -> Error {
-    let numbers = parse_u64s(items);
-    let index = numbers.get(1).and_then(|index| usize::try_from(*index).ok());
-    match (index.filter(|index| *index < policy.limits().len()), numbers.get(2)) {
-        (Some(index), Some(most)) => {
-            exceeds_capacity(argument, charge.of(index), policy.limits()[index].label(), *most)
-        }
-        _ => garbled(),
-    }
-}
-
-/// Returns the words of a call with an id, which follow its time.
-pub(super) fn entry_words(entry: &Entry<'_>, aging: Option<Micros>, listed: Option<(Micros, String)>) -> Vec<String> {
-    let number = |number: u64| number.to_string();
-    let (ttl, listed) = listed.map_or_else(Default::default, |(ttl, listed)| (number(ttl.0), listed));
-    let permit = entry.permit.map_or_else(String::new, |time| number(time.0));
-    let mut words = vec![entry.id.to_owned(), permit, ttl, listed];
-    if let Some(waiting) = entry.queue {
-        words.extend([number(waiting.max_wait), number(waiting.claim_timeout), waiting.channel.to_owned()]);
-        words.push(match waiting.position {
-            QueuePosition::End => String::new(),
-            QueuePosition::Existing => "-".to_owned(),
-            QueuePosition::Number(ticket) => number(ticket),
-        });
-        let Order { priority, weight, share } = entry.order;
-        if waiting.keep > 0 || entry.order != Order::default() || aging.is_some() {
-            words.extend([number(waiting.keep), number(priority.into()), number(weight.into()), share.to_owned()]);
-            words.extend(aging.map(|aging| number(aging.0)));
-        }
-    }
-    words
-}
-
-/// Returns the units of a call as its script takes them, with the mark of one whose reply describes each limit.
-pub(super) fn described(charge: &Charge, describes: bool) -> String {
-    // One number alone is of all limits, and zero then only looks.
-    let comma = if *charge == Charge::each([0]) { "," } else { "" };
-    if describes { format!("?{charge}{comma}") } else { format!("{charge}{comma}") }
-}
-
-/// Encodes a call without an id, which adds the limiter to the list when its entry is due.
-fn without_id(keys: &Keys, verb: &[u8], units: &str, at: Option<Micros>, listed: Option<(Micros, String)>) -> Command {
-    match listed {
-        None => invocation(keys.without_id(false), verb, units, at, &[]),
-        Some(listed) => {
-            let words = listed_words(listed);
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            invocation(keys.without_id(true), verb, units, at, &words)
-        }
-    }
-}
-
-/// Returns the words of a call without an id, which follow its time when the entry for the list of limiters is due.
-pub(super) fn listed_words((ttl, entry): (Micros, String)) -> Vec<String> {
-    vec![String::new(), String::new(), ttl.0.to_string(), entry]
-}
-
-/// Encodes the arguments in the order that `engine/state.lua` defines. `more` begins with the id.
-fn invocation(arguments: &FixedArguments, verb: &[u8], units: &str, at: Option<Micros>, more: &[&str]) -> Command {
-    let timed = usize::from(at.is_some() || !more.is_empty());
-    let mut bytes = Vec::with_capacity(arguments.bytes.len() + 192);
-    // EVALSHA and digest, the fixed arguments, verb and units, then time and `more`.
-    header(&mut bytes, 2 + arguments.words + 2 + timed + more.len());
-    word(&mut bytes, b"EVALSHA");
-    word(&mut bytes, Script::of_one().digest.as_bytes());
-    let start = bytes.len();
-    bytes.extend_from_slice(&arguments.bytes);
-    word(&mut bytes, verb);
-    let units_start = bytes.len();
-    word(&mut bytes, units.as_bytes());
-    let units_end = bytes.len();
-    match at {
-        Some(at) => word_of_number(&mut bytes, at.0),
-        None if more.is_empty() => {}
-        None => word(&mut bytes, b""),
-    }
-    for text in more {
-        word(&mut bytes, text.as_bytes());
-    }
-    let mut command = Command::new(bytes);
-    command.units = (command.bytes.len() - units_start, command.bytes.len() - units_end);
-    command.note(1, &arguments.quotas, |at| start + at);
-    command.set_time(|| at.map_or_else(clock::now, |at| at.0));
-    command
 }

@@ -74,8 +74,7 @@ impl Call {
         let slot = self.slot();
         let Expects::Together(together) = self.expects else { return Err(garbled()) };
         let command = self.command.guarded(guard.script, input.keys, input.arguments)?;
-        let expects = Expects::Guarded(Some(together), stopped.clone());
-        let mut call = Self::with_slot(slot, command, expects);
+        let mut call = Self::with_slot(slot, command, guarded(Some(together), stopped));
         call.script = guard.script;
         Ok(call)
     }
@@ -89,23 +88,24 @@ impl Call {
         let counts: [&[u8]; 2] = [keys.as_bytes(), arguments.as_bytes()];
         let words = head.iter().chain(input.keys).chain(&counts).chain(input.arguments);
         words.for_each(|text| word(&mut bytes, text));
-        let mut call = Self::with_slot(0, Command::new(bytes), Expects::Guarded(None, stopped.clone()));
+        let mut call = Self::with_slot(0, Command::new(bytes), guarded(None, stopped));
         call.script = guard.script;
         call
     }
 }
 
-/// Decodes the reply to a guarded call. The answer is the limiters' answer, or of no interest when the call was stopped.
-pub(super) fn guarded(together: Option<&Together>, stopped: &Stopped, items: &[Value]) -> Result<Answer> {
-    let stop = |text: Vec<u8>| {
+/// Returns what a guarded call expects. The answer is the limiters' answer, or of no interest when the call was stopped.
+fn guarded(together: Option<Box<Together>>, stopped: &Stopped) -> Expects {
+    let stopped = stopped.clone();
+    let stop = move |text: Vec<u8>| {
         let _ = stopped.set(text.into());
         Ok(Answer::Reset)
     };
-    match (items, together) {
+    Expects::Reply(Box::new(move |reply| match (reply.items()?, &together) {
         ([Value::Integer(0), Value::Text(text)], _) => stop(text.clone()),
         ([Value::Integer(0), Value::Integer(number)], _) => stop(number.to_string().into_bytes()),
         ([Value::Integer(1), Value::Array(items)], Some(together)) => together.decode(items),
         ([Value::Integer(1), Value::Array(_)], None) => Ok(Answer::Decision(Decision::unlimited(None))),
         _ => Err(garbled()),
-    }
+    }))
 }

@@ -2,11 +2,12 @@
 
 use super::call::{Call, Expects};
 use super::guard::Stopped;
-use super::reply::{garbled, runtime_state};
+use super::reply::garbled;
 use super::wire::Value;
 use crate::base::error::Result;
 use crate::engine::script::Script;
 use crate::model::operation::Answer;
+use crate::verbs::admin::runtime_state;
 
 impl Call {
     /// Returns this change on the condition that the limiter has one of the versions. `stopped` gets another version.
@@ -16,15 +17,15 @@ impl Call {
         let versions = versions.concat();
         let script = Script::if_version();
         let command = self.command.guarded(script, &[], &[versions.as_bytes()])?;
-        let mut call = Self::with_slot(slot, command, Expects::IfVersion(stopped.clone()));
+        let mut call = Self::with_slot(slot, command, expects(stopped.clone()));
         call.script = script;
         Ok(call)
     }
 }
 
-/// Decodes the reply to such a change. The answer is of no interest when the version was another one.
-pub(super) fn if_version(stopped: &Stopped, reply: &Value) -> Result<Answer> {
-    match reply {
+/// Returns what such a change expects. The answer is of no interest when the version was another one.
+fn expects(stopped: Stopped) -> Expects {
+    Expects::Reply(Box::new(move |reply| match reply {
         Value::Array(items) => match items.as_slice() {
             [Value::Integer(-1), Value::Text(version)] => {
                 let _ = stopped.set(version.clone().into());
@@ -34,5 +35,5 @@ pub(super) fn if_version(stopped: &Stopped, reply: &Value) -> Result<Answer> {
         },
         Value::Integer(_) => Ok(Answer::Reset),
         _ => Err(garbled()),
-    }
+    }))
 }

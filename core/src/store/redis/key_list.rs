@@ -1,8 +1,9 @@
 //! The keys of a keyed limiter that exist, found among all keys of a node, in pages.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::call::{Call, Expects};
+use super::call::{Call, Chain, Expects};
 use super::command::Command;
 use super::config::Address;
 use super::limiter_list::escaped;
@@ -11,6 +12,7 @@ use super::reply::garbled;
 use super::wire::{Value, command};
 use crate::base::error::{Error, Result};
 use crate::model::key_page::{KEYS_PER_PAGE, KeyPage};
+use crate::model::operation::Answer;
 
 /// A scan names no key, so no server would redirect it. In a script it has the slot of one.
 const SCAN: &[u8] = b"return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])";
@@ -42,12 +44,6 @@ pub(crate) struct PartialKeys {
     found: Vec<String>,
 }
 
-/// The result of one reply.
-pub(super) enum Scanned {
-    Further(PartialKeys),
-    Enough(KeyPage),
-}
-
 impl PartialKeys {
     /// Starts at a cursor, which a page before had, or at the beginning.
     pub(crate) fn new(name: &str, group: Option<&str>, cursor: Option<&str>) -> Result<Self> {
@@ -64,7 +60,7 @@ impl PartialKeys {
     }
 
     /// Adds the reply of a node to the call.
-    pub(super) fn add(&self, items: &[Value], node: &Address) -> Result<Scanned> {
+    fn add(&self, items: &[Value], node: &Address) -> Result<ControlFlow<KeyPage, Self>> {
         let [Value::Text(cursor), Value::Array(keys)] = items else { return Err(garbled()) };
         let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse().ok()).ok_or_else(garbled)?;
         let mut further = self.clone();
@@ -87,10 +83,10 @@ impl PartialKeys {
         further.calls_left = self.calls_left.saturating_sub(1);
         let is_end = further.part == self.parts.len();
         if !is_end && further.found.len() < KEYS_PER_PAGE && further.calls_left > 0 {
-            return Ok(Scanned::Further(further));
+            return Ok(ControlFlow::Continue(further));
         }
         let cursor = (!is_end).then(|| further.shown());
-        Ok(Scanned::Enough(KeyPage::new(further.found, cursor)))
+        Ok(ControlFlow::Break(KeyPage::new(further.found, cursor)))
     }
 
     /// Returns the key of the limiter whose state has this Redis key. The pattern matches no key of
@@ -107,6 +103,15 @@ impl PartialKeys {
     }
 }
 
+impl Chain for PartialKeys {
+    fn next(&self, reply: &Value, node: &Address) -> Result<ControlFlow<Answer, Call>> {
+        Ok(match self.add(reply.items()?, node)? {
+            ControlFlow::Continue(further) => ControlFlow::Continue(Call::key_page(further)),
+            ControlFlow::Break(page) => ControlFlow::Break(Answer::Keys(page)),
+        })
+    }
+}
+
 impl Call {
     /// Creates the next call for a page of the keys of a keyed limiter.
     pub(crate) fn key_page(page: PartialKeys) -> Self {
@@ -115,7 +120,7 @@ impl Call {
         let (cursor, mut bytes) = (page.cursor.to_string(), Vec::with_capacity(256));
         let arguments = [&cursor, &*page.pattern, count].map(str::as_bytes);
         command(&mut bytes, &[&[b"EVAL", SCAN, b"1", key.as_bytes()], &arguments[..]].concat());
-        Self::with_slot(slot, Command::new(bytes), Expects::Keys(Box::new(page)))
+        Self::with_slot(slot, Command::new(bytes), Expects::Chain(Box::new(page)))
     }
 }
 
@@ -155,10 +160,10 @@ mod tests {
         vec![text(&cursor.to_string()), Value::Array(keys.iter().map(|key| text(key)).collect())]
     }
 
-    fn further(scanned: Result<Scanned>) -> PartialKeys {
+    fn further(scanned: Result<ControlFlow<KeyPage, PartialKeys>>) -> PartialKeys {
         match scanned.unwrap() {
-            Scanned::Further(page) => page,
-            Scanned::Enough(page) => panic!("{page:?}"),
+            ControlFlow::Continue(page) => page,
+            ControlFlow::Break(page) => panic!("{page:?}"),
         }
     }
 
@@ -179,7 +184,7 @@ mod tests {
         for _ in 2..15 {
             page = further(page.add(&reply(0, &[key(&page, 3, "late")]), &node(3)));
         }
-        let Scanned::Enough(page) = page.add(&reply(0, &[]), &node(1)).unwrap() else { panic!("not the end") };
+        let ControlFlow::Break(page) = page.add(&reply(0, &[]), &node(1)).unwrap() else { panic!("not the end") };
         assert_eq!(page.keys, ["late", "x", "y:z"]);
         assert_eq!(page.cursor, None);
     }

@@ -21,8 +21,8 @@ use crate::model::calendar::INSTANTS;
 use crate::model::decision::{Decision, Status};
 use crate::model::limit::{Kind, Limit, Rule};
 use crate::model::mode::Mode;
-use crate::model::overrides::Deadline;
-use crate::model::policy::{Policy, parse_tag};
+use crate::model::policy::Policy;
+pub(super) use crate::verbs::numbers::limit_numbers;
 
 /// The keys of a state, and the constant part of its commands.
 pub(crate) struct Keys {
@@ -61,6 +61,7 @@ pub(crate) struct Roles {
 }
 
 /// The arguments of `EVALSHA` from the third on: number of keys, keys, limits.
+#[derive(Clone)]
 pub(super) struct FixedArguments {
     pub(super) bytes: Vec<u8>,
     pub(super) words: usize,
@@ -354,46 +355,4 @@ fn limit_arguments(policy: &Policy) -> Vec<String> {
         }
     }
     words
-}
-
-/// Returns the three numbers of a limit that the script uses.
-pub(super) fn limit_numbers(limit: &Limit) -> [u64; 3] {
-    match limit.rule {
-        Rule::Bucket(bucket) => [bucket.limit, bucket.interval, bucket.offset],
-        Rule::Window(window) => [window.limit, window.interval, 0],
-        Rule::Leaky(leaky) => [leaky.capacity, leaky.leak, leaky.scale],
-        Rule::Concurrency(concurrency) => [concurrency.limit, concurrency.timeout, 0],
-        // The caller's calendar gives the periods.
-        Rule::Quota(quota) => [quota.limit, 1, 0],
-        Rule::Unlimited | Rule::Paused => [0, 0, 0],
-    }
-}
-
-/// Encodes these numbers as one word.
-pub(super) fn encode_limit(limit: &Limit) -> String {
-    limit_numbers(limit).map(|number| number.to_string()).join("/")
-}
-
-/// Decodes `tag=numbers`, the numbers as `encode_limit` makes them.
-pub(super) fn decode_limit(word: &str) -> Option<Limit> {
-    let (tag, numbers) = word.split_once('=')?;
-    let (kind, label) = parse_tag(tag)?;
-    let mut numbers = numbers.split('/').map(|number| number.parse::<u64>().ok());
-    let (a, b, c) = (numbers.next()??, numbers.next()??, numbers.next()??);
-    let (amount, interval, offset) = match kind {
-        Kind::Bucket => (a, b, c),
-        Kind::Throttle => (b, c, 0),
-        Kind::Leaky | Kind::Points => (a, a.checked_mul(c)?.checked_div(b)?, 0),
-        _ => (a, b, 0),
-    };
-    Limit::of_numbers(kind, amount, Micros(interval), Micros(offset)).ok()?.labelled(&label).ok()
-}
-
-pub(super) fn encode_deadline(deadline: Option<Deadline>) -> String {
-    match deadline {
-        None => String::new(),
-        Some(Deadline::After(span)) => span.0.to_string(),
-        Some(Deadline::At(at)) => format!("@{}", at.0),
-        Some(Deadline::Within { at, most }) => format!("@{}<{}", at.0, most.0),
-    }
 }

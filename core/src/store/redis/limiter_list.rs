@@ -1,11 +1,17 @@
 //! The list of limiters: one sorted set for each hash tag, read in pages.
 
+use std::ops::ControlFlow;
+
+use super::call::{Call, Chain, Expects};
+use super::command::Command;
+use super::config::Address;
 use super::names::{TAGS, list};
 use super::reply::garbled;
 use super::route::slot;
 use super::wire::{Value, command};
 use crate::base::error::{Error, Result};
 use crate::model::limiter_info::{LIMITERS_PER_PAGE, LimiterInfo, LimiterPage, ListPage};
+use crate::model::operation::Answer;
 
 /// Approximate number of entries that one call examines; the server takes about 50 microseconds for them.
 const SCANNED: &[u8] = b"200";
@@ -24,42 +30,58 @@ pub(crate) struct PartialPage {
     listed: Vec<LimiterInfo>,
 }
 
-/// The result of one reply.
-pub(super) enum Found {
-    Further(PartialPage),
-    Enough(LimiterPage),
-}
-
 impl PartialPage {
     /// Starts at a cursor, which a page before had, or at the beginning.
     pub(crate) fn new(prefix: &str, cursor: Option<&str>) -> Result<Self> {
         let (tag, cursor) = cursor.map_or(Ok((0, 0)), parse)?;
         Ok(Self { prefix: prefix.into(), tag, cursor, calls_left: CALLS, listed: Vec::new() })
     }
+}
 
-    /// Returns the tag whose list the next call reads.
-    pub(super) const fn tag(&self) -> u16 {
-        self.tag
-    }
-
-    /// Returns the slot and the command of the next call.
-    pub(super) fn next(&self) -> (u16, Vec<u8>) {
-        scan(self.tag, self.cursor, &self.prefix)
-    }
-
-    /// Adds the reply to that call.
-    pub(super) fn add(&self, items: &[Value]) -> Result<Found> {
-        let ListPage { listed, cursor } = page(items, &self.prefix)?;
+impl Chain for PartialPage {
+    fn next(&self, reply: &Value, _: &Address) -> Result<ControlFlow<Answer, Call>> {
+        let ListPage { listed, cursor } = page(reply, &self.prefix)?;
         let mut further = self.clone();
         further.listed.extend(listed);
         (further.tag, further.cursor) = if cursor == 0 { (self.tag + 1, 0) } else { (self.tag, cursor) };
         further.calls_left = self.calls_left.saturating_sub(1);
         let is_end = further.tag == TAGS;
         if !is_end && further.listed.len() < LIMITERS_PER_PAGE && further.calls_left > 0 {
-            return Ok(Found::Further(further));
+            return Ok(ControlFlow::Continue(Call::limiter_page(further)));
         }
         let cursor = (!is_end).then(|| format!("{}.{}", further.tag, further.cursor));
-        Ok(Found::Enough(LimiterPage { limiters: LimiterInfo::sorted(further.listed), cursor }))
+        let page = LimiterPage { limiters: LimiterInfo::sorted(further.listed), cursor };
+        Ok(ControlFlow::Break(Answer::Page(page)))
+    }
+
+    fn foreign(&self) -> Option<Error> {
+        Some(foreign(self.tag))
+    }
+}
+
+/// A page of the list of one hash tag: the limiters whose names begin with this.
+struct PageOfTag(u16, Box<str>);
+
+impl Chain for PageOfTag {
+    fn next(&self, reply: &Value, _: &Address) -> Result<ControlFlow<Answer, Call>> {
+        page(reply, &self.1).map(|page| ControlFlow::Break(Answer::List(page)))
+    }
+
+    fn foreign(&self) -> Option<Error> {
+        Some(foreign(self.0))
+    }
+}
+
+impl Call {
+    /// Creates a call that reads one page of the list of limiters of a tag.
+    pub(crate) fn list(tag: u16, cursor: u64, prefix: &str) -> Self {
+        scan((tag, cursor, prefix), Box::new(PageOfTag(tag, prefix.into())))
+    }
+
+    /// Creates the next call for a page of the whole list.
+    pub(crate) fn limiter_page(page: PartialPage) -> Self {
+        let prefix = page.prefix.clone();
+        scan((page.tag, page.cursor, &prefix), Box::new(page))
     }
 }
 
@@ -72,9 +94,9 @@ fn parse(cursor: &str) -> Result<(u16, u64)> {
     })
 }
 
-/// Returns the slot and the command that read a page of the list of a hash tag. A scan returns every entry that exists
+/// Creates the call that reads a page of the list of a hash tag. A scan returns every entry that exists
 /// throughout, whatever is added or removed meanwhile.
-pub(super) fn scan(tag: u16, cursor: u64, prefix: &str) -> (u16, Vec<u8>) {
+fn scan((tag, cursor, prefix): (u16, u64, &str), chain: Box<dyn Chain>) -> Call {
     let tag = format!("{tag:02x}");
     let (key, cursor, pattern) = (list(&tag), cursor.to_string(), pattern(prefix));
     let mut words: Vec<&[u8]> = vec![b"ZSCAN", key.as_bytes(), cursor.as_bytes(), b"COUNT", SCANNED];
@@ -83,11 +105,11 @@ pub(super) fn scan(tag: u16, cursor: u64, prefix: &str) -> (u16, Vec<u8>) {
     }
     let mut bytes = Vec::with_capacity(64 + pattern.len());
     command(&mut bytes, &words);
-    (slot(tag.as_bytes()), bytes)
+    Call::with_slot(slot(tag.as_bytes()), Command::new(bytes), Expects::Chain(chain))
 }
 
 /// Returns the error for a list in whose place another program has a value.
-pub(super) fn foreign(tag: u16) -> Error {
+fn foreign(tag: u16) -> Error {
     let key = list(&format!("{tag:02x}"));
     Error::data(format!(
         "the list of limiters has a key with a value of another program; `paddlegate doctor --repair` deletes it: key={key:?}"
@@ -114,8 +136,8 @@ pub(super) fn escaped(text: &str) -> String {
 
 /// Decodes a page of the list of a hash tag: the limiters whose names begin with `prefix`, with their expiry times. Skips entries
 /// of other programs.
-pub(super) fn page(items: &[Value], prefix: &str) -> Result<ListPage> {
-    let [Value::Text(cursor), Value::Array(entries)] = items else { return Err(garbled()) };
+fn page(reply: &Value, prefix: &str) -> Result<ListPage> {
+    let [Value::Text(cursor), Value::Array(entries)] = reply.items()? else { return Err(garbled()) };
     let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse().ok()).ok_or_else(garbled)?;
     let pairs = entries.chunks_exact(2).filter_map(|pair| match pair {
         [Value::Text(entry), Value::Text(score)] => {

@@ -32,7 +32,7 @@ impl LogReply {
         self.0.get().cloned().unwrap_or_default()
     }
 
-    pub(super) fn read(&self, reply: &Value) -> Result<Answer> {
+    fn read(&self, reply: &Value) -> Result<Answer> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| garbled());
         let entries = match reply {
             Value::Text(id) => vec![LogEntry { id: text(id)?, text: String::new() }],
@@ -76,6 +76,8 @@ impl Call {
         let key = format!("pg2:{{{tag}}}:log:{log}");
         let mut bytes = Vec::new();
         command(&mut bytes, &[&[name, key.as_bytes()], more].concat());
-        Self::with_slot(slot(tag.as_bytes()), Command::new(bytes), Expects::Log(reply.clone()))
+        let reply = reply.clone();
+        let expects = Expects::Reply(Box::new(move |said| reply.read(said)));
+        Self::with_slot(slot(tag.as_bytes()), Command::new(bytes), expects)
     }
 }

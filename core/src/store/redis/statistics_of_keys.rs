@@ -1,13 +1,18 @@
 //! `StatisticsOfKeys`: the statistics and the history of a keyed limiter, which are stored once for each hash tag of its keys.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::counted::Counted;
+use super::call::{Call, Chain, Expects};
+use super::command::Command;
+use super::config::Address;
 use super::names::statistics_of_all_keys;
 use super::tally::Tallies;
 use super::wire::{Value, command};
+use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::model::operation::Answer;
+use crate::verbs::counted::Counted;
 
 /// What was read so far, and the slots and keys that are still to be read.
 #[derive(Clone, Debug)]
@@ -19,12 +24,6 @@ pub(crate) struct StatisticsOfKeys {
     rest: Vec<(u16, String)>,
     /// What this process has counted belongs to them.
     tallies: Arc<Tallies>,
-}
-
-/// The result of one reply.
-pub(super) enum Added {
-    Further(StatisticsOfKeys),
-    All(Answer),
 }
 
 impl StatisticsOfKeys {
@@ -44,31 +43,32 @@ impl StatisticsOfKeys {
     pub(crate) fn history_at(self, now: Micros) -> Self {
         Self { history_at: Some(now), ..self }
     }
+}
 
-    pub(super) fn tallies(&self) -> Arc<Tallies> {
-        self.tallies.clone()
-    }
-
-    /// Returns the slot and the command of the next call.
-    pub(super) fn next(&self) -> (u16, Vec<u8>) {
-        let mut bytes = Vec::with_capacity(256);
-        let Some((slot, key)) = self.rest.last() else { return (0, bytes) };
-        command(&mut bytes, &[b"HGETALL".as_slice(), key.as_bytes()]);
-        (*slot, bytes)
-    }
-
-    /// Adds the reply to that call. Leases and tickets of keys are not added up.
-    pub(super) fn add(&self, items: &[Value]) -> Added {
+impl Chain for StatisticsOfKeys {
+    /// Adds the reply to a call. Leases and tickets of keys are not added up.
+    fn next(&self, reply: &Value, _: &Address) -> Result<ControlFlow<Answer, Call>> {
         let mut further = self.clone();
         further.rest.pop();
-        further.total.add(&Counted::read(items));
+        further.total.add(&Counted::read(reply.items()?));
         if !further.rest.is_empty() {
-            return Added::Further(further);
+            return Ok(ControlFlow::Continue(Call::statistics_of_keys(further)));
         }
         let counted = further.total;
-        Added::All(match further.history_at {
+        Ok(ControlFlow::Break(match further.history_at {
             Some(now) => Answer::History(counted.history(now.0).into()),
             None => Answer::Statistics(counted.statistics.into()),
-        })
+        }))
+    }
+}
+
+impl Call {
+    /// Creates the next call for the statistics of all keys of a keyed limiter.
+    pub(crate) fn statistics_of_keys(statistics: StatisticsOfKeys) -> Self {
+        let (slot, key) = statistics.rest.last().map_or((0, ""), |(slot, key)| (*slot, key));
+        let mut bytes = Vec::with_capacity(256);
+        command(&mut bytes, &[b"HGETALL".as_slice(), key.as_bytes()]);
+        let reports = statistics.tallies.all(Some(slot));
+        Self::with_slot(slot, Command::new(bytes), Expects::Chain(Box::new(statistics))).with_reports(reports)
     }
 }

@@ -1,28 +1,27 @@
 //! `Together`: one call to several limiters. Its reply is decoded here.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::call::{
-    Call, EXCEEDS_CAPACITY, Expects, LEASE_ENDED, LEASE_RENEWED, NEEDS_ID, described, entry_words, exceeded,
-    listed_words, lowered, refusals,
-};
+use super::call::{Call, Expects};
 use super::command::Command;
 use super::keys::{FixedArguments, Keys};
-use super::reply::{decision, garbled, parse_u64s, settlement};
+use super::reply::garbled;
 use super::wire::{Value, header, word};
 use crate::base::charge::Charge;
 use crate::base::clock;
 use crate::base::error::Result;
 use crate::base::micros::Micros;
 use crate::engine::script::Script;
-use crate::engine::together::{self, Parts};
-use crate::engine::transaction::{Entry, Waiting};
+use crate::engine::together::{Part, Parts};
+use crate::engine::transaction::Entry;
 use crate::model::decision::Status;
 use crate::model::operation::Answer;
 use crate::model::permit::new_id;
-
-/// The time to live and the entry for the list of limiters, when the entry is due.
-pub(crate) type Listed = Option<(Micros, String)>;
+use crate::model::policy::Policy;
+use crate::verbs::decision::{Asks, EXCEEDS_CAPACITY, NEEDS_ID, described, exceeded, lowered, reply};
+use crate::verbs::enter::Enter;
+use crate::verbs::{Decode, Decoder, OfSeveral, Verb, Words};
 
 /// What a call to several limiters expects.
 pub(super) enum Together {
@@ -35,106 +34,47 @@ pub(super) enum Together {
         /// Of each limiter with a state the place of its units in the command, as [`Command::units`].
         units: Vec<(usize, usize)>,
     },
-    Settlement,
-    Cancellation,
-    Renewal,
-}
-
-/// The part of a call that one limiter gets.
-struct Member<'a> {
-    arguments: &'a FixedArguments,
-    units: String,
-    words: Vec<String>,
-}
-
-/// One settlement of a permit at one limiter: the charge, and the words from the id on.
-pub(crate) struct Settled {
-    pub(crate) keys: Arc<Keys>,
-    pub(crate) charge: Charge,
-    pub(crate) words: Vec<String>,
+    /// What each limiter decides by itself.
+    Each { decode: Vec<Decode>, combined: fn(&[Answer]) -> Answer, is_cancellation: bool },
 }
 
 impl Call {
-    /// Creates a call without an id to the limiters of `parts` with a state, whose keys are given.
-    pub(crate) fn together(
-        verb: &[u8],
-        parts: Parts,
-        keys: &[Arc<Keys>],
-        at: Option<Micros>,
-        listed: Vec<Listed>,
-    ) -> Self {
-        let members = parts.with_state().zip(keys).zip(listed).map(|((part, keys), listed)| Member {
-            arguments: keys.without_id(listed.is_some()),
-            units: described(&part.charge, parts.describes),
-            words: listed.map(listed_words).unwrap_or_default(),
+    /// Creates the call of a decision of the limiters of `parts` with a state, whose keys and words are given. A call `asks` for units
+    /// or does not.
+    pub(crate) fn together(parts: Parts, keys: &[Arc<Keys>], words: &[Words], asks: Asks, at: Option<Micros>) -> Self {
+        let (command, units) = invocation(keys, words, false, at);
+        let refused = parts.with_state().zip(keys).map(|(part, keys)| {
+            let can_be = asks == Asks::WithoutId || asks == Asks::WithId && part.charge.is_call();
+            (can_be && keys.counts_refused_keys()).then(|| keys.clone())
         });
-        let (command, units) = invocation(verb, &members.collect::<Vec<_>>(), at);
-        let retry_with_id = (verb == b"acquire").then(|| (keys.to_vec(), at));
-        let refused = keys.iter().map(|keys| retry_with_id.as_ref().and_then(|_| refusals(keys))).collect();
+        let refused = refused.collect();
+        let retry_with_id = (asks == Asks::WithoutId).then(|| (keys.to_vec(), at));
         Self::to_several(keys, command, Together::Decision { parts, retry_with_id, refused, units })
     }
 
-    /// Creates a call with an id.
-    pub(crate) fn enter_together(
-        parts: Parts,
+    /// Creates the call of a verb that each limiter decides by itself.
+    pub(crate) fn of_each<V: OfSeveral>(each: &[(V, &Arc<Policy>, Arc<Keys>)], at: Option<Micros>) -> Self {
+        let words: Vec<Words> = each.iter().map(|(verb, policy, _)| verb.encode(policy, None)).collect();
+        let decoders: Vec<Decoder> = each.iter().map(|(verb, policy, _)| verb.decoder(policy)).collect();
+        let keys: Vec<Arc<Keys>> = each.iter().map(|(.., keys)| keys.clone()).collect();
+        Self::encoded_to_each(&keys, &words, at, decoders, V::combined)
+    }
+
+    fn encoded_to_each(
         keys: &[Arc<Keys>],
-        entry: &Entry<'_>,
+        words: &[Words],
         at: Option<Micros>,
-        listed: Vec<Listed>,
+        decoders: Vec<Decoder>,
+        combined: fn(&[Answer]) -> Answer,
     ) -> Self {
-        let with_state = parts.each.iter().enumerate().filter(|(_, part)| part.has_state);
-        let members = with_state.zip(keys).zip(listed).map(|(((place, part), keys), listed)| {
-            let queue = entry.queue.map(|waiting| {
-                let position = together::position(waiting.position, place);
-                Waiting { position, ..waiting }
-            });
-            Member {
-                arguments: keys.with_id(listed.is_some()),
-                units: described(&part.charge, parts.describes),
-                words: entry_words(&Entry { queue, ..*entry }, part.policy.aging(), listed),
-            }
-        });
-        let (command, units) = invocation(b"acquire", &members.collect::<Vec<_>>(), at);
-        let refused = parts.with_state().zip(keys).map(|(part, keys)| refusals(keys).filter(|_| part.charge.is_call()));
-        let refused = refused.collect();
-        Self::to_several(keys, command, Together::Decision { parts, retry_with_id: None, refused, units })
-    }
-
-    pub(crate) fn correct_together(settled: &[Settled], at: Option<Micros>) -> Self {
-        Self::settle(b"correct", settled, at, |keys| keys.with_permit(), Together::Settlement)
-    }
-
-    pub(crate) fn release_together(settled: &[Settled], at: Option<Micros>) -> Self {
-        let with_leases =
-            Self::settle(b"release", settled, at, |keys| keys.with_leases(), Together::Settlement).command;
-        let mut call = Self::settle(b"release", settled, at, |keys| keys.with_id(false), Together::Settlement);
-        call.with_leases = Some(with_leases.into());
+        let is_cancellation = matches!(decoders[..], [Decoder::Cancellation { .. }, ..]);
+        let decode = decoders.into_iter().map(Decoder::decode).collect();
+        let (command, _) = invocation(keys, words, false, at);
+        let needs_existing = words.iter().any(|words| words.existing.is_some());
+        let existing = needs_existing.then(|| invocation(keys, words, true, at).0.into());
+        let mut call = Self::to_several(keys, command, Together::Each { decode, combined, is_cancellation });
+        call.existing = existing;
         call
-    }
-
-    pub(crate) fn renew_together(settled: &[Settled], at: Option<Micros>) -> Self {
-        Self::settle(b"renew", settled, at, |keys| keys.with_leases(), Together::Renewal)
-    }
-
-    pub(crate) fn cancel_together(settled: &[Settled], at: Option<Micros>) -> Self {
-        Self::settle(b"cancel", settled, at, |keys| keys.with_id(false), Together::Cancellation)
-    }
-
-    fn settle(
-        verb: &[u8],
-        settled: &[Settled],
-        at: Option<Micros>,
-        arguments: impl Fn(&Keys) -> &FixedArguments,
-        expects: Together,
-    ) -> Self {
-        let members = settled.iter().map(|it| Member {
-            arguments: arguments(&it.keys),
-            units: it.charge.to_string(),
-            words: it.words.clone(),
-        });
-        let (command, _) = invocation(verb, &members.collect::<Vec<_>>(), at);
-        let keys: Vec<Arc<Keys>> = settled.iter().map(|settled| settled.keys.clone()).collect();
-        Self::to_several(&keys, command, expects)
     }
 
     fn to_several(keys: &[Arc<Keys>], command: Command, expects: Together) -> Self {
@@ -153,7 +93,9 @@ impl Together {
         items.iter().any(needs_id).then(|| {
             let id = new_id()?;
             let entry = Entry::without_queue(&id, Charge::All(0), None);
-            Ok(Call::enter_together(parts.clone(), keys, &entry, *at, vec![None; keys.len()]))
+            let enter = |part: &Part| Enter(part.entry(0, parts.describes, &entry)).encode(&part.policy, None);
+            let words: Vec<Words> = parts.with_state().map(enter).collect();
+            Ok(Call::together(parts.clone(), keys, &words, Asks::WithId, *at))
         })
     }
 
@@ -195,7 +137,7 @@ impl Together {
                     items if items.first() == Some(&Value::Integer(EXCEEDS_CAPACITY)) => {
                         Err(exceeded(items, parts.argument(), &part.policy, &part.charge))
                     }
-                    items => decision(items, &part.policy),
+                    items => reply(items, &part.policy),
                 });
                 let replies = replies.collect::<Result<Vec<_>>>()?;
                 if replies.len() != parts.with_state().count() {
@@ -208,28 +150,18 @@ impl Together {
                 }
                 Ok(Answer::Decision(parts.decision(&replies)))
             }
-            Self::Settlement => {
-                let each = each().map(|items| settlement(items?)).collect::<Result<Vec<_>>>()?;
-                Ok(Answer::Settlement(together::settlement(&each)))
-            }
-            Self::Cancellation => {
-                let each = each().map(|items| settlement(items?)).collect::<Result<Vec<_>>>()?;
-                Ok(Answer::Settlement(together::cancellation(&each)))
-            }
-            Self::Renewal => {
-                let each = each().map(|items| renewal(items?)).collect::<Result<Vec<_>>>()?;
-                Ok(Answer::Renewal(together::renewal(&each)))
+            Self::Each { decode, combined, .. } => {
+                if decode.len() != items.len() {
+                    return Err(garbled());
+                }
+                let each = decode.iter().zip(items).map(|(decode, reply)| decode(reply)).collect::<Result<Vec<_>>>()?;
+                Ok(combined(&each))
             }
         }
     }
-}
 
-/// Decodes the reply to a renewal.
-pub(super) fn renewal(items: &[Value]) -> Result<Option<Micros>> {
-    match parse_u64s(items)[..] {
-        [LEASE_ENDED, 0] => Ok(None),
-        [LEASE_RENEWED, lease] => Ok(Some(Micros(lease))),
-        _ => Err(garbled()),
+    pub(super) fn is_cancellation(&self) -> bool {
+        matches!(self, Self::Each { is_cancellation: true, .. })
     }
 }
 
@@ -243,25 +175,34 @@ fn status(item: &Value) -> Option<i64> {
     }
 }
 
-/// Encodes the arguments in the order that `engine/together.lua` defines. Returns where the units of each member are, from the end.
-fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> (Command, Vec<(usize, usize)>) {
-    let mut keys = Vec::new();
+/// Encodes the words for each limiter in the order that `engine/together.lua` defines, with all keys or with those that exist.
+/// Returns where the units of each are, from the end.
+fn invocation(
+    keys: &[Arc<Keys>],
+    words: &[Words],
+    existing: bool,
+    at: Option<Micros>,
+) -> (Command, Vec<(usize, usize)>) {
+    let set = |words: &Words| words.existing.filter(|_| existing).unwrap_or(words.keys);
+    let members = keys.iter().zip(words).map(|(keys, words)| (keys.of(set(words), words.is_listed), words));
+    let members: Vec<(Cow<'_, FixedArguments>, &Words)> = members.collect();
+    let mut key_words = Vec::new();
     let mut arguments = Vec::new();
-    let (mut key_count, mut words) = (0, 0);
+    let (mut key_count, mut count_of_words) = (0, 0);
     let (mut starts, mut places) = (Vec::with_capacity(members.len()), Vec::with_capacity(members.len()));
     let time = at.map(|at| at.0.to_string()).unwrap_or_default();
-    for Member { arguments: fixed, units, words: more } in members {
+    for (fixed, Words { verb, units, more, .. }) in &members {
         key_count += fixed.keys;
-        keys.extend_from_slice(&fixed.bytes[fixed.keys_at.clone()]);
+        key_words.extend_from_slice(&fixed.bytes[fixed.keys_at.clone()]);
         // The limits, then verb, units, time and the other words.
         let limits = fixed.words - 1 - fixed.keys;
         let count = limits + 3 + more.len();
-        words += 2 + count;
+        count_of_words += 2 + count;
         word(&mut arguments, fixed.keys.to_string().as_bytes());
         word(&mut arguments, count.to_string().as_bytes());
         starts.push(arguments.len());
         arguments.extend_from_slice(&fixed.bytes[fixed.keys_at.end..]);
-        word(&mut arguments, verb);
+        word(&mut arguments, verb.as_bytes());
         let units_at = arguments.len();
         word(&mut arguments, units.as_bytes());
         places.push((units_at, arguments.len()));
@@ -270,18 +211,18 @@ fn invocation(verb: &[u8], members: &[Member<'_>], at: Option<Micros>) -> (Comma
             word(&mut arguments, text.as_bytes());
         }
     }
-    let mut bytes = Vec::with_capacity(keys.len() + arguments.len() + 128);
+    let mut bytes = Vec::with_capacity(key_words.len() + arguments.len() + 128);
     // EVALSHA, digest, number of keys, keys, number of limiters and their arguments.
-    header(&mut bytes, 3 + key_count + 1 + words);
+    header(&mut bytes, 3 + key_count + 1 + count_of_words);
     word(&mut bytes, b"EVALSHA");
     word(&mut bytes, Script::of_several().digest.as_bytes());
     word(&mut bytes, key_count.to_string().as_bytes());
-    bytes.extend_from_slice(&keys);
+    bytes.extend_from_slice(&key_words);
     word(&mut bytes, members.len().to_string().as_bytes());
     let start = bytes.len();
     bytes.extend_from_slice(&arguments);
     let mut command = Command::new(bytes);
-    for (i, (Member { arguments: fixed, .. }, member)) in members.iter().zip(starts).enumerate() {
+    for (i, ((fixed, _), member)) in members.iter().zip(starts).enumerate() {
         command.note(i + 1, &fixed.quotas, |at| start + member + at - fixed.keys_at.end);
     }
     command.set_time(|| at.map_or_else(clock::now, |at| at.0));

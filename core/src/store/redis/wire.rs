@@ -1,18 +1,7 @@
 //! The Redis protocol, version 2: encodes commands and decodes replies. No I/O.
 
 use crate::base::error::{Error, Result};
-
-/// One reply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
-    Nil,
-    Integer(i64),
-    /// A simple or bulk string, as bytes.
-    Text(Vec<u8>),
-    /// An error reply: its first word is the code.
-    Error(String),
-    Array(Vec<Value>),
-}
+pub(crate) use crate::verbs::value::Value;
 
 /// The maximum length of an incomplete reply; the script's replies have about 100 bytes.
 const MAX_REPLY: usize = 1 << 20;

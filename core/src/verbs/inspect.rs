@@ -1,15 +1,45 @@
-//! Decodes the script's reply to `inspect`; `engine/state.lua` defines the order of the items.
+//! `inspect`: what a limiter contains. The script's part is in `engine/transaction/inspect.lua`.
 
-use super::keys::decode_limit;
-use super::reply::{garbled, integer, overriding_mode};
-use super::wire::Value;
-use crate::base::error::Result;
-use crate::base::micros::{MAX_TIME, Micros};
-use crate::model::inspection::{InspectedLimit, Inspection, LeaseInfo, LimitSource, TicketInfo};
+use super::admin::overriding_mode;
+use super::numbers::decode_limit;
+use super::prelude::*;
+use crate::base::micros::MAX_TIME;
+use crate::model::inspection::{InspectedLimit, Inspection, LeaseInfo, LimitSource, Page, TicketInfo};
 use crate::model::limit::{Kind, Limit};
-use crate::model::policy::Policy;
+use crate::model::mode::Mode;
 
-pub(super) fn inspection(items: &[Value], policy: &Policy) -> Result<Inspection> {
+pub(crate) struct Inspect {
+    pub(crate) page: Page,
+    /// The mode of the caller, without an override.
+    pub(crate) mode: Mode,
+}
+
+impl Verb for Inspect {
+    fn without_state(&self, _: &Policy) -> Result<Answer> {
+        Err(Error::internal("the limiter has no state"))
+    }
+
+    fn in_memory(&self, held: &mut Held<'_>) -> Result<Answer> {
+        let inspection = held.state.inspect(held.policy, self.mode, held.now, self.page);
+        Ok(Answer::Inspection(inspection.into()))
+    }
+
+    fn encode(&self, _: &Policy, _: Listed) -> Words {
+        let more = [String::new(), self.page.offset.to_string(), self.page.count.to_string()];
+        Words::new("inspect", KeySet::All, more)
+    }
+
+    fn decoder(&self, policy: &Arc<Policy>) -> Decoder {
+        let (policy, mode) = (policy.clone(), self.mode);
+        Decoder::of(move |items| Ok(Answer::Inspection(inspection(items, &policy, mode)?.into())))
+    }
+
+    fn leaves_unknown(&self) -> bool {
+        true
+    }
+}
+
+fn inspection(items: &[Value], policy: &Policy, own_mode: Mode) -> Result<Inspection> {
     let [
         at,
         pause,
@@ -33,7 +63,7 @@ pub(super) fn inspection(items: &[Value], policy: &Policy) -> Result<Inspection>
         limits: of_limits.chunks(6).enumerate().map(|(i, items)| limit(items, policy, i)).collect::<Result<_>>()?,
         paused_for: span(pause)?,
         blocked_for: span(block)?,
-        mode: overriding_mode(mode)?.unwrap_or(policy.mode()),
+        mode: overriding_mode(mode)?.unwrap_or(own_mode),
         leases: of_leases.chunks(4).map(lease).collect::<Result<_>>()?,
         lease_count: number(leases)?,
         tickets: of_tickets.chunks(5).map(ticket).collect::<Result<_>>()?,

@@ -1,7 +1,7 @@
 //! `Counted`: statistics as they are stored, a hash of fields and counts. See `add_statistic` in `engine/state.lua` and
 //! `engine/register.lua`.
 
-use super::wire::Value;
+use super::value::Value;
 use crate::base::micros::Micros;
 use crate::model::durations::Durations;
 use crate::model::history::{History, RecentSums, Sums};
@@ -11,14 +11,14 @@ use crate::model::statistics::Statistics;
 
 /// What one hash has counted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counted {
-    pub(super) statistics: Statistics,
-    pub(super) recent: RecentSums,
+pub(crate) struct Counted {
+    pub(crate) statistics: Statistics,
+    pub(crate) recent: RecentSums,
 }
 
 impl Counted {
     /// Reads a list of each field and its count. Damaged counts are none.
-    pub(super) fn read(fields: &[Value]) -> Self {
+    pub(crate) fn read(fields: &[Value]) -> Self {
         let mut counted = Self::default();
         // Stored as what exceeds one for each grant.
         let mut excess = 0_i64;
@@ -45,11 +45,11 @@ impl Counted {
     }
 
     /// Returns the history at a time in microseconds.
-    pub(super) fn history(self, now: u64) -> History {
+    pub(crate) fn history(self, now: u64) -> History {
         History { last_degraded: self.statistics.last_degraded, ..self.recent.shown(now) }
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.statistics.add(&other.statistics);
         self.recent.add(&other.recent);
     }
