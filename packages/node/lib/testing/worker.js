@@ -29,6 +29,9 @@ function stream() {
   return body;
 }
 
+/** The tests have ended in the midst of a case. */
+const orphaned = () => process.exit(1);
+
 const commands = {
   async serve({ url, nowUs, name, limits, limiterOptions, isChosen, asked, options }) {
     clock = nowUs === undefined ? undefined : new TestClock(nowUs);
@@ -58,15 +61,18 @@ const commands = {
     await store.close();
   },
   /** Nothing but what the adapter has left keeps this process alive after that. */
-  end: () => setImmediate(() => process.disconnect()),
+  end() {
+    process.off("disconnect", orphaned);
+    setImmediate(() => process.disconnect());
+  },
 };
 
 process.on("message", async ({ id, command, given }) => {
   try {
     const result = await commands[command](given);
-    process.send({ id, result: command === "end" ? undefined : result });
+    process.send({ id, result });
   } catch (error) {
     process.send({ id, error: error.stack });
   }
 });
-process.on("disconnect", () => server?.close());
+process.on("disconnect", orphaned);
