@@ -48,8 +48,8 @@ bind() {
 
 rm -rf "$dist"
 compile
-bind "$dist" 159500
+bind "$dist" 165500
 compile --features full
-bind "$dist/full" 532700
+bind "$dist/full" 552700
 
 node packages/wasm/scripts/modules.mjs

@@ -81,3 +81,5 @@ mod vectors;
 mod waiter;
 mod waiting;
 mod warnings;
+#[cfg(feature = "providers")]
+mod web;

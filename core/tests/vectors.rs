@@ -107,7 +107,15 @@ fn every_file_of_vectors_is_replayed() {
         .collect();
     let mut played: Vec<String> = FILES
         .iter()
-        .chain(&["waiting.json", "together.json", "keyed.json", "modes.json", "inspect.json", "history.json"])
+        .chain(&[
+            "waiting.json",
+            "web.json",
+            "together.json",
+            "keyed.json",
+            "modes.json",
+            "inspect.json",
+            "history.json",
+        ])
         .map(|name| (*name).to_owned())
         .collect();
     found.sort();

@@ -53,6 +53,7 @@ type DecisionLimit struct {
 	// Limiter is, of limiters that decide together, the name of the one that has the limit.
 	Limiter          string
 	Label            string
+	Kind             Kind
 	Limit, Remaining int64
 	// Interval is the interval, the time to drain or refill fully, how long a lease lasts, or the longest
 	// period of a quota.
@@ -95,7 +96,7 @@ func (l *Limiter) read(native *nativeDecision) *Decision {
 		for i := range decision.Limits {
 			each := &native.limits.each[i]
 			decision.Limits[i] = DecisionLimit{
-				Limiter: l.nameAt(each.limiter), Label: C.GoString(&each.label[0]), Limit: int64(each.limit),
+				Limiter: l.nameAt(each.limiter), Label: C.GoString(&each.label[0]), Kind: nameOf(kinds, int32(each.kind)), Limit: int64(each.limit),
 				Interval: durationOf(each.interval_us), Remaining: int64(each.remaining), RetryAfter: durationOf(each.retry_after_us),
 				ResetAfter: durationOf(each.reset_after_us),
 			}

@@ -123,13 +123,14 @@ func errorOf(code C.pg_code, e *C.pg_error) error {
 // optionNames has the arguments that are options or fields in Go.
 var optionNames = map[string]string{
 	"aging": "Aging", "block_after": "BlockAfter", "claim_timeout": "ClaimTimeout", "cost": "Cost",
-	"estimate": "Estimate", "expires_at": "ExpiresAt", "expires_in": "ExpiresIn", "group": "Group",
-	"kind": "Kind", "local_share_percent": "LocalSharePercent", "lock_timeout": "LockTimeout",
+	"estimate": "Estimate", "expires_at": "ExpiresAt", "expires_in": "ExpiresIn", "forwarded_for": "ForwardedFor",
+	"group": "Group", "ipv6_prefix": "IPv6Prefix", "kind": "Kind", "local_share_percent": "LocalSharePercent", "lock_timeout": "LockTimeout",
 	"max_learned": "MaxLearned", "max_pause": "MaxPause", "mode": "Mode", "offset": "Offset",
 	"on_limit": "OnLimit", "on_unavailable": "OnUnavailable", "priority": "Priority", "provider": "Provider",
 	"refund": "Refund", "remaining": "Remaining", "reset_at": "ResetAt", "reset_in": "ResetIn",
 	"restore_rate": "RestoreRate", "settle_within": "SettleWithin", "share": "Share", "starts": "Starts",
-	"status": "Status", "tenant": "Tenant", "timeout": "Timeout", "timezone": "Timezone", "ttl": "TTL",
+	"status": "Status", "tenant": "Tenant", "timeout": "Timeout", "timezone": "Timezone", "trusted_proxies": "TrustedProxies",
+	"ttl":          "TTL",
 	"wait_timeout": "WaitTimeout", "weight": "Share",
 	// A parameter with another name.
 	"for": "duration",

@@ -534,6 +534,10 @@ typedef struct pg_decision_limit {
      */
     int32_t limiter;
     /**
+     * The kind, a pg_kind.
+     */
+    int32_t kind;
+    /**
      * The limit or the capacity in units, 1 for a throttle.
      */
     int64_t limit;
@@ -934,6 +938,46 @@ typedef struct pg_statistics {
 } pg_statistics;
 
 /**
+ * One limit, as the library writes it.
+ */
+typedef struct pg_labelled_limit {
+    /**
+     * The kind, a pg_kind.
+     */
+    int32_t kind;
+    /**
+     * The limit or the capacity, in units; the starts per interval of a throttle.
+     */
+    int64_t amount;
+    /**
+     * The interval, the time to drain or refill fully, or the duration of a lease; for a quota the
+     * longest of its periods, such as 31 days, and 0 for an override of a quota.
+     */
+    int64_t interval_us;
+    /**
+     * How much earlier the intervals of a bucket start.
+     */
+    int64_t offset_us;
+    /**
+     * The label.
+     */
+    char label[33];
+    /**
+     * The periods of a quota, such as "month"; empty for other kinds and for an override, which
+     * changes the number alone. The same holds for the next two fields.
+     */
+    char per[8];
+    /**
+     * The time zone of a quota, such as "UTC".
+     */
+    char timezone[65];
+    /**
+     * The start of the periods of a quota, such as "1" for the first day of a month.
+     */
+    char starts[24];
+} pg_labelled_limit;
+
+/**
  * The counts of one minute or hour.
  */
 typedef struct pg_history_entry {
@@ -1112,46 +1156,6 @@ typedef struct pg_ticket_info {
      */
     int32_t ready;
 } pg_ticket_info;
-
-/**
- * One limit, as the library writes it.
- */
-typedef struct pg_labelled_limit {
-    /**
-     * The kind, a pg_kind.
-     */
-    int32_t kind;
-    /**
-     * The limit or the capacity, in units; the starts per interval of a throttle.
-     */
-    int64_t amount;
-    /**
-     * The interval, the time to drain or refill fully, or the duration of a lease; for a quota the
-     * longest of its periods, such as 31 days, and 0 for an override of a quota.
-     */
-    int64_t interval_us;
-    /**
-     * How much earlier the intervals of a bucket start.
-     */
-    int64_t offset_us;
-    /**
-     * The label.
-     */
-    char label[33];
-    /**
-     * The periods of a quota, such as "month"; empty for other kinds and for an override, which
-     * changes the number alone. The same holds for the next two fields.
-     */
-    char per[8];
-    /**
-     * The time zone of a quota, such as "UTC".
-     */
-    char timezone[65];
-    /**
-     * The start of the periods of a quota, such as "1" for the first day of a month.
-     */
-    char starts[24];
-} pg_labelled_limit;
 
 /**
  * One limiter of a list.
@@ -2174,6 +2178,72 @@ int64_t pg_reconnect_pause_us(int64_t failures);
 pg_code pg_stats(const struct pg_limiter *limiter,
                  struct pg_statistics *statistics,
                  struct pg_error *error);
+
+/**
+ * Writes the header fields that tell the caller of a server what a decision left: a line "Name: value"
+ * for each, with a line feed between the lines. A room of 4096 is always enough for a single limiter,
+ * and one of 131072 for those of pg_together.
+ *
+ * fields is "draft" or NULL: RateLimit-Policy and RateLimit of the newest draft of the IETF;
+ * "draft-6": RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset and RateLimit-Policy of the sixth
+ * draft; or "x": X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, in seconds since 1970.
+ * A refusal has Retry-After in whole seconds, if the time is known. limits are those of the decision
+ * if its request asked for them, otherwise NULL: then the fields describe the tightest limit.
+ * limiters are the names of those of pg_together, as they were given; NULL for a single limiter.
+ */
+pg_code pg_decision_headers(const struct pg_decision *decision,
+                            const struct pg_decision_limits *limits,
+                            const char *const *limiters,
+                            size_t limiter_count,
+                            const char *fields,
+                            char *headers,
+                            size_t room,
+                            struct pg_error *error);
+
+/**
+ * Writes the limits of the policy, or of pg_together those of each limiter in turn, into limits, which
+ * has room for that many, and how many there are into count. A room of 32 is always enough.
+ */
+pg_code pg_limiter_limits(const struct pg_limiter *limiter,
+                          struct pg_labelled_limit *limits,
+                          size_t room,
+                          size_t *count,
+                          struct pg_error *error);
+
+/**
+ * Writes the key of a caller by the address of its connection into key, which has room for that many
+ * bytes. A room of 520 is always enough.
+ *
+ * An IPv4 address is itself, also in IPv6 form; of an IPv6 address it is the network of ipv6_prefix
+ * bits, -1 for 64. Ports, brackets and zones are cut. What is no address is as in pg_plain_key. A Unix
+ * socket has an address of no bytes. forwarded_for is the value of X-Forwarded-For, with a comma
+ * between several fields: behind a trusted proxy the caller is its last entry that is no trusted
+ * proxy. Both may be NULL when their lengths are 0. trusted_proxies has
+ * proxy_count addresses, networks such as "10.0.0.0/8", and "unix" for a proxy that connects by a Unix
+ * socket; any other text is PG_INVALID.
+ */
+pg_code pg_caller_key(const char *address,
+                      size_t address_length,
+                      const char *forwarded_for,
+                      size_t forwarded_length,
+                      const char *const *trusted_proxies,
+                      size_t proxy_count,
+                      int64_t ipv6_prefix,
+                      char *key,
+                      size_t room,
+                      struct pg_error *error);
+
+/**
+ * Writes a key for a text of a stranger, such as a header, into key, which has room for that many
+ * bytes: the text itself if it is a key, which has 1 to 512 bytes of UTF-8 without zero bytes,
+ * otherwise "sha256:" and its digest in hexadecimal. A room of 520 is always enough. text may be NULL
+ * when length is 0.
+ */
+pg_code pg_plain_key(const char *text,
+                     size_t length,
+                     char *key,
+                     size_t room,
+                     struct pg_error *error);
 
 /**
  * Writes what was counted in each of the last 60 minutes and 48 hours by all processes, for charts.

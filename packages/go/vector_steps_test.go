@@ -2,6 +2,7 @@ package paddlegate
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,9 +25,29 @@ func (r *replay) do(it *step) (any, error) {
 			}
 		}
 		r.keep(it.Permit, decision)
+		r.last = decision
 		return r.decision(decision), nil
 	case "peek":
-		return r.decided(l.Peek(context.Background(), r.options(it)...))
+		decision, err := l.Peek(context.Background(), r.options(it)...)
+		r.last = decision
+		return r.decided(decision, err)
+	case "headers":
+		return r.last.Headers(it.Fields)
+	case "caller_key":
+		options := []CallerOption{TrustedProxies(it.TrustedProxies...)}
+		if it.ForwardedFor != nil {
+			options = append(options, ForwardedFor(*it.ForwardedFor))
+		}
+		if it.IPv6Prefix != nil {
+			options = append(options, IPv6Prefix(*it.IPv6Prefix))
+		}
+		return CallerKey(it.Address, options...)
+	case "plain_key":
+		if it.Hex != "" {
+			bytes, err := hex.DecodeString(it.Hex)
+			return PlainKey(string(bytes)), err
+		}
+		return PlainKey(it.Text), nil
 	case "debit":
 		return r.decided(l.Debit(context.Background(), r.charge(it.Cost)))
 	case "enter":
@@ -159,6 +180,9 @@ func (r *replay) options(it *step) []CallOption {
 	}
 	if it.Priority != nil {
 		options = append(options, Priority(*it.Priority))
+	}
+	if it.Describe {
+		options = append(options, EachLimit())
 	}
 	return options
 }

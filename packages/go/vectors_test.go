@@ -42,6 +42,11 @@ type vectorLimiter struct {
 
 type step struct {
 	Do, ID, Error, Permit, As, Label, Mode, Provider, Body string
+	Fields, Address, Text, Hex                             string
+	ForwardedFor                                           *string  `json:"forwarded_for"`
+	TrustedProxies                                         []string `json:"trusted_proxies"`
+	IPv6Prefix                                             *int     `json:"ipv6_prefix"`
+	Describe                                               bool
 	Share                                                  *string
 	Expect, Of, Place                                      any
 	Cost, Estimate, Actual, Units                          any
@@ -114,6 +119,7 @@ type replay struct {
 	limiter *Limiter
 	each    map[string]*Limiter
 	permits map[string]string
+	last    *Decision
 }
 
 func (r *replay) run(clock *TestClock) {

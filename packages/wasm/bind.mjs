@@ -26,6 +26,34 @@ export default function bind(module, more) {
   // Access of `more` to private members.
   const inside = {};
 
+  class Decision {
+    constructor(values) {
+      Object.assign(this, values);
+      Object.freeze(this);
+    }
+
+    headers(fields) {
+      const names = kinds().split(",");
+      const row = ({ limit, remaining, retryAfterUs, resetAfterUs }, second, kind) =>
+        [limit, second, remaining, retryAfterUs, resetAfterUs, kind].map((it) => it ?? -1);
+      const numbers = [
+        row(this, this.atUs, -1),
+        ...this.limits.map((limit) => {
+          return row(limit, Math.round(limit.intervalMs * 1000), names.indexOf(limit.kind));
+        }),
+      ].flat();
+      const texts = [this, ...this.limits].flatMap(({ label, limiter }) => [
+        label ?? "",
+        limiter ?? "",
+      ]);
+      const given = [this.allowed, new Float64Array(numbers), texts, fields];
+      const words = withNames(NAMES, () => module.decisionHeaders(host, ...given));
+      return Object.fromEntries(
+        words.flatMap((name, i) => (i % 2 === 0 ? [[name, words[i + 1]]] : [])),
+      );
+    }
+  }
+
   // The functions that WebAssembly calls to create public objects.
   const host = {
     decision: (
@@ -43,7 +71,7 @@ export default function bind(module, more) {
     ) => {
       const [permit, leaseUs, fencingToken, ticket, position, readyAfterUs, ...last] = more;
       const [limits, isLowered] = last;
-      return Object.freeze({
+      return new Decision({
         status: answers.STATUSES[status],
         allowed: status === GRANTED,
         limit: limit ?? null,
@@ -72,13 +100,16 @@ export default function bind(module, more) {
     limits: (view, texts) => {
       // A copy: a WebAssembly call may move its memory and invalidate the view.
       const numbers = [...view];
+      const names = kinds().split(",");
       const known = (us) => (us < 0 ? undefined : us);
       const limit = (i) => {
-        const [limit, intervalUs, remaining, ...times] = numbers.slice(5 * i, 5 * i + 5);
+        const [limit, intervalUs, remaining, ...times] = numbers.slice(6 * i, 6 * i + 6);
+        const kind = names[times.pop()];
         const [retryAfterUs, resetAfterUs] = times.map(known);
         return answers.decisionLimit({
           limiter: texts[2 * i + 1] || null,
           label: texts[2 * i],
+          kind,
           limit,
           intervalUs,
           remaining,

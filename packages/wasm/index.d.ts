@@ -312,6 +312,8 @@ export interface Limiter<S = never> {
   readonly group: string | null;
   /** Whether the limiter has a state for each key. */
   readonly keyed: boolean;
+  /** The limits of the policy, in its order; those of each limiter in turn, where several decide together. Frozen. */
+  readonly limits: readonly LimitInfo[];
   /** The key that was given to `withKey`, otherwise `null`. */
   readonly key: string | null;
   /**

@@ -55,6 +55,10 @@ export default function limiters({ Waiter }, host, inside) {
       return this.#inner.name;
     }
 
+    get limits() {
+      return Object.freeze(this.#inner.entry().limits.map(Object.freeze));
+    }
+
     get group() {
       return this.#inner.group ?? null;
     }

@@ -572,10 +572,11 @@ static void structs_have_a_fixed_layout(void)
     CHECK_INT(64, offsetof(pg_request, share));
     CHECK_INT(72, offsetof(pg_request, weight));
     CHECK_INT(80, offsetof(pg_request, limits));
-    CHECK_INT(80, sizeof(pg_decision_limit));
+    CHECK_INT(88, sizeof(pg_decision_limit));
     CHECK_INT(36, offsetof(pg_decision_limit, limiter));
-    CHECK_INT(40, offsetof(pg_decision_limit, limit));
-    CHECK_INT(8 + 32 * 80, sizeof(pg_decision_limits));
+    CHECK_INT(40, offsetof(pg_decision_limit, kind));
+    CHECK_INT(48, offsetof(pg_decision_limit, limit));
+    CHECK_INT(8 + 32 * 88, sizeof(pg_decision_limits));
     CHECK_INT(8, offsetof(pg_decision_limits, each));
     CHECK_INT(744, sizeof(pg_decision));
     CHECK_INT(736, offsetof(pg_decision, is_lowered));

@@ -5,6 +5,7 @@
 #include "orders.h"
 #include "together.h"
 #include "waiting.h"
+#include "web.h"
 
 #include <stdarg.h>
 #include <time.h>
@@ -106,18 +107,21 @@ static const char *json_of_enter(const pg_decision *d)
     return text;
 }
 
-/* acquire or peek: a request, times, =label, expected */
+/* acquire or peek: a request, times, =label, expected, whether it asks for each limit */
 static void decide(pg_code (*verb)(const pg_limiter *, const pg_request *, pg_decision *, pg_error *))
 {
     pg_request asked = request(&field[1]);
     pg_decision d;
     pg_error error;
 
+    is_described = atoi(field[7]);
+    asked.limits = is_described ? &last_limits : NULL;
     for (int i = atoi(field[4]); i > 0; i--) {
         if (!answers(field[6], verb(limiter, &asked, &d, &error), &error)) {
             return;
         }
     }
+    last = d;
     expect(field[6], json(&d));
     keep_permit(field[5], &d);
 }
@@ -523,6 +527,12 @@ static void obey(void)
             decide(pg_acquire);
         } else if (strcmp(verb, "peek") == 0) {
             decide(pg_peek);
+        } else if (strcmp(verb, "headers") == 0) {
+            headers();
+        } else if (strcmp(verb, "caller-key") == 0) {
+            caller_key();
+        } else if (strcmp(verb, "plain-key") == 0) {
+            plain_key();
         } else if (strcmp(verb, "enter") == 0) {
             enter();
         } else if (strcmp(verb, "correct") == 0) {

@@ -136,7 +136,21 @@ def case_lines(file, index, case):
             case "acquire" | "peek" as verb:
                 expect = expected(step)
                 permit = text(step.get("permit", ""))
-                yield verb, *request_fields(step), step.get("times", 1), f"={permit}", expect
+                asked = step.get("times", 1), f"={permit}", expect, int("describe" in step)
+                yield verb, *request_fields(step), *asked
+            case "headers":
+                lines = (f"{name}: {value}" for name, value in step.get("expect", {}).items())
+                expect = expected(step) if "error" in step else some("\n".join(lines))
+                yield "headers", f"={text(step['fields'])}", expect
+            case "caller_key":
+                asked = text(step["address"]), some(step.get("forwarded_for"))
+                proxies = text("\n".join(step.get("trusted_proxies", [])))
+                count = len(step.get("trusted_proxies", []))
+                expect = expected(step) if "error" in step else some(step["expect"])
+                yield "caller-key", *asked, count, proxies, step.get("ipv6_prefix", -1), expect
+            case "plain_key":
+                given = step["hex"] if "hex" in step else step["text"].encode().hex()
+                yield "plain-key", f"={given}", some(step["expect"])
             case "enter":
                 expect = expected(step)
                 waits = "patience_us" in step

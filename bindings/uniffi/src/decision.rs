@@ -34,6 +34,7 @@ pub struct NativeDecision {
 pub struct NativeDecisionLimit {
     pub limiter: Option<String>,
     pub label: String,
+    pub kind: String,
     pub limit: i64,
     pub interval_us: i64,
     pub remaining: i64,
@@ -80,6 +81,7 @@ impl From<DecisionLimit> for NativeDecisionLimit {
         Self {
             limiter: it.limiter,
             label: it.label.to_string(),
+            kind: it.kind.name().to_owned(),
             limit: number(it.limit),
             interval_us: us(it.interval),
             remaining: number(it.remaining),

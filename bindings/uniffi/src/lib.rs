@@ -27,6 +27,7 @@ pub mod stream_usage;
 pub mod upstream;
 pub mod waiter;
 pub mod wakeups;
+pub mod web;
 
 mod number;
 

@@ -6,6 +6,7 @@ use paddlegate_core::{Limiter, Operation, SignalHandling};
 
 use crate::decision::{NativeDecision, NativeExtension, named, settled};
 use crate::error::Result;
+use crate::limit::NativeLimit;
 use crate::number::some_us;
 use crate::request::{NativeCharge, NativeRequest, NativeWait};
 use crate::waiter::NativeWaiter;
@@ -19,6 +20,10 @@ pub struct NativeLimiter(pub(crate) Limiter);
 impl NativeLimiter {
     pub fn name(&self) -> String {
         self.0.name().to_owned()
+    }
+
+    pub fn limits(&self) -> Vec<NativeLimit> {
+        self.0.limits().map(NativeLimit::shown).collect()
     }
 
     pub fn is_keyed(&self) -> bool {

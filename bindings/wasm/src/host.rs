@@ -39,7 +39,8 @@ extern "C" {
         is_lowered: bool,
     ) -> JsValue;
 
-    /// `numbers`: for each limit its amount, its interval, what remains, its wait and its reset, -1 for unknown. `texts`: its label and its limiter.
+    /// `numbers`: for each limit its amount, its interval, what remains, its wait and its reset, -1 for unknown, and the place of
+    /// its kind in `kinds`. `texts`: its label and its limiter.
     #[wasm_bindgen(method)]
     fn limits(this: &Host, numbers: &[f64], texts: Vec<String>) -> JsValue;
 
@@ -146,7 +147,7 @@ impl Host {
         let (mut numbers, mut texts) = (Vec::new(), Vec::new());
         for it in &decision.limits {
             numbers.extend([number(it.limit), number(it.interval.0), number(it.remaining)]);
-            numbers.extend([span(it.retry_after), span(it.reset_after)]);
+            numbers.extend([span(it.retry_after), span(it.reset_after), kind_code(it.kind)]);
             texts.extend([it.label.to_string(), it.limiter.clone().unwrap_or_default()]);
         }
         self.limits(&numbers, texts)

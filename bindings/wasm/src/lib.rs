@@ -21,6 +21,7 @@ mod store;
 #[cfg(feature = "full")]
 mod stream_usage;
 mod waiter;
+mod web;
 
 #[cfg(feature = "full")]
 pub use admission::Gate;
@@ -37,3 +38,6 @@ pub use store::{Store, kinds};
 #[cfg(feature = "full")]
 pub use stream_usage::StreamUsage;
 pub use waiter::Waiter;
+pub use web::decision_headers;
+#[cfg(feature = "full")]
+pub use web::{caller_key, plain_key};

@@ -1,8 +1,8 @@
 //! `Limiter`: the operations, each one call into core. The memory store answers at once.
 
 use paddlegate::{
-    Answer, CLAIM_TIMEOUT, Decision, Error, Extension, History, Inspection, JOB_CLAIM_TIMEOUT, MAX_SPAN, Operation,
-    Page, QueuePosition, Request, Result, SignalHandling, Statistics, Wait, WakeupListener,
+    Answer, CLAIM_TIMEOUT, Decision, Error, Extension, History, Inspection, JOB_CLAIM_TIMEOUT, LimiterInfo, MAX_SPAN,
+    Micros, Operation, Page, QueuePosition, Request, Result, SignalHandling, Statistics, Wait, WakeupListener,
 };
 use wasm_bindgen::prelude::*;
 
@@ -128,6 +128,20 @@ impl Limiter {
     #[wasm_bindgen(getter)]
     pub fn name(&self) -> String {
         self.inner.name().to_owned()
+    }
+
+    /// Returns an entry of the list of limiters with the limits of this one.
+    pub fn entry(&self) -> JsValue {
+        let listed = LimiterInfo {
+            name: self.name(),
+            limits: self.inner.limits().cloned().collect(),
+            last_used: Micros(0),
+            ttl: self.inner.ttl(),
+            group: None,
+            keyed: self.inner.is_keyed(),
+            mode: self.inner.mode(),
+        };
+        self.host.limiter(&listed)
     }
 
     /// Returns the group of the limiter.

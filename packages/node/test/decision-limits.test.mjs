@@ -8,9 +8,11 @@ const START = 1_700_000_000_000_000;
 const cost = { tpm: 40 };
 const more = { cost: { tpm: 70 }, limits: true };
 
+const KINDS = { rpm: "window", tpm: "points", workers: "concurrency" };
 const row = (label, limit, intervalMs, remaining, retryAfterMs, resetAfterMs) => ({
   limiter: null,
   label,
+  kind: KINDS[label],
   limit,
   intervalMs,
   remaining,

@@ -20,6 +20,7 @@ async function steps({ paddlegate, pg, clock }, testCase, name) {
   const several = testCase.limiters && new Several(pg, testCase.limiters, name);
   let limiter = several ? undefined : pg.limiter(name, asLimits(testCase.limits));
   let key;
+  let last;
   for (const [number, written] of testCase.steps.entries()) {
     const title = `${testCase.title}, step ${number}: ${JSON.stringify(written)}`;
     const step = several?.renamed(written) ?? written;
@@ -28,8 +29,11 @@ async function steps({ paddlegate, pg, clock }, testCase, name) {
     const permit = permits.get(step.permit) ?? step.permit;
     const calls = {
       together: () => several.of(step),
-      acquire: () => limiter.tryAcquire(request(step, key)),
-      peek: () => limiter.peek(request(step, key)),
+      acquire: () => limiter.tryAcquire(described(step, key)),
+      peek: () => limiter.peek(described(step, key)),
+      headers: () => last.headers(step.fields),
+      caller_key: () => callerKey(paddlegate, step),
+      plain_key: () => paddlegate.plainKey(step.text ?? hexBytes(step.hex)),
       debit: () => limiter.debit(step.cost, { key }),
       correct: () => limiter.correct(permit, step.actual, { key }),
       extend: () => limiter.extend(permit, step.units, { key }),
@@ -58,6 +62,7 @@ async function steps({ paddlegate, pg, clock }, testCase, name) {
     let answer = await call();
     for (let times = step.times ?? 1; times > 1; times -= 1) answer = await call();
     if (step.do === "limits") limiter = answer;
+    if (step.do === "acquire" || step.do === "peek") last = answer;
     const granted = step.do === "acquire" || step.do === "enter" ? step.permit : step.as;
     if (granted !== undefined) permits.set(granted, answer.permit);
     if (step.do in SHOWN || "expect" in step) {
@@ -145,7 +150,12 @@ const NAMES = {
   now: "nowUs",
   settle_within: "settleWithinMs",
 };
-const IN_COMMAND = { ...NAMES, interval: "intervalMs" };
+const IN_COMMAND = {
+  ...NAMES,
+  interval: "intervalMs",
+  ipv6_prefix: "ipv6Prefix",
+  trusted_proxies: "trustedProxies",
+};
 
 async function thrown(call) {
   try {
@@ -182,6 +192,17 @@ function request({ cost, estimate, settle_within_us }, key) {
   const settleWithinMs = settle_within_us === undefined ? undefined : settle_within_us / 1000;
   return { cost: value(cost), estimate: value(estimate), settleWithinMs, key };
 }
+
+const described = (step, key) => ({ ...request(step, key), limits: step.describe });
+
+const callerKey = (paddlegate, step) =>
+  paddlegate.callerKey(step.address, {
+    forwardedFor: step.forwarded_for,
+    trustedProxies: step.trusted_proxies,
+    ipv6Prefix: step.ipv6_prefix,
+  });
+
+const hexBytes = (hex) => Uint8Array.from(hex.match(/../g), (byte) => Number.parseInt(byte, 16));
 
 const WORDS = {
   $nan: Number.NaN,
@@ -407,6 +428,9 @@ const asItIs = (answer) => answer;
 const SHOWN = {
   acquire: asDecision,
   peek: asDecision,
+  headers: asItIs,
+  caller_key: asItIs,
+  plain_key: asItIs,
   debit: asDecision,
   extend: (answer) => (typeof answer === "string" ? answer : asDecision(answer)),
   enter: asEntered,

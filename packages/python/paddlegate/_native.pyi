@@ -77,6 +77,7 @@ _Provider: TypeAlias = Literal[
     "anthropic",
     "ietf",
 ]
+_Text: TypeAlias = str | bytes | bytearray | memoryview
 _Rules: TypeAlias = Literal["shopify", "github"]
 _LimitFields: TypeAlias = tuple[str, str, int, float]
 _RuntimeStateFields: TypeAlias = tuple[
@@ -324,9 +325,9 @@ def graphql_cost(query: str, variables: str, rules: _Rules, operation: str | Non
     """Estimate the cost of a GraphQL query in points; `variables` is JSON text or empty."""
 
 def caller_key(
-    address: str | bytes | None,
-    forwarded_for: str | bytes | None = None,
-    trusted_proxies: Iterable[str] = (),
+    address: _Text | None,
+    forwarded_for: _Text | None = None,
+    trusted_proxies: Iterable[str] | None = (),
     *,
     ipv6_prefix: int = 64,
 ) -> str:
@@ -343,7 +344,7 @@ def caller_key(
     Raises `InvalidError`, argument `trusted_proxies` or `ipv6_prefix`; every address gives a key.
     """
 
-def plain_key(text: str | bytes, /) -> str:
+def plain_key(text: _Text, /) -> str:
     """Return the key for a text of a stranger, such as a header.
 
     It is the text itself if it is a key, which has 1 to 512 bytes of UTF-8 without a zero byte,

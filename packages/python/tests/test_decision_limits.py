@@ -98,8 +98,8 @@ def test_limits_are_values(limiter):
     assert decision != limiter.peek(COST, limits=True)
     tokens = decision.limits[1]
     text = (
-        "DecisionLimit(label='tpm', limit=100, interval=100.0, remaining=60, retry_after=0.0, "
-        "reset_after=40.0)"
+        "DecisionLimit(label='tpm', kind='points', limit=100, interval=100.0, remaining=60, "
+        "retry_after=0.0, reset_after=40.0)"
     )
     assert repr(tokens) == text
     assert text in repr(decision)

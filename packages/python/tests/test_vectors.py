@@ -24,6 +24,8 @@ from paddlegate import (
     TestClock,
     Throttle,
     Window,
+    caller_key,
+    plain_key,
 )
 from paddlegate._asyncio import run_operation
 from paddlegate._order import order
@@ -422,6 +424,8 @@ def step_answer(how, limiter, step, permits):
     asked = {key: step[key] for key in ("cost", "estimate") if key in step}
     if "settle_within_us" in step:
         asked["settle_within"] = seconds(step, "settle_within_us")
+    if "describe" in step:
+        asked["limits"] = True
     permit = permits.get(step.get("permit"), step.get("permit"))
     match step["do"]:
         case "acquire":
@@ -429,9 +433,19 @@ def step_answer(how, limiter, step, permits):
                 decision = how.call(limiter, "try_acquire", **asked)
             if "permit" in step:
                 permits[step["permit"]] = decision.permit
+            permits["last"] = decision
             return shown(decision)
         case "peek":
-            return shown(how.call(limiter, "peek", **asked))
+            permits["last"] = how.call(limiter, "peek", **asked)
+            return shown(permits["last"])
+        case "headers":
+            return permits["last"].headers(step["fields"])
+        case "caller_key":
+            return caller_key(
+                **given(step, "address", "forwarded_for", "trusted_proxies", "ipv6_prefix")
+            )
+        case "plain_key":
+            return plain_key(bytes.fromhex(step["hex"]) if "hex" in step else step["text"])
         case "debit":
             return shown(how.call(limiter, "debit", step["cost"]))
         case "correct":
@@ -484,6 +498,10 @@ def step_answer(how, limiter, step, permits):
             return told(learned)
         case unknown:
             raise AssertionError(f"unknown step: {unknown}")
+
+
+def given(step, *names):
+    return {name: step[name] for name in names if name in step}
 
 
 class OneLimiter:
@@ -563,7 +581,7 @@ def replay(how, address, file, number, case, suffix):
     store = Paddlegate(address, timeout=60, clock=clock)
     made_by = SeveralLimiters if "limiters" in case else OneLimiter
     limiters: Any = made_by(store, f"{PREFIXES[file]}{suffix}", number, case)
-    permits: dict[str, str] = {}
+    permits: dict[str, Any] = {}
     for i, step in enumerate(map(limiters.step, case["steps"])):
         clock.now_us = step.get("at_us", clock.now_us)
         if step["do"] == "limits":

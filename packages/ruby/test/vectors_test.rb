@@ -181,8 +181,22 @@ class VectorsTest < Minitest::Test
     def do_acquire(step)
       decision = nil
       step.fetch("times", 1).times { decision = @limiter.try_acquire(**request(step)) }
+      @last = decision
       @permits[step["permit"]] = decision.permit if step["permit"]
       json(decision)
+    end
+
+    def do_headers(step)
+      JSON.generate(@last.headers(step["fields"]))
+    end
+
+    def do_caller_key(step)
+      options = step.slice("forwarded_for", "trusted_proxies", "ipv6_prefix")
+      Paddlegate.caller_key(step["address"], **options.transform_keys(&:to_sym))
+    end
+
+    def do_plain_key(step)
+      Paddlegate.plain_key(step["text"] || [step["hex"]].pack("H*"))
     end
 
     # The call behind enqueue, claim and acquire.
@@ -276,7 +290,7 @@ class VectorsTest < Minitest::Test
     end
 
     def do_peek(step)
-      json(@limiter.peek(**request(step)))
+      json(@last = @limiter.peek(**request(step)))
     end
 
     def do_correct(step)
@@ -412,6 +426,7 @@ class VectorsTest < Minitest::Test
     def request(step)
       units = step.slice("cost", "estimate").transform_keys(&:to_sym)
       within = seconds(step["settle_within_us"])
+      units[:limits] = true if step["describe"]
       within ? { **units, settle_within: within, **@key } : { **units, **@key }
     end
 

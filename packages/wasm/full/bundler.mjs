@@ -23,5 +23,7 @@ export const {
   Simulation,
   StreamUsage,
   graphqlCost,
+  callerKey,
+  plainKey,
   limitersFromDocument,
 } = bind(module, more);

@@ -3,7 +3,15 @@ import type { CalendarPeriod, Kind, Refund } from "../types.js";
 export * from "../index.js";
 export type * from "./limiter.js";
 // Named exports, because they replace exports of the small module.
-export { graphqlCost, type Limiter, Paddlegate, type Permit, StreamUsage } from "./limiter.js";
+export {
+  callerKey,
+  graphqlCost,
+  type Limiter,
+  Paddlegate,
+  type Permit,
+  plainKey,
+  StreamUsage,
+} from "./limiter.js";
 
 /** A document and its limiters. */
 export interface Policies {

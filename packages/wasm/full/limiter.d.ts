@@ -339,6 +339,36 @@ export class StreamUsage {
   readonly ignored: readonly string[];
 }
 
+/** Options of `callerKey`. */
+export interface CallerKeyOptions {
+  /** The value of `X-Forwarded-For`, with a comma between several fields. It counts only behind a trusted proxy. */
+  readonly forwardedFor?: string | Uint8Array | null;
+  /**
+   * The proxies in front of this process: addresses, networks such as `"10.0.0.0/8"`, and `"unix"` for a proxy that connects
+   * by a Unix socket. Default: none.
+   */
+  readonly trustedProxies?: readonly string[] | null;
+  /** The bits of an IPv6 address that tell callers apart, from 1 to 128. Default 64. */
+  readonly ipv6Prefix?: number | null;
+}
+
+/**
+ * Returns the key of a caller by the address of its connection: an IPv4 address, or the network of an IPv6 address, such as
+ * `2001:db8:1:2::/64`. Ports, brackets and zones are cut. Behind a trusted proxy the caller is the last entry of
+ * `forwardedFor` that is no trusted proxy. What is no address is a `plainKey`; a Unix socket has the address `""` or
+ * `undefined`. Throws `InvalidError` only for the options `trustedProxies` and `ipv6Prefix`.
+ */
+export function callerKey(
+  address: string | Uint8Array | null | undefined,
+  options?: CallerKeyOptions,
+): string;
+
+/**
+ * Returns the key for a text of a stranger, such as a header: the text itself if it is a key, which has 1 to 512 bytes of
+ * UTF-8, otherwise `sha256:` and its digest in hexadecimal.
+ */
+export function plainKey(text: string | ArrayBuffer | ArrayBufferView): string;
+
 /** Options of `graphqlCost`. */
 export interface GraphqlCostOptions {
   /** The provider whose rules apply. Default `"shopify"`. */

@@ -1,7 +1,7 @@
 // The additions of the full module: documents, jobs, responses of upstream APIs, the cost of queries and the simulator.
 import { place, request } from "../arguments.mjs";
 import { gateDecision, milliseconds, wholeMs } from "../dist/shared/answers.mjs";
-import { flag, jobIds, only } from "../dist/shared/arguments.mjs";
+import { bytes, callerArguments, flag, jobIds, only } from "../dist/shared/arguments.mjs";
 import { jsonText, responseParts, variablesText } from "../dist/shared/response.mjs";
 import { BodyUsage } from "../dist/shared/stream-usage.mjs";
 import simulation from "./simulation.mjs";
@@ -183,6 +183,10 @@ export default function more(module, host, { Paddlegate, Limiter, Permit, inside
       const [format, ...policies] = module.policies(host, text);
       return { format, policies };
     },
+    callerKey: (address, options) => {
+      return module.callerKey(host, ...callerArguments(address, options));
+    },
+    plainKey: (text) => module.plainKey(bytes("text", text)),
     graphqlCost: (query, variables, options) => {
       const { rules, operation } = only(["rules", "operation"], options);
       return module.graphqlCost(host, query, variablesText(variables), rules, operation);

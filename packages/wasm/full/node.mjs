@@ -21,5 +21,7 @@ export const {
   Simulation,
   StreamUsage,
   graphqlCost,
+  callerKey,
+  plainKey,
   limitersFromDocument,
 } = paddlegate;

@@ -28,5 +28,7 @@ export const {
   Simulation,
   StreamUsage,
   graphqlCost,
+  callerKey,
+  plainKey,
   limitersFromDocument,
 } = bind(module, more);

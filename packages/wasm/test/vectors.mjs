@@ -6,12 +6,13 @@ import { vectors as allVectors } from "../../node/test/vectors.mjs";
 export { waiting } from "../../node/test/vectors.mjs";
 export { allVectors };
 
-// The small module reads no answers of upstream APIs, and has no time zones by name.
+// The small module reads no answers of upstream APIs, knows no keys of callers, and has no time zones by name.
+const ONLY_IN_FULL = new Set(["learn", "caller_key", "plain_key"]);
 const isNamed = (zone) => /^[A-Z]/.test(zone ?? "UTC") && (zone ?? "UTC") !== "UTC";
 const isSmall = ({ limits, limiters, steps }) => {
   const all = [...(limits ?? []), ...(limiters ?? []).flatMap((limiter) => limiter.limits)];
-  const learns = steps?.some((step) => step.do === "learn");
-  return !learns && !all.some((limit) => isNamed(limit.timezone));
+  const isOfFull = steps?.some((step) => ONLY_IN_FULL.has(step.do));
+  return !isOfFull && !all.some((limit) => isNamed(limit.timezone));
 };
 
 export const vectors = allVectors.map((file) => ({ ...file, cases: file.cases.filter(isSmall) }));

@@ -60,7 +60,8 @@ function constructorOf(name) {
   return longest(checker.getSignaturesOfType(type, SignatureKind.Construct));
 }
 
-const calculations = [...exported.values()].filter((it) => it.name === "graphqlCost");
+const CALCULATIONS = ["callerKey", "graphqlCost", "plainKey"];
+const calculations = [...exported.values()].filter((it) => CALCULATIONS.includes(it.name));
 console.log(
   JSON.stringify({
     store: { open: constructorOf("Paddlegate"), ...methods("Paddlegate") },

@@ -46,6 +46,8 @@ surface = {
   limiter: methods_of(Paddlegate::Limiter),
   permit: methods_of(Paddlegate::Permit),
   gate: methods_of(Paddlegate::Gate),
-  function: %i[graphql_cost].to_h { |name| [name, arguments(Paddlegate.method(name))] }
+  function: %i[caller_key graphql_cost plain_key].to_h do |name|
+    [name, arguments(Paddlegate.method(name))]
+  end
 }
 puts JSON.generate(surface)

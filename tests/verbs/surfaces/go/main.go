@@ -74,7 +74,7 @@ func owner(function *ast.FuncDecl) string {
 	switch function.Name.Name {
 	case "Open":
 		return "store"
-	case "GraphQLCost":
+	case "CallerKey", "GraphQLCost", "PlainKey":
 		return "function"
 	}
 	return ""

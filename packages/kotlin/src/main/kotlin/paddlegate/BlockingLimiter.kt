@@ -51,6 +51,10 @@ internal constructor(
     public val key: String?
         get() = settings.key
 
+    /** The limits of the policy, in its order; those of each limiter in turn, where several decide together. */
+    public val limits: List<Limit>
+        get() = native.limits().map(Limit::of)
+
     /** Whether the limiter has a state for each key. */
     public val isKeyed: Boolean
         get() = native.isKeyed()

@@ -5,6 +5,7 @@ import kotlin.time.Duration
 import kotlin.time.toJavaDuration
 import paddlegate.internal.NativeDecision
 import paddlegate.internal.NativeDecisionLimit
+import paddlegate.internal.decisionHeaders
 
 /** The result of a call: [Granted], [Refused], [Queued] or [NoTicket]. */
 public sealed class Decision(private val native: NativeDecision) {
@@ -129,6 +130,19 @@ public sealed class Decision(private val native: NativeDecision) {
     public val limits: List<DecisionLimit>
         get() = native.limits.map(::DecisionLimit)
 
+    /**
+     * Returns the header fields that tell the caller of a server what this decision left: of all [limits] if the call asked for
+     * them, otherwise of the tightest limit. A refusal has `Retry-After`, in whole seconds, if the time is known.
+     *
+     * [fields] is "draft", `RateLimit-Policy` and `RateLimit` of the newest draft of the IETF; "draft-6", `RateLimit-Limit`,
+     * `RateLimit-Remaining`, `RateLimit-Reset` and `RateLimit-Policy` of the sixth; or "x", `X-RateLimit-Limit`,
+     * `X-RateLimit-Remaining`, and `X-RateLimit-Reset` in seconds since 1970.
+     */
+    @JvmOverloads
+    public fun headers(fields: String = "draft"): Map<String, String> = native {
+        decisionHeaders(native, whole("fields", fields)!!)
+    }.associate { (name, value) -> name to value }
+
     override fun toString(): String =
         "Decision(status=$status, limit=$limit, remaining=$remaining, retryAfter=$retryAfter, reason=$reason, label=$label)"
 
@@ -157,6 +171,10 @@ public class DecisionLimit internal constructor(private val native: NativeDecisi
     /** The label. */
     public val label: String
         get() = native.label
+
+    /** The kind: "window", "bucket" and so on. */
+    public val kind: String
+        get() = native.kind
 
     /** The size of the limit, 1 for a throttle. */
     public val limit: Long

@@ -23,6 +23,10 @@ internal constructor(
     public val key: String?
         get() = blocking.key
 
+    /** The limits of the policy, in its order; those of each limiter in turn, where several decide together. */
+    public val limits: List<Limit>
+        get() = blocking.limits
+
     /** Whether the limiter has a state for each key. */
     public val isKeyed: Boolean
         get() = blocking.isKeyed

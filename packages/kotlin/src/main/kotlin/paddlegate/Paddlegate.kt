@@ -5,8 +5,10 @@ import kotlin.time.Duration
 import kotlin.time.toKotlinDuration
 import paddlegate.internal.NativeLoaded
 import paddlegate.internal.NativeStore
+import paddlegate.internal.callerKey as nativeCallerKey
 import paddlegate.internal.defaultWaitTimeoutUs
 import paddlegate.internal.graphqlCost as nativeGraphqlCost
+import paddlegate.internal.plainKey as nativePlainKey
 import paddlegate.internal.sendCounts
 import paddlegate.internal.version as nativeVersion
 
@@ -233,6 +235,42 @@ public class Paddlegate(url: String? = null, timeout: Duration? = null, clock: T
                 whole("rules", rules),
             )
         }
+
+        /**
+         * Returns the key of a caller by the address of its connection, for a keyed limiter. An IPv4 address is itself, and of an
+         * IPv6 address it is the network of [ipv6Prefix] bits, by default 64: `2001:db8:1:2::/64`. Ports, brackets and zones are
+         * cut. What is no address is as in [plainKey]; a Unix socket has the address "" or null.
+         *
+         * [trustedProxies] are the proxies in front of this process: addresses, networks such as "10.0.0.0/8", and "unix" for one
+         * that connects by a Unix socket. Behind one of them the caller is the last entry of [forwardedFor], the value of
+         * `X-Forwarded-For`, that is no trusted proxy.
+         *
+         * Fails as [InvalidException] only for the last two arguments; every address gives a key.
+         */
+        @JvmStatic
+        @JvmOverloads
+        public fun callerKey(
+            address: String?,
+            forwardedFor: String? = null,
+            trustedProxies: Collection<String> = emptyList(),
+            ipv6Prefix: Int? = null,
+        ): String = native {
+            nativeCallerKey(
+                address.orEmpty().toByteArray(),
+                forwardedFor?.toByteArray(),
+                trustedProxies.toList(),
+                ipv6Prefix?.toLong(),
+            )
+        }
+
+        /**
+         * Returns the key for a text of a stranger, such as a header: the text itself if it is a key, which has 1 to 512 bytes of
+         * UTF-8 without a zero byte, otherwise "sha256:" and its digest in hexadecimal.
+         */
+        @JvmStatic public fun plainKey(text: String): String = plainKey(text.toByteArray())
+
+        /** The same for bytes. */
+        @JvmStatic public fun plainKey(text: ByteArray): String = native { nativePlainKey(text) }
     }
 }
 

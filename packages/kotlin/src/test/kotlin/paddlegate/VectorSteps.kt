@@ -12,9 +12,19 @@ internal fun Replay.perform(step: JsonNode): Any? {
         "acquire" -> {
             val decided = (1..(step.long("times") ?: 1)).map { _ -> it.tryAcquire(call(step)) }.last()
             keep(step, decided)
+            last = decided
             shown(decided)
         }
-        "peek" -> shown(it.peek(call(step)))
+        "peek" -> shown(it.peek(call(step)).also { decided -> last = decided })
+        "headers" -> last!!.headers(step["fields"].asText())
+        "caller_key" ->
+            Paddlegate.callerKey(
+                step.text("address"),
+                step.text("forwarded_for"),
+                step.given("trusted_proxies").orEmpty().map(JsonNode::asText),
+                step.long("ipv6_prefix")?.toInt(),
+            )
+        "plain_key" -> step.text("text")?.let(Paddlegate::plainKey) ?: Paddlegate.plainKey(bytes(step["hex"].asText()))
         "debit" -> shown(it.debit(charge(step["cost"])!!))
         "enter" -> enter(step)
         "correct" -> settled(it.correct(permit(step), charge(step["actual"])!!))
@@ -72,6 +82,8 @@ internal fun Replay.perform(step: JsonNode): Any? {
     }
 }
 
+private fun bytes(hex: String): ByteArray = hex.chunked(2).map { it.toInt(16).toByte() }.toByteArray()
+
 /** Gives the body, or the usage of a body that is fed in chunks. */
 private fun answer(step: JsonNode): String {
     val body = step.text("body").orEmpty()
@@ -118,6 +130,7 @@ private fun Replay.call(step: JsonNode): Call =
         priority = step.long("priority"),
         share = step.text("share"),
         weight = step.long("weight"),
+        limits = step.given("describe")?.asBoolean() == true,
     )
 
 /** Makes the call behind enqueue, claim and acquire. */

@@ -43,6 +43,7 @@ internal class VectorsTest {
 internal class Replay(private val store: Paddlegate, val name: String, private val case: JsonNode) {
     private val each = case.given("limiters")?.associate { it["name"].asText() to createOf(it) }
     val permits = HashMap<String, String>()
+    var last: Decision? = null
     var limiter: BlockingLimiter = if (each == null) create(name, case["limits"]) else each.values.first()
 
     fun run(clock: TestClock) {
