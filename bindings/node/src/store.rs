@@ -14,8 +14,8 @@ use paddlegate::{Answer, Error, Limiter, LoadOptions, Micros, Mode, Paddlegate, 
 use crate::admin_request::{AdminRequest, InForce, ReportAnswer};
 use crate::calls::{Calls, picked};
 use crate::convert::{
-    BlockAfterSpec, Code, GivenUnits, LimitSpec, ListedLimit, ListedLimiter, LoadedLimiter, UnitsByLabel,
-    limits as limits_of, millis, on_unavailable, span, thrown, to_millis,
+    BlockAfterSpec, Code, GivenUnits, LimitSpec, ListedLimiter, LoadedLimiter, UnitsByLabel, limits as limits_of,
+    millis, on_unavailable, span, thrown, to_millis,
 };
 use crate::decision_limit::DecisionLimit;
 use crate::gate::Gate;
@@ -163,12 +163,6 @@ impl Store {
         let name = limiter.name().to_owned();
         self.loaded = vec![limiter];
         Ok(name)
-    }
-
-    /// Returns the limits of the limiter that was picked.
-    #[napi(catch_unwind)]
-    pub fn picked_limits(&self) -> Vec<ListedLimit> {
-        picked().iter().flat_map(|limiter| limiter.limits().map(ListedLimit::from).collect::<Vec<_>>()).collect()
     }
 
     /// Returns the limiters of a document; `loaded` returns their functions.

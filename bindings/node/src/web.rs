@@ -4,7 +4,8 @@ use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 use paddlegate::{CallerOptions, HeaderFields, IPV6_PREFIX};
 
-use crate::convert::{Code, thrown, whole};
+use crate::calls::picked;
+use crate::convert::{Code, ListedLimit, thrown, whole};
 use crate::decision_numbers::DecisionNumbers;
 
 /// Returns the fields of a response that tell its caller what a decision left, as pairs of name and value.
@@ -15,6 +16,12 @@ pub fn decision_headers(decision: DecisionNumbers, fields: Option<String>) -> na
     let fields = fields.as_deref().map_or_else(|| Ok(HeaderFields::default()), HeaderFields::from_name);
     let headers = fields.and_then(|fields| Ok(decision.core()?.headers(fields))).map_err(|error| thrown(&error))?;
     Ok(headers.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect())
+}
+
+/// Returns the limits of the limiter that was picked.
+#[napi(catch_unwind)]
+pub fn picked_limits() -> Vec<ListedLimit> {
+    picked().iter().flat_map(|limiter| limiter.limits().map(ListedLimit::from).collect::<Vec<_>>()).collect()
 }
 
 /// Returns the key of a caller by the address of its connection.

@@ -24,7 +24,7 @@ const { finish } = require("./multi-step.js");
 const { Decision } = require("./decision.js");
 const { callNative, failure } = require("./call-native.js");
 const { IN_COMMAND, IN_LIMIT, InvalidError, OverLimitError } = require("./shared/errors.js");
-const { Opcode, jobClaimTimeoutMs, newId, waitTimeoutMs } = require("./native.js");
+const { Opcode, jobClaimTimeoutMs, newId, pickedLimits, waitTimeoutMs } = require("./native.js");
 const commands = require("./commands.js");
 const { Permit, EXTEND: EXTEND_PERMIT } = require("./permit.js");
 const { now } = require("./timers.js");
@@ -99,7 +99,7 @@ class Limiter {
   get limits() {
     slots[OPERATION] = Opcode.Pick;
     this.#run();
-    return Object.freeze(this.#store.pickedLimits().map(Object.freeze));
+    return Object.freeze(pickedLimits().map(Object.freeze));
   }
 
   withKey(key) {
