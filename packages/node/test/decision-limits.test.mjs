@@ -8,7 +8,7 @@ const START = 1_700_000_000_000_000;
 const cost = { tpm: 40 };
 const more = { cost: { tpm: 70 }, limits: true };
 
-const KINDS = { rpm: "window", tpm: "points", workers: "concurrency" };
+const KINDS = { rpm: "window", tpm: "points", window: "window", workers: "concurrency" };
 const row = (label, limit, intervalMs, remaining, retryAfterMs, resetAfterMs) => ({
   limiter: null,
   label,
