@@ -4,9 +4,11 @@ import test from "node:test";
 import { concurrency, Paddlegate, points, TestClock, window } from "paddlegate-wasm";
 import * as full from "paddlegate-wasm/full";
 
+const KINDS = { rpm: "window", tpm: "points", workers: "concurrency" };
 const row = (label, limit, intervalMs, remaining, retryAfterMs, resetAfterMs, limiter = null) => ({
   limiter,
   label,
+  kind: KINDS[label] ?? label,
   limit,
   intervalMs,
   remaining,
