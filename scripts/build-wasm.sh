@@ -50,6 +50,6 @@ rm -rf "$dist"
 compile
 bind "$dist" 165500
 compile --features full
-bind "$dist/full" 552700
+bind "$dist/full" 548500
 
 node packages/wasm/scripts/modules.mjs
