@@ -40,7 +40,7 @@ fn the_pieces_of_the_scripts_of_plain_calls_do_so_too() {
         assert!(used.is_empty(), "{shape} does not define {used:?}:\n{text}");
         assert!(!text.contains("_N"), "{shape}:\n{text}");
     }
-    assert_eq!(seen.borrow().len(), 14, "{seen:?}");
+    assert_eq!(seen.borrow().len(), 15, "{seen:?}");
 }
 
 #[test]

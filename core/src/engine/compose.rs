@@ -57,7 +57,8 @@ pub fn compose(shape: &str, edit: Edit<'_>) -> String {
     match shape {
         LEASE => {
             let names = "local units, id, server_time = ARGV[5], ARGV[6], ARGV[7]\n";
-            return [names, &state, &piece(piece!("engine/plain/lease.lua"))].concat();
+            let rule = piece(piece!("limits/concurrency.lua"));
+            return [names, &state, &piece(piece!("engine/plain/lease.lua")).replace(RULE, &rule)].concat();
         }
         RELEASE => {
             let names = "local id, granted_at, server_time = ARGV[5], ARGV[6], ARGV[7]\n";

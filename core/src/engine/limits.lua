@@ -97,16 +97,6 @@ do
       key_count = key_count + 1
       local leases, after = KEYS[key_count], format('(%.0f', now)
       ctx.lease_limit, limit.key, limit.live = limit, leases, call('ZCOUNT', leases, after, '+inf')
-      -- Live leases are the last of the set. A rank is found without a walk, which LIMIT is not.
-      limit.lease_end = function(k)
-        local rank = call('ZCARD', leases) - limit.live + k - 1
-        local lease_end = tonumber(call('ZRANGE', leases, rank, rank, 'WITHSCORES')[2] or nil)
-        if not (lease_end and lease_end <= 2 * MAX and lease_end % 1 == 0) then
-          ctx.damaged = true
-          return now
-        end
-        return lease_end
-      end
     end
   end
   for _, tag in ipairs(order) do
@@ -118,6 +108,16 @@ do
   if limit_count + #others > MAX_LABELS and verb ~= 'inspect' then
     return redis.error_reply(TOO_MANY_LABELS)
   end
+end
+
+-- The end of the last live lease.
+function ctx.last_lease_end()
+  local lease_end = tonumber(call('ZRANGE', ctx.lease_limit.key, '-1', '-1', 'WITHSCORES')[2] or nil)
+  if not (lease_end and lease_end <= 2 * MAX and lease_end % 1 == 0) then
+    ctx.damaged = true
+    return now
+  end
+  return lease_end
 end
 
 -- The most units that can be taken of a limit: up to one whole limit of debt, also under a limit in the place of the policy's, and
@@ -150,12 +150,9 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
       if kind == 'w' then
         level, limit_wait, limit_remaining, limit_reset =
           window(limit.key, limit.length, a, limit.b, now, limit_cost, delta, ctx.most_of(limit))
-        if not limit_wait then
-          ctx.damaged, limit_wait, limit_remaining, limit_reset = true, 0, 0, 0
-        end
       elseif kind == 'c' then
         level, limit_wait, limit_remaining, limit_reset =
-          concurrency(limit.live, limit.lease_end, a, limit.b, now, limit_cost, delta)
+          concurrency(limit.key, limit.live, a, limit.b, now, limit_cost, delta)
       elseif kind == 'b' then
         if not cost and delta ~= 0 and now - granted_at > (now + limit.c) % limit.b then
           delta = 0
@@ -181,6 +178,9 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
           limit.is_early = kind == 't' and changes and delta == 0 and limit.held_scale == limit.c
             and elapsed > drain and elapsed < drain + 1
         end
+      end
+      if not limit_wait then
+        ctx.damaged, limit_wait, limit_remaining, limit_reset = true, 0, 0, 0
       end
       limit.new_level = level
       local is_too_large = cost and cost > a

@@ -27,7 +27,11 @@ pub const SCRIPT: &str = concat!(
         include_str!("../limits/bucket.lua"),
         "count, wait, remaining, reset"
     ),
-    include_str!("../limits/concurrency.lua"),
+    function!(
+        "concurrency(leases, live, limit, timeout, now, cost, change)",
+        include_str!("../limits/concurrency.lua"),
+        "live, wait, remaining, reset"
+    ),
     function!(
         "leaky(level, held, held_scale, own, largest, capacity, leak, scale, last, now, cost, change)",
         include_str!("../limits/leaky.lua"),

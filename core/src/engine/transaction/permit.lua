@@ -136,7 +136,7 @@ if verb == 'renew' then
     end
     local lease_limit = ctx.lease_limit
     local timeout = lease_limit.b
-    local lifetime = max(lease_limit.lease_end(lease_limit.live), now + timeout) - now + LATE_RELEASE
+    local lifetime = max(ctx.last_lease_end(), now + timeout) - now + LATE_RELEASE
     call('ZADD', lease_limit.key, to_text(now + timeout), id)
     for _, key in ipairs({lease_limit.key, records_key, KEYS[1]}) do
       if call('PTTL', key) < lifetime / 1000 + 10000 then

@@ -129,7 +129,7 @@ end
 -- The records live as long as a ticket, or as a lease whose late release is still counted for a while.
 local function records_expiry()
   local lease_limit = ctx.lease_limit
-  local lifetime = lease_limit and lease_limit.live > 0 and lease_limit.lease_end(lease_limit.live) - now + LATE_RELEASE or 0
+  local lifetime = lease_limit and lease_limit.live > 0 and ctx.last_lease_end() - now + LATE_RELEASE or 0
   if not lease_limit then
     -- Leases of another policy may need them for longer.
     lifetime = max(call('PTTL', records_key) - 10000, 0) * 1000

@@ -71,7 +71,12 @@ pub const FILES: [Lua; 30] = [
         "count, wait, remaining, reset",
         arithmetic::BUCKET
     ),
-    lua!("limits/concurrency.lua", arithmetic::CONCURRENCY),
+    function!(
+        "limits/concurrency.lua",
+        "concurrency(leases, live, limit, timeout, now, cost, change)",
+        "live, wait, remaining, reset",
+        arithmetic::CONCURRENCY
+    ),
     function!(
         "limits/leaky.lua",
         "leaky(level, held, held_scale, own, largest, capacity, leak, scale, last, now, cost, change)",

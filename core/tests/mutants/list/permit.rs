@@ -135,7 +135,7 @@ pub const PERMIT: &[Mutant] = &[
     ),
     (
         "renew: longer leases of other callers are ignored",
-        "max(lease_limit.lease_end(lease_limit.live), now + timeout) - now + LATE_RELEASE",
+        "max(ctx.last_lease_end(), now + timeout) - now + LATE_RELEASE",
         "timeout + LATE_RELEASE",
     ),
     (

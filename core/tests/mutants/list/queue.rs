@@ -17,7 +17,7 @@ pub const QUEUE: &[Mutant] = &[
     ),
     (
         "queue: the records of leases expire with the tickets",
-        "lease_limit.lease_end(lease_limit.live) - now + LATE_RELEASE or 0",
+        "ctx.last_lease_end() - now + LATE_RELEASE or 0",
         "0 or 0",
     ),
     (
