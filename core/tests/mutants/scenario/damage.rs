@@ -145,11 +145,16 @@ pub(super) fn wrong_arguments(port: u16, text: &str) -> Result<(), String> {
 
 pub(super) fn damaged_leases(port: u16, text: &str) -> Result<(), String> {
     let mut script = Script::new(port, text, &[limit(Kind::Concurrency, 2)]);
-    for bad_value in ["inf", "1e300", "9007199254740994", "2000000000000000.5"] {
+    // The last one ends before that of the holder, and a call waits for its end.
+    for bad_value in ["inf", "1e300", "9007199254740994", "2000000000000000.5", "1700000000000001.5"] {
         script.raw.command("FLUSHALL");
         enter(&mut script, "holder", 1, NOW);
         let leases = key(&mut script, ":h:");
         script.raw.execute(&[&b"ZADD"[..], &leases, bad_value.as_bytes(), b"theirs"]);
+        let holder = format!("holder:{NOW}:1");
+        if let Reply::Error(error) = script.run(Operation::Renew { permit: &holder }, NOW) {
+            return Err(format!("{error} of the holder beside {bad_value}"));
+        }
         expect_damage_error(&enter(&mut script, "another", 1, NOW), bad_value)?;
         expect_damage_error(&enter(&mut script, "theirs", 1, NOW), bad_value)?;
         let permit = format!("theirs:{NOW}:1");
