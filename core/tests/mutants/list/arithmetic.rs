@@ -226,12 +226,6 @@ pub const WINDOW: &[Mutant] = &[
     ("window: an entry of the future is accepted", "and entry <= now and entry % 1", "and entry % 1"),
     ("window: a fraction is accepted", " and entry % 1 == 0)", ")"),
     ("window: an entry before time is accepted", "entry and entry >= 0 and", "entry and"),
-    ("window: the deciding entry is of the future", "and expires <= now and", "and"),
-    ("window: the deciding entry is a fraction", " and expires % 1 == 0)", ")"),
-    ("window: the deciding entry is before time", "expires and expires >= 0 and", "expires and"),
-    ("window: the newest entry is of the future", "and newest <= now and", "and"),
-    ("window: the newest entry is a fraction", " and newest % 1 == 0)", ")"),
-    ("window: the newest entry is before time", "newest and newest >= 0 and", "newest and"),
     ("window: any entry that the search has seen decides", "live - expired == probe and entry", "entry"),
     ("window: any entry that the search has seen is the newest", "probe == 0 and entry", "entry"),
     (

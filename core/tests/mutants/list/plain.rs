@@ -3,7 +3,7 @@
 use super::Lua;
 
 /// The pieces.
-pub const PLAIN_FILES: [Lua; 9] = [
+pub const PLAIN_FILES: [Lua; 10] = [
     lua!(
         "engine/plain/state.lua",
         &[
@@ -129,6 +129,18 @@ pub const PLAIN_FILES: [Lua; 9] = [
             ("write: the skew is lost", "ARGV[2], time, skew", "ARGV[2], time, 0"),
             ("expiry: too short", "longest_reset / 1000) + 10000", "longest_reset / 10000) + 1000"),
             ("expiry: for ever", "state, 'PX', math.ceil(longest_reset / 1000) + 10000)", "state)"),
+        ]
+    ),
+    // The whole script has these too, but no check gives it such a log.
+    lua!(
+        "limits/window.lua",
+        &[
+            ("window: the deciding entry is of the future", "and expires <= now and", "and"),
+            ("window: the deciding entry is a fraction", " and expires % 1 == 0)", ")"),
+            ("window: the deciding entry is before time", "expires and expires >= 0 and", "expires and"),
+            ("window: the newest entry is of the future", "and newest <= now and", "and"),
+            ("window: the newest entry is a fraction", " and newest % 1 == 0)", ")"),
+            ("window: the newest entry is before time", "newest and newest >= 0 and", "newest and"),
         ]
     ),
 ];
