@@ -223,7 +223,6 @@ pub const WINDOW: &[Mutant] = &[
     ("window: it does not gallop to the end", "live - step or 0", "live - step or 1"),
     ("window: the oldest is the second", "from_end == 1 and '-1'", "from_end == 1 and '-2'"),
     ("window: the second is the third", "from_end == 2 and '-2'", "from_end == 2 and '-3'"),
-    ("window: an entry of the future is accepted", "and entry <= now and entry % 1", "and entry % 1"),
     ("window: a fraction is accepted", " and entry % 1 == 0)", ")"),
     ("window: an entry before time is accepted", "entry and entry >= 0 and", "entry and"),
     ("window: any entry that the search has seen decides", "live - expired == probe and entry", "entry"),

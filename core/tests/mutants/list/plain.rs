@@ -135,6 +135,7 @@ pub const PLAIN_FILES: [Lua; 10] = [
     lua!(
         "limits/window.lua",
         &[
+            ("window: an entry of the future is accepted", "and entry <= now and entry % 1", "and entry % 1"),
             ("window: the deciding entry is of the future", "and expires <= now and", "and"),
             ("window: the deciding entry is a fraction", " and expires % 1 == 0)", ")"),
             ("window: the deciding entry is before time", "expires and expires >= 0 and", "expires and"),
