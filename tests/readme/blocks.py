@@ -58,7 +58,7 @@ PATIENT = {
     "ts": [(f'url: "{ADDRESS}"', f'url: "{ADDRESS}", timeoutMs: 10_000')],
     "ruby": [
         (f'require "paddlegate{part}"\n', f'require "paddlegate{part}"\n{RUBY_TIMEOUT}')
-        for part in ("", "/sidekiq")
+        for part in ("", "/sidekiq", "/rack", "/rails")
     ],
     "c": [
         (f"pg_store_open({address}, 0,", f"pg_store_open({address}, 10000000,")

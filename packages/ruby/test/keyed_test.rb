@@ -24,7 +24,7 @@ class KeyedTest < Minitest::Test
   WITH_KEYWORDS = { override: { limit: 1 }, report_budget: { remaining: 0 },
                     turns: { wait_timeout: 0 } }.freeze
   # What is not of a key.
-  KEYLESS = %i[stats history with_key name group key handle wait_timeout on_limit keyed? hubs
+  KEYLESS = %i[stats history limits with_key name group key handle wait_timeout on_limit keyed? hubs
                notification_node over_limit decision_of listen acquire_with_id
                call_ready].freeze
 
