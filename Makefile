@@ -176,8 +176,9 @@ test-node: build-node ## Test the Node package
 test-ruby: build-ruby ## Test the Ruby package
 	$(TALLY) ruby ruby packages/ruby/test/run.rb
 
-test-go: build-go ## Test the Go package, with Go's race detector
-	$(TALLY) go scripts/with-redis.sh go test -C packages/go -v -race -count=1 ./...
+test-go: build-go ## Test the Go package, with Go's race detector, and its limits in chi, echo and gin
+	$(TALLY) go scripts/with-redis.sh bash -euc \
+		'go test -C packages/go -v -race -count=1 ./...; go test -C tests/go-servers -v -count=1 ./...'
 
 test-kotlin: build-kotlin ## Test the Kotlin package
 	$(TALLY) kotlin scripts/with-redis.sh mvn -B -Dmaven.repo.local=$(MAVEN_REPOSITORY) -f packages/kotlin/pom.xml \

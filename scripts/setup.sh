@@ -184,6 +184,12 @@ if ! has_go; then
     has_go || fail "an older Go is the first in PATH: $(command -v go); $GO_MINIMUM or newer is needed"
 fi
 
+if newer tests/go-servers/go.sum .venv/.stamp-go-servers; then
+    say "downloading chi, echo and gin, whose requests the Go package limits"
+    go -C tests/go-servers mod download
+    touch .venv/.stamp-go-servers
+fi
+
 for dir in . packages/node packages/wasm; do
     if [[ -f $dir/package-lock.json ]] &&
         newer "$dir/package-lock.json" "$dir/node_modules/.stamp"; then
