@@ -17,6 +17,7 @@ pub(crate) mod peek;
 pub(crate) mod ready;
 #[cfg(feature = "redis")]
 pub(crate) mod record;
+pub(crate) mod refund;
 pub(crate) mod release;
 pub(crate) mod renew;
 pub(crate) mod reset;

@@ -190,6 +190,7 @@ mod guarantees {
                         | Operation::Reset
                         | Operation::Lose
                         | Operation::Correct { .. }
+                        | Operation::Refund(_)
                         | Operation::Extend { .. }
                 )
             });

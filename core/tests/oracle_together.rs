@@ -43,6 +43,7 @@ trait Side {
     fn acquire(&mut self, group: &[usize], units: &Demand, estimate: bool, at: u64) -> Outcome;
     fn peek(&mut self, group: &[usize], units: &Demand, at: u64) -> Outcome;
     fn debit(&mut self, group: &[usize], units: &Demand, at: u64) -> Outcome;
+    fn refund(&mut self, group: &[usize], units: &Demand, at: u64) -> Outcome;
     fn correct(&mut self, permit: usize, group: &[usize], actual: &Demand, at: u64) -> String;
     /// Extends the permit of a limiter alone.
     fn extend(&mut self, permit: usize, who: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String>;
@@ -120,6 +121,11 @@ impl Side for Library {
     fn debit(&mut self, group: &[usize], units: &Demand, at: u64) -> Outcome {
         let units = self.units(group, units);
         outcome(&units.with(|units| calls::debit(self.limiter(group), units, at)))
+    }
+
+    fn refund(&mut self, group: &[usize], units: &Demand, at: u64) -> Outcome {
+        let units = self.units(group, units);
+        outcome(&units.with(|units| calls::refund(self.limiter(group), units, at)))
     }
 
     fn correct(&mut self, permit: usize, group: &[usize], actual: &Demand, at: u64) -> String {
@@ -217,6 +223,11 @@ impl Side for Oracles {
         combined(group, &self.on_each(group, &units, |oracle, units| oracle.debit(at.into(), units)))
     }
 
+    fn refund(&mut self, group: &[usize], units: &Demand, at: u64) -> Outcome {
+        let units = self.units(group, units);
+        combined(group, &self.on_each(group, &units, |oracle, units| oracle.refund(at.into(), units)))
+    }
+
     fn correct(&mut self, permit: usize, group: &[usize], actual: &Demand, at: u64) -> String {
         let (actual, numbers) = (self.units(group, actual), self.permits[permit].clone());
         let each = group.iter().zip(&actual).zip(numbers);
@@ -309,6 +320,14 @@ impl<'a> Progress<'a> {
             }
             Operation::Peek(cost) => {
                 let outcome = side.peek(group, &self.demand(step, *cost), at);
+                self.decided(outcome)
+            }
+            Operation::Refund(cost) => {
+                let is_charged = |who: &usize| self.limits[*who].iter().any(|limit| limit.kind != Kind::Throttle);
+                if !group.iter().all(is_charged) {
+                    return String::new();
+                }
+                let outcome = side.refund(group, &self.demand(step, *cost), at);
                 self.decided(outcome)
             }
             Operation::Debit(cost) => {

@@ -130,6 +130,15 @@ impl Implementation for Recorded {
         outcome
     }
 
+    fn refund(&mut self, at: u64, units: &Units) -> Outcome {
+        self.go_on(at);
+        let outcome = self.library.refund(at, units);
+        if takes(&self.limits, units) {
+            self.expect("refund", "granted", outcome.at, units);
+        }
+        outcome
+    }
+
     fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String> {
         self.go_on(at);
         let result = self.library.extend(permit, is_first_id, units, at);

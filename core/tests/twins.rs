@@ -161,6 +161,10 @@ impl Implementation for OnServer {
         self.library.debit(at, units)
     }
 
+    fn refund(&mut self, at: u64, units: &Units) -> Outcome {
+        self.library.refund(at, units)
+    }
+
     fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String> {
         self.library.extend(permit, is_first_id, units, at)
     }

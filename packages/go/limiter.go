@@ -177,6 +177,27 @@ func (l *Limiter) Debit(ctx context.Context, charge Charge) (*Decision, error) {
 	return l.read(decision), nil
 }
 
+// Refund gives units back without a permit, for those who count first and give back later: the
+// opposite of [Limiter.Debit]. It gives back at most what is taken of each limit now, of a window the
+// newest units, and returns what is left. A repeated call gives back again.
+func (l *Limiter) Refund(ctx context.Context, units Charge) (*Decision, error) {
+	var pinner runtime.Pinner
+	defer pinner.Unpin()
+	number, rows, count, err := nativeUnits("units", units, &pinner)
+	if err != nil {
+		return nil, err
+	}
+	decision := new(nativeDecision)
+	err = l.store.call(ctx, func(e *C.pg_error) C.pg_code {
+		return C.pg_refund(l.handle, number, rows, count, &decision.decision, e)
+	})
+	runtime.KeepAlive(l)
+	if err != nil {
+		return nil, err
+	}
+	return l.read(decision), nil
+}
+
 // Reset deletes the state: charged units, permits, leases, tickets, statistics, overrides, learned
 // limits and a pause; of a key only its own.
 func (l *Limiter) Reset(ctx context.Context) error {

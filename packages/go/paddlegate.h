@@ -1899,6 +1899,21 @@ pg_code pg_debit(const struct pg_limiter *limiter,
                  struct pg_error *error);
 
 /**
+ * Gives units back without a permit, and writes what is left: the opposite of pg_debit.
+ *
+ * For those who count first and give back later. It gives back at most what is taken of each limit
+ * now, of a window the newest units. Limits that count calls (concurrency, throttle) are not
+ * changed; PG_INVALID when the policy has no other. A repeated call gives back again. The units are
+ * a number, or units_by_label with units_count elements; then units is 0.
+ */
+pg_code pg_refund(const struct pg_limiter *limiter,
+                  int64_t units,
+                  const struct pg_units *units_by_label,
+                  size_t units_count,
+                  struct pg_decision *decision,
+                  struct pg_error *error);
+
+/**
  * Replaces the estimate of a permit by the actual cost of the call, once; later calls change
  * nothing.
  *

@@ -50,6 +50,8 @@ func (r *replay) do(it *step) (any, error) {
 		return PlainKey(it.Text), nil
 	case "debit":
 		return r.decided(l.Debit(context.Background(), r.charge(it.Cost)))
+	case "refund":
+		return r.decided(l.Refund(context.Background(), r.charge(it.Units)))
 	case "enter":
 		return r.enter(it)
 	case "correct":

@@ -354,6 +354,12 @@ export interface Limiter<S = never> {
    * units. `concurrency` and `throttle` are not charged; a policy of these alone fails with `InvalidError`.
    */
   debit(cost: Cost, options?: KeyedCallOptions): Promise<Decision>;
+  /**
+   * Gives units back without a permit, for those who count first and give back later: the opposite of `debit`. It gives back at
+   * most what is taken of each limit now, of a window the newest units; a repeated call gives back again. `concurrency` and
+   * `throttle` are not changed; a policy of these alone fails with `InvalidError`.
+   */
+  refund(units: Cost, options?: KeyedCallOptions): Promise<Decision>;
   /** Ends the lease of a permit, once; leases of other permits are not affected. */
   release(permit: string | Permit, options?: KeyedCallOptions): Promise<Release>;
   /** Renews a lease for its full duration. Returns the duration in milliseconds, or `null` if the lease has ended. */

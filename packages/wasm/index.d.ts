@@ -374,6 +374,12 @@ export interface Limiter<S = never> {
    * units. `concurrency` and `throttle` are not charged; a policy of these alone throws `InvalidError`.
    */
   debit(cost: Cost, options?: KeyOptions): Decision;
+  /**
+   * Gives units back without a permit, for those who count first and give back later: the opposite of `debit`. It gives back at
+   * most what is taken of each limit now, of a window the newest units; a repeated call gives back again. `concurrency` and
+   * `throttle` are not changed; a policy of these alone throws `InvalidError`.
+   */
+  refund(units: Cost, options?: KeyOptions): Decision;
   /** Ends the lease of a permit, once; leases of other permits are not affected. */
   release(permit: string | Permit, options?: KeyOptions): Release;
   /** Renews a lease for its full duration. Returns the duration in milliseconds, or `null` if the lease has ended. */

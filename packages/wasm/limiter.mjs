@@ -118,6 +118,12 @@ export default function limiters({ Waiter }, host, inside) {
       return this.#deliverAfter(this.#of(key).debit(charged));
     }
 
+    refund(given, options) {
+      const { key } = only(KEY, options);
+      const back = units("units", given);
+      return this.#deliverAfter(this.#of(key).refund(back));
+    }
+
     release(permit, options) {
       const { key } = only(KEY, options);
       return this.#deliverAfter(this.#of(key).release(idOf(permit)));

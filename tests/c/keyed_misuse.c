@@ -91,6 +91,7 @@ static void every_call_needs_the_key(void)
     REFUSED("key", pg_acquire_with_id(keyed, NULL, "id", NULL, &decision, &error_));
     REFUSED("key", pg_peek(keyed, NULL, &decision, &error_));
     REFUSED("key", pg_debit(keyed, 1, NULL, 0, &decision, &error_));
+    REFUSED("key", pg_refund(keyed, 1, NULL, 0, &decision, &error_));
     REFUSED("key", pg_correct(keyed, "id:1:1", 1, NULL, 0, &settlement, &error_));
     REFUSED("key", pg_release(keyed, "id:1:1", &settlement, &error_));
     REFUSED("key", pg_renew(keyed, "id:1:1", &lease, &error_));

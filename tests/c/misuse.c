@@ -407,6 +407,10 @@ static void costs_by_label(void)
     REFUSED("decision", pg_debit(llm, 1, NULL, 0, NULL, &error_));
     OK(pg_limiter_throttle(store, "starts", 1000000, &starts, &error));
     REFUSED("debit", pg_debit(starts, 1, NULL, 0, &decision, &error_));
+    REFUSED("refund", pg_refund(starts, 1, NULL, 0, &decision, &error_));
+    REFUSED("units", pg_refund(llm, -1, NULL, 0, &decision, &error_));
+    REFUSED("limiter", pg_refund(NULL, 1, NULL, 0, &decision, &error_));
+    REFUSED("decision", pg_refund(llm, 1, NULL, 0, NULL, &error_));
     OK(pg_limiter_unlimited(store, "free", &free, &error));
     REFUSED("cost", pg_debit(free, 0, good, 1, &decision, &error_));
     OK(pg_peek(llm, &(pg_request){.cost = 1}, &decision, &error));

@@ -440,6 +440,19 @@ static void debit(void)
     }
 }
 
+/* units, expected */
+static void refund(void)
+{
+    pg_units units[UNITS];
+    struct cost given = cost_of(field[1], units);
+    pg_decision d;
+    pg_error error;
+
+    if (answers(field[2], pg_refund(limiter, given.number, given.by_label, given.count, &d, &error), &error)) {
+        expect(field[2], json(&d));
+    }
+}
+
 /* code, kind, argument, then what the verb needs */
 static void misuse(const char *verb)
 {
@@ -541,6 +554,8 @@ static void obey(void)
             extend();
         } else if (strcmp(verb, "debit") == 0) {
             debit();
+        } else if (strcmp(verb, "refund") == 0) {
+            refund();
         } else if (strcmp(verb, "release") == 0) {
             release();
         } else if (strcmp(verb, "renew") == 0) {

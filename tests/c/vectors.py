@@ -174,6 +174,8 @@ def case_lines(file, index, case):
                 yield "extend", text(step["permit"]), cost(step["units"]), f"={kept}", answer
             case "debit":
                 yield "debit", cost(step["cost"]), expected(step)
+            case "refund":
+                yield "refund", cost(step["units"]), expected(step)
             case "release" | "renew" as verb:
                 expect = -1 if step["expect"] is None else step["expect"]
                 yield verb, text(step["permit"]), expect

@@ -102,6 +102,28 @@ pub unsafe extern "C" fn pg_debit(
     })
 }
 
+/// Gives units back without a permit, and writes what is left: the opposite of pg_debit.
+///
+/// For those who count first and give back later. It gives back at most what is taken of each limit
+/// now, of a window the newest units. Limits that count calls (concurrency, throttle) are not
+/// changed; PG_INVALID when the policy has no other. A repeated call gives back again. The units are
+/// a number, or units_by_label with units_count elements; then units is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pg_refund(
+    limiter: *const LimiterHandle,
+    units: i64,
+    units_by_label: *const Units,
+    units_count: usize,
+    decision: Option<&mut MaybeUninit<Decision>>,
+    error: Option<&mut MaybeUninit<Error>>,
+) -> Code {
+    decision_into(decision, error, || {
+        // SAFETY: the caller passes NULL or an array of `units_count` elements.
+        let units = unsafe { cost::read("units", units, units_by_label, units_count) }?;
+        decide(limiter, Operation::Refund(units.core()), Decision::of)
+    })
+}
+
 /// Replaces the estimate of a permit by the actual cost of the call, once; later calls change
 /// nothing.
 ///

@@ -24,6 +24,7 @@ opcodes! {
     AllowKey,
     Peek,
     Debit,
+    Refund,
     Correct,
     Extend,
     Release,

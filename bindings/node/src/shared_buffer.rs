@@ -150,6 +150,7 @@ impl SharedBuffer {
             Opcode::Statistics => Operation::Statistics,
             Opcode::History => Operation::History,
             Opcode::Debit => Operation::Debit(self.cost("cost", input::COST, by_label)?),
+            Opcode::Refund => Operation::Refund(self.cost("units", input::COST, by_label)?),
             Opcode::Extend => Operation::Extend { permit: id, units: self.cost("units", input::COST, by_label)? },
             Opcode::Ready => {
                 let host = (!channel.is_empty()).then_some(TurnsHost { id, channel });
@@ -198,7 +199,7 @@ impl SharedBuffer {
     pub(crate) fn units<'a>(&self, given: &'a GivenUnits) -> paddlegate::Result<Units<'a>> {
         let argument = match self.opcode()? {
             Opcode::Correct => "actual",
-            Opcode::Extend => "units",
+            Opcode::Extend | Opcode::Refund => "units",
             _ if self.small(input::FLAGS) & 1 != 0 => "cost",
             _ => "estimate",
         };

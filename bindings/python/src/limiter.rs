@@ -20,7 +20,7 @@ use crate::decision::{Decision, seconds};
 use crate::error::{Failure, Result};
 use crate::limits;
 use crate::live::AdminRequest;
-use crate::operation::{acquire, admit, correct, debit, enter, extend, given, peek};
+use crate::operation::{acquire, admit, correct, debit, enter, extend, given, peek, refund};
 use crate::paddlegate::{ListedLimit, LoadedLimiter, Paddlegate, Together, listed_limit};
 use crate::signals::interruptible;
 use crate::waiter::Waiter;
@@ -327,6 +327,18 @@ impl Limiter {
         debit(cost, |operation| decision(self.run(py, &limiter, operation)?))
     }
 
+    /// Give units back without a permit: the opposite of `debit`.
+    ///
+    /// For those who count first and give back later. It gives back at most what is taken of each
+    /// limit now, of a window the newest units. The decision describes the limit with the fewest
+    /// remaining units. Limits that count calls (concurrency, throttle) are not changed. A repeated
+    /// call gives back again.
+    #[pyo3(signature = (units, *, key=None))]
+    fn refund(&self, py: Python<'_>, units: &Bound<'_, PyAny>, key: OptionalArg) -> Result<Decision> {
+        let limiter = self.of_key(key)?;
+        refund(units, |operation| decision(self.run(py, &limiter, operation)?))
+    }
+
     /// Replace the estimate of a permit by the actual cost of the call, once.
     ///
     /// A cost by label changes only the limits that it names, and those that the estimate named.
@@ -486,6 +498,16 @@ impl Limiter {
         key: OptionalArg,
     ) -> Result<Bound<'py, PyAny>> {
         debit(cost, |operation| self.start(py, begin, key, operation))
+    }
+
+    fn _refund<'py>(
+        &self,
+        py: Python<'py>,
+        begin: bool,
+        units: &Bound<'py, PyAny>,
+        key: OptionalArg,
+    ) -> Result<Bound<'py, PyAny>> {
+        refund(units, |operation| self.start(py, begin, key, operation))
     }
 
     #[pyo3(signature = (begin, permit, actual, key=None))]

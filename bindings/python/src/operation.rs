@@ -72,6 +72,10 @@ pub(crate) fn debit<T>(cost: &Bound<'_, PyAny>, run: impl FnOnce(Operation<'_>) 
     with_cost("cost", cost, |cost| run(Operation::Debit(cost)))
 }
 
+pub(crate) fn refund<T>(units: &Bound<'_, PyAny>, run: impl FnOnce(Operation<'_>) -> Result<T>) -> Result<T> {
+    with_cost("units", units, |units| run(Operation::Refund(units)))
+}
+
 pub(crate) fn correct<T>(
     permit: &Bound<'_, PyAny>,
     actual: &Bound<'_, PyAny>,

@@ -90,6 +90,10 @@ impl NativeLimiter {
         Ok(cost.with("cost", |cost| self.0.debit(cost))?.into())
     }
 
+    pub fn refund(&self, units: NativeCharge) -> Result<NativeDecision> {
+        Ok(units.with("units", |units| self.0.refund(units))?.into())
+    }
+
     pub fn correct(&self, permit: String, actual: NativeCharge) -> Result<String> {
         Ok(named(actual.with("actual", |actual| self.0.correct(&permit, actual))?))
     }

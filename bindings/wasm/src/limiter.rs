@@ -49,6 +49,10 @@ impl Limiter {
         self.decided(Operation::Debit(Units::read("cost", cost)?.borrowed().cost()))
     }
 
+    fn refunded(&self, units: &JsValue) -> Result<Decision> {
+        self.decided(Operation::Refund(Units::read("units", units)?.borrowed().cost()))
+    }
+
     fn extended(&self, permit: &JsValue, units: &JsValue) -> Result<Extension> {
         let permit = text("permit", permit)?;
         let units = Units::read("units", units)?;
@@ -256,6 +260,11 @@ impl Limiter {
     /// Charges a cost in any case, up to one whole limit of debt. Returns the decision.
     pub fn debit(&self, cost: &JsValue) -> Thrown<JsValue> {
         self.shown(self.debited(cost))
+    }
+
+    /// Gives units back without a permit, at most what is taken. Returns the decision.
+    pub fn refund(&self, units: &JsValue) -> Thrown<JsValue> {
+        self.shown(self.refunded(units))
     }
 
     /// Ends the lease of a permit. Returns the name of the settlement.

@@ -18,12 +18,12 @@ local record_decision
 
 if recorded_until > now and not dry_run then
   local LETTERS = {
-    acquire = 'a', debit = 'd', correct = 'c', learn = 'l', extend = 'x', release = 'r', cancel = 'n', leave = 'n', control = 'o',
+    acquire = 'a', debit = 'd', refund = 'f', correct = 'c', learn = 'l', extend = 'x', release = 'r', cancel = 'n', leave = 'n', control = 'o',
   }
 
   -- Appends the decision that a reply says, and returns the reply.
   function record_decision(reply)
-    local letter, status, is_call, waited = LETTERS[verb], reply[1], verb == 'acquire' or verb == 'debit', ctx.waited
+    local letter, status, is_call, waited = LETTERS[verb], reply[1], verb == 'acquire' or verb == 'debit' or verb == 'refund', ctx.waited
     local is_decision = is_call or verb == 'extend' and #reply > 1
     if not letter or reply.err or is_call and (own_units.looks or status > 2 and status ~= 6 or status == 2 and waited)
       or is_call and (reply[12] or 0) ~= 0 or letter == 'n' and status ~= 8 or is_decision and status == 5

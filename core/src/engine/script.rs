@@ -54,6 +54,7 @@ pub const SCRIPT: &str = concat!(
     include_str!("transaction/hosts.lua"),
     include_str!("transaction/advance.lua"),
     include_str!("transaction/permit.lua"),
+    include_str!("transaction/refund.lua"),
     include_str!("transaction/join.lua"),
     include_str!("transaction/enter.lua"),
     include_str!("transaction/held_up.lua"),

@@ -32,14 +32,14 @@
 --                                                                     and start of the period of now
 --                    A tag is the letter of the kind, and with a label of its own "w:label". Policies of one name share
 --                    the limits with equal tags, and the leases whatever the label
---       then verb    'acquire', 'peek', 'debit', 'correct', 'extend', 'learn', 'release', 'renew', 'cancel', 'ready', 'statistics',
+--       then verb    'acquire', 'peek', 'debit', 'refund', 'correct', 'extend', 'learn', 'release', 'renew', 'cancel', 'ready', 'statistics',
 --                    'inspect', 'control', 'record' or 'reset', which deletes the keys and the windows of all policies of the name
 --            units   cost to take, or the actual cost: "5" of every limit, or "1,2000", of each in policy order ("0," of one
 --                    limit). A "0" only looks. Of a limit that counts calls any number above zero is one. Behind a "?" the
 --                  reply to acquire and peek ends with the numbers of each limit, see describe.lua
 --            time    us since 1970 for tests; absent or '' reads the server's clock
 --            id      acquire: absent or '', or the id of the permit, lease and ticket; else: id of what was granted
---       debit        id and permit are '', then ttl_us and entry as of acquire
+--       debit        id and permit are '', then ttl_us and entry as of acquire.  refund: id is ''
 --       acquire      permit (how long the charge may be corrected, in us; '': not), ttl_us, entry (of the limiter; '' writes none),
 --                    max_wait_us ('': does not queue), claim_timeout_us, channel ('': polls), position ('': the end,
 --                    '-': only the ticket that the id has, else the ticket number that it had); keep_us, priority,

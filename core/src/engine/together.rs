@@ -183,6 +183,19 @@ pub(crate) fn debit(members: &mut [Member<'_>], server: u64) -> Result<Vec<Reply
     members.iter_mut().map(|member| member.state.debit(member.policy, server, &member.charge)).collect()
 }
 
+/// Gives back the charges of all limiters. See [`Transaction::refund`].
+pub(crate) fn refund(members: &mut [Member<'_>], channels: &dyn Publish, server: u64) -> Result<Vec<Reply>> {
+    for member in &mut *members {
+        member.state.adopt(member.policy, server)?;
+    }
+    let limiters = members.len();
+    let refund = |member: &mut Member<'_>| {
+        let transaction = Transaction::new(member.state, member.policy, channels, server, "")?;
+        Ok(transaction.of_several(limiters).refund(&member.charge))
+    };
+    members.iter_mut().map(refund).collect()
+}
+
 /// Takes the charges of all limiters for a call with an id, or gives it a ticket of the first limiter that does not pass it.
 /// Its other tickets are suspended, or removed when a limiter refuses it.
 pub(crate) fn enter(

@@ -11,6 +11,7 @@ mod join;
 mod permit;
 mod queue;
 mod ready;
+mod refund;
 mod refusal;
 mod upstream;
 

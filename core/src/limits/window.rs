@@ -86,6 +86,11 @@ impl Log {
         }
     }
 
+    /// Removes the newest entries.
+    pub(crate) fn give_back(&mut self, count: u64) {
+        self.0.drain(..usize::try_from(count).unwrap_or(usize::MAX).min(self.0.len()));
+    }
+
     /// Adds entries of the grant at `time`, or removes those that the log still contains. The grant may have had none.
     ///
     /// `live` is the number of live entries in the log. At most [`MAX_MOVED`] entries are moved.

@@ -29,6 +29,8 @@ pub enum Operation<'a> {
     Peek(Request<'a>),
     /// [`Limiter::debit`](crate::Limiter::debit).
     Debit(Cost<'a>),
+    /// [`Limiter::refund`](crate::Limiter::refund).
+    Refund(Cost<'a>),
     /// [`Limiter::correct`](crate::Limiter::correct).
     Correct {
         /// The id of the permit.

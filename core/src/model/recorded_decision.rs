@@ -39,6 +39,8 @@ pub enum RecordedVerb {
     Acquire,
     /// A charge in any case.
     Debit,
+    /// Units that were given back without a permit.
+    Refund,
     /// The actual cost of a permit, also as part of a report of the upstream.
     Correct,
     /// More units for a permit.
@@ -72,9 +74,10 @@ pub enum RecordedOutcome {
 
 impl RecordedVerb {
     /// All verbs, by the letter that the script writes.
-    const LETTERS: [(&'static str, Self); 9] = [
+    const LETTERS: [(&'static str, Self); 10] = [
         ("a", Self::Acquire),
         ("d", Self::Debit),
+        ("f", Self::Refund),
         ("c", Self::Correct),
         ("l", Self::Correct),
         ("x", Self::Extend),
@@ -84,11 +87,12 @@ impl RecordedVerb {
         ("o", Self::Change),
     ];
 
-    /// Returns the name: `acquire`, `debit`, `correct`, `extend`, `release`, `cancel` or `change`.
+    /// Returns the name: `acquire`, `debit`, `refund`, `correct`, `extend`, `release`, `cancel` or `change`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Acquire => "acquire",
             Self::Debit => "debit",
+            Self::Refund => "refund",
             Self::Correct => "correct",
             Self::Extend => "extend",
             Self::Release => "release",
@@ -117,7 +121,7 @@ impl RecordedOutcome {
             ("o", _) => Self::Changed,
             ("g", _) => Self::GaveUp,
             ("a" | "d" | "x", 0) => Self::Refused,
-            ("a" | "d" | "x", 1) => Self::Granted,
+            ("a" | "d" | "f" | "x", 1) => Self::Granted,
             ("a", 2) => Self::Queued,
             ("a", 6) => Self::ShadowRefused,
             (_, 3) if verb == RecordedVerb::Correct => Self::Closed(Settlement::Settled),
@@ -232,6 +236,7 @@ mod tests {
             ("9 o 0 0 0 0 - - - p ", "change", "changed"),
             ("9 o 0 0 0 0 - - - - ", "change", "changed"),
             ("9 d 1 0 0 0 - - 5 p ", "debit", "granted"),
+            ("9 f 1 0 0 0 - - 5 p ", "refund", "granted"),
             ("9 x 0 0 5 0 4 - 5 p id:4:9", "extend", "refused"),
             ("9 x 4 0 0 0 4 - 5 p id:4:9", "extend", "already"),
             ("9 r 7 0 0 0 4 - - c id", "release", "released"),

@@ -160,7 +160,7 @@ pub(super) fn calls_of(decisions: &[RecordedDecision]) -> Vec<RecordedCall<'_>> 
                     _ => {}
                 }
             }
-            RecordedVerb::Debit | RecordedVerb::Change => {}
+            RecordedVerb::Debit | RecordedVerb::Refund | RecordedVerb::Change => {}
         }
     }
     calls

@@ -125,7 +125,8 @@ pub fn replay(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Arrive(usize),
-    Debit(usize),
+    /// A debit or a refund.
+    Charge(usize),
     Correct(usize),
     Extend(usize, usize),
     Renew(usize),
@@ -177,8 +178,8 @@ impl Run<'_> {
         let mut at = 0;
         for (place, decision) in decisions.iter().enumerate() {
             at = decision.at.0.max(at);
-            if decision.verb == RecordedVerb::Debit {
-                self.plan.push(Reverse((at, place, Step::Debit(place))));
+            if matches!(decision.verb, RecordedVerb::Debit | RecordedVerb::Refund) {
+                self.plan.push(Reverse((at, place, Step::Charge(place))));
             }
         }
     }
@@ -188,10 +189,12 @@ impl Run<'_> {
             Step::Arrive(number) => return self.ask(number),
             Step::Ask(number, turn) if self.states[number].turn == turn => return self.ask(number),
             Step::Ask(..) => return Ok(()),
-            Step::Debit(place) => {
+            Step::Charge(place) => {
                 let units = self.units_of(&decisions[place].units)?;
                 if units.iter().any(|(_, units)| *units > 0) {
-                    self.limiter.debit(Cost::ByLabel(&borrowed(&units)))?;
+                    let gives_back = decisions[place].verb == RecordedVerb::Refund;
+                    let charge = if gives_back { Limiter::refund } else { Limiter::debit };
+                    charge(&self.limiter, Cost::ByLabel(&borrowed(&units)))?;
                 }
             }
             Step::Correct(number) => {

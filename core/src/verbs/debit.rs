@@ -9,11 +9,17 @@ pub(crate) struct Debit(pub(crate) Charge);
 impl Debit {
     pub(crate) fn new(policy: &Policy, cost: Cost<'_>) -> Result<Self> {
         let charge = cost.charge("cost", policy)?;
-        if !policy.limits().is_empty() && policy.limits().iter().all(Limit::counts_starts) {
-            return Err(Error::invalid("debit", "takes units, and no limit of the policy counts units"));
-        }
+        check_counts_units(policy, "debit")?;
         Ok(Self(charge))
     }
+}
+
+/// Returns an error for a verb that takes or gives back units, of a policy that counts calls alone.
+pub(super) fn check_counts_units(policy: &Policy, verb: &'static str) -> Result<()> {
+    if !policy.limits().is_empty() && policy.limits().iter().all(Limit::counts_starts) {
+        return Err(Error::invalid(verb, "takes units, and no limit of the policy counts units"));
+    }
+    Ok(())
 }
 
 impl Verb for Debit {

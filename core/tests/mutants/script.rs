@@ -122,6 +122,10 @@ impl Implementation for Script {
         units.with(|units| self.outcome_of(Operation::Debit(units), at))
     }
 
+    fn refund(&mut self, at: u64, units: &Units) -> Outcome {
+        units.with(|units| self.outcome_of(Operation::Refund(units), at))
+    }
+
     fn override_limits(&mut self, limits: Option<(&[Spec], Option<u64>)>, at: u64) {
         with_override(limits, |command| self.run(Operation::Admin { command }, at));
     }

@@ -113,7 +113,7 @@ pub fn rare() -> Vec<Sequence> {
         // A correction does not change a throttle, which counts starts.
         case(Kind::Throttle, 1, 60_000_000, vec![take(1, true), correct(0), take(1, true), correct(12)]),
     ];
-    [policies, cases, quotas(), extensions(), many_extensions(), changes(), learned()].concat()
+    [policies, cases, quotas(), extensions(), many_extensions(), refunds(), changes(), learned()].concat()
 }
 
 /// Returns cases in which a lower limit rules for a time after more was taken than the policy allows.
@@ -228,6 +228,32 @@ fn quotas() -> Vec<Sequence> {
         ]
     };
     [of_calendar(0), of_calendar(5)].concat()
+}
+
+/// Returns cases of units that are given back without a permit.
+fn refunds() -> Vec<Sequence> {
+    let second = 1_000_000;
+    let take = |share| Operation::Acquire(Cost { share, estimate: false, by_label: None });
+    let refund = |share| Operation::Refund(Cost { share, estimate: false, by_label: None });
+    let later = |by| Operation::Wait(Wait::By(by));
+    let of = |kinds: &[Kind]| {
+        let limit =
+            |(number, kind): (usize, &Kind)| Spec { kind: *kind, number, amount: 10, interval: 60_000_000, offset: 0 };
+        let mut operations =
+            vec![take(4), later(second), take(3), later(second), take(2), refund(1), take(2), later(second)];
+        operations.extend([refund(4), later(56 * second), take(3), later(second), refund(2), take(1), refund(0)]);
+        operations.extend([
+            Operation::Override(vec![(5, 60_000_000, 0); 4], None),
+            refund(1),
+            take(1),
+            refund(10),
+            refund(3),
+        ]);
+        operations.extend([later(-20 * second), refund(0), later(second), take(1)]);
+        Sequence { limits: kinds.iter().enumerate().map(limit).collect(), start: 1_700_000_000_000_000, operations }
+    };
+    let one = [Kind::Window, Kind::Bucket, Kind::Leaky, Kind::Points, Kind::Quota].map(|kind| of(&[kind]));
+    [one.to_vec(), vec![of(&[Kind::Window, Kind::Throttle, Kind::Leaky]), of(&[Kind::Bucket, Kind::Window])]].concat()
 }
 
 /// Returns cases of permits with several extensions at different times, which are then corrected.

@@ -24,6 +24,10 @@ pub fn debit<'a>(limiter: &Limiter, cost: impl Into<Cost<'a>>, at: u64) -> Decis
     decision(limiter, Operation::Debit(cost.into()), at)
 }
 
+pub fn refund<'a>(limiter: &Limiter, units: impl Into<Cost<'a>>, at: u64) -> Decision {
+    decision(limiter, Operation::Refund(units.into()), at)
+}
+
 pub fn enter<'a>(limiter: &Limiter, id: &str, cost: impl Into<Cost<'a>>, wait: Option<Wait<'_>>, at: u64) -> Decision {
     decision(limiter, Operation::AcquireWithId { request: Request::cost(cost), id, wait }, at)
 }

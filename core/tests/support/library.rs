@@ -69,6 +69,10 @@ impl Implementation for Library {
         outcome(&units.with(|units| calls::debit(&self.limiter, units, at)))
     }
 
+    fn refund(&mut self, at: u64, units: &Units) -> Outcome {
+        outcome(&units.with(|units| calls::refund(&self.limiter, units, at)))
+    }
+
     fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String> {
         let id = self.extended.get(&permit).filter(|_| !is_first_id).unwrap_or(&self.permits[permit]);
         match calls::run(&self.limiter, Operation::Extend { permit: id, units: units.into() }, at) {

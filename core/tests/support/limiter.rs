@@ -53,6 +53,11 @@ impl Subject for Named {
         answer(step.cost.as_ref().expect("cost").with(|cost| self.limiter.debit(cost)))
     }
 
+    fn refund(&mut self, step: &Step) -> Result<Answer, String> {
+        set_clock(step.at);
+        answer(step.cost.as_ref().expect("units").with(|units| self.limiter.refund(units)))
+    }
+
     fn correct(&mut self, permit: &str, actual: &Units, at: u64) -> Result<String, String> {
         set_clock(at);
         let settlement = actual.with(|actual| self.limiter.correct(permit, actual));

@@ -46,6 +46,7 @@ pub enum Operation {
     Acquire(Cost),
     Peek(Cost),
     Debit(Cost),
+    Refund(Cost),
     /// The age counts permits back from the newest; the actual cost is in quarters of the estimate. By label, each number
     /// is that of a limit; a limit without one is not named.
     Correct {
@@ -129,6 +130,7 @@ pub trait Implementation {
     fn acquire(&mut self, at: u64, units: &Units, estimate: bool) -> Outcome;
     fn peek(&mut self, at: u64, units: &Units) -> Outcome;
     fn debit(&mut self, at: u64, units: &Units) -> Outcome;
+    fn refund(&mut self, at: u64, units: &Units) -> Outcome;
     /// Extends a permit by its first or its last id. The error is why the permit is not open.
     fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String>;
     fn correct(&mut self, permit: usize, actual: &Units, at: u64) -> String;
@@ -235,6 +237,14 @@ impl Run {
                 }
                 let units = self.units(*cost).times(3);
                 let outcome = implementation.debit(self.at, &units);
+                self.decided(units, outcome)
+            }
+            Operation::Refund(cost) => {
+                if self.limits.iter().all(|limit| limit.kind == Kind::Throttle) {
+                    return Event::Nothing;
+                }
+                let units = self.units(*cost);
+                let outcome = implementation.refund(self.at, &units);
                 self.decided(units, outcome)
             }
             Operation::Correct { age, quarters, by_label } => {
@@ -407,15 +417,17 @@ impl Spec {
     }
 }
 
-/// Generates a limiter of these kinds in this order, and fewer than `length` operations, also extensions and learned limits.
+/// Generates a limiter of these kinds in this order, and fewer than `length` operations, also extensions, refunds and learned
+/// limits.
 pub fn sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequence> {
     let extend = (0..4_usize, any::<u64>(), any::<bool>());
     let extend = extend.prop_map(|(age, share, is_first_id)| Operation::Extend { age, share, is_first_id });
     let learn = prop::collection::vec(parameters(), 4).prop_map(Operation::Learn);
-    sequence_of(kinds, length, prop_oneof![24 => operation(), 2 => extend, 1 => learn])
+    let refund = cost().prop_map(Operation::Refund);
+    sequence_of(kinds, length, prop_oneof![24 => operation(), 2 => extend, 2 => refund, 1 => learn])
 }
 
-/// Generates a sequence without extensions and learned limits. The seeds of the mutants were chosen for these.
+/// Generates a sequence without extensions, refunds and learned limits. The seeds of the mutants were chosen for these.
 pub fn plain_sequence(kinds: Vec<Kind>, length: usize) -> impl Strategy<Value = Sequence> {
     sequence_of(kinds, length, operation())
 }
@@ -479,6 +491,7 @@ pub fn keeps_state_and_clock(operation: &Operation) -> bool {
         Operation::Acquire(_)
         | Operation::Peek(_)
         | Operation::Debit(_)
+        | Operation::Refund(_)
         | Operation::Correct { .. }
         | Operation::Extend { .. } => true,
     }

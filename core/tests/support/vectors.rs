@@ -17,6 +17,7 @@ pub trait Subject {
     fn acquire(&mut self, step: &Step) -> Result<Answer, String>;
     fn peek(&mut self, step: &Step) -> Result<Answer, String>;
     fn debit(&mut self, step: &Step) -> Result<Answer, String>;
+    fn refund(&mut self, step: &Step) -> Result<Answer, String>;
     fn correct(&mut self, permit: &str, actual: &Units, at: u64) -> Result<String, String>;
     fn reset(&mut self);
     /// Returns the decision, or the settlement of a permit that is not open.
@@ -67,7 +68,7 @@ pub struct Entry<'a> {
     pub position: QueuePosition,
 }
 
-/// The arguments of an `acquire`, `peek` or `debit` step.
+/// The arguments of an `acquire`, `peek`, `debit` or `refund` step.
 pub struct Step {
     pub at: u64,
     pub cost: Option<Units>,
@@ -174,6 +175,11 @@ pub fn perform(step: &Value, subject: &mut impl Subject, permits: &mut Permits) 
                     _ => QueuePosition::End,
                 },
             });
+            keep(permits, label, answer)
+        }
+        "refund" => {
+            let units = Units::read(&step["units"]);
+            let answer = subject.refund(&Step { cost: units, ..parse(step) });
             keep(permits, label, answer)
         }
         verb => {

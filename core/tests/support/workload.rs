@@ -76,6 +76,9 @@ pub enum Step {
     Debit {
         units: Asked,
     },
+    Refund {
+        units: Asked,
+    },
     /// Advances the time by so many microseconds; `RetryAfter` advances it to the last `retry_after` plus an offset.
     Advance(u64),
     RetryAfter(i64),
@@ -104,9 +107,9 @@ pub enum Step {
 pub enum Costs {
     /// Numbers, and no debits. The seeds of the mutants were chosen for these.
     Numbers,
-    /// Numbers and costs by label, and debits.
+    /// Numbers and costs by label, debits and refunds.
     Labels,
-    /// The same, and calls with priorities and shares whose tickets others may pass by.
+    /// The same but refunds, and calls with priorities and shares whose tickets others may pass by.
     Shares,
 }
 
@@ -302,7 +305,9 @@ fn step(costs: Costs) -> BoxedStrategy<Step> {
                 };
                 Step::Ready { count, host }
             });
-            prop_oneof![40 => step, 1 => debit, 2 => extend, asks => ready].boxed()
+            let refund = asked(costs, 0..=6_u64).prop_map(|units| Step::Refund { units });
+            let refunds = u32::from(matches!(costs, Costs::Labels));
+            prop_oneof![40 => step, 1 => debit, 2 => extend, asks => ready, refunds => refund].boxed()
         }
     }
 }
@@ -582,11 +587,16 @@ impl Runner {
                 Some(answer)
             }
             Step::Peek { units } => Some(self.ask(*units, true)),
-            Step::Debit { units } => {
+            Step::Debit { units } | Step::Refund { units } => {
                 let counts_units = |limit: &Spec| !matches!(limit.kind, Kind::Throttle | Kind::Concurrency);
+                let is_debit = matches!(step, Step::Debit { .. });
                 let units = self.actual(*units);
                 let is_charged = self.limits.iter().any(counts_units);
-                is_charged.then(|| units.with(|units| self.run(Operation::Debit(units))))
+                is_charged.then(|| {
+                    units.with(|units| {
+                        self.run(if is_debit { Operation::Debit(units) } else { Operation::Refund(units) })
+                    })
+                })
             }
             Step::Release { caller } => {
                 self.permits.get(caller).cloned().map(|permit| self.run(Operation::Release { permit: &permit }))

@@ -12,9 +12,10 @@ use crate::source;
 /// The version of the lines.
 const VERSION: u64 = 2;
 
-const VERBS: [RecordedVerb; 7] = [
+const VERBS: [RecordedVerb; 8] = [
     RecordedVerb::Acquire,
     RecordedVerb::Debit,
+    RecordedVerb::Refund,
     RecordedVerb::Correct,
     RecordedVerb::Extend,
     RecordedVerb::Release,

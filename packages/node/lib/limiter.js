@@ -168,6 +168,16 @@ class Limiter {
     }
   }
 
+  refund(units, options) {
+    try {
+      const call = only(["key", "signal"], options);
+      const cost = typeof units === "number" ? units : unitsByLabel("units", units);
+      return this.#start(Opcode.Refund, { ...call, cost }, decision);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
   extend(permit, units, options) {
     if (permit?.[PERMIT] === true) return permit[EXTEND_PERMIT](this, units, options);
     try {

@@ -37,6 +37,7 @@ const CALLS = [
   ["allow", ({ rate }, o) => rate.allow(o({ cost: 2 }))],
   ["peek", ({ rate }, o) => rate.peek(o({ cost: 3 }))],
   ["debit", ({ rate }, o) => rate.debit(1, o())],
+  ["refund", ({ rate }, o) => rate.refund(2, o())],
   ["tryAcquire", ({ rate }, o) => rate.tryAcquire(o({ id: "one", estimate: 3 }))],
   [
     "tryAcquire",

@@ -327,6 +327,11 @@ class Limiter(_native.Limiter):
         decision: Decision = await run_operation(self._links, self._debit, cost, key)
         return decision
 
+    async def arefund(self, units: Cost, *, key: str | None = None) -> Decision:
+        """Like `refund`."""
+        decision: Decision = await run_operation(self._links, self._refund, units, key)
+        return decision
+
     async def acorrect(
         self, permit: str | Grant | Decision, actual: Cost, *, key: str | None = None
     ) -> str:

@@ -555,6 +555,14 @@ class Limiter:
         limit with the fewest remaining units. Limits that count calls (concurrency, throttle) are
         not charged. A repeated call charges again.
         """
+    def refund(self, units: Cost, *, key: str | None = None) -> Decision:
+        """Give units back without a permit: the opposite of `debit`.
+
+        For those who count first and give back later. It gives back at most what is taken of each
+        limit now, of a window the newest units. The decision describes the limit with the fewest
+        remaining units. Limits that count calls (concurrency, throttle) are not changed. A repeated
+        call gives back again.
+        """
     def correct(
         self, permit: str | Grant | Decision, actual: Cost, *, key: str | None = None
     ) -> str:
@@ -639,6 +647,7 @@ class Limiter:
         limits: bool | None,
     ) -> Any: ...
     def _debit(self, begin: bool, cost: Cost, key: str | None) -> Any: ...
+    def _refund(self, begin: bool, units: Cost, key: str | None) -> Any: ...
     def _correct(
         self, begin: bool, permit: str | Grant | Decision, actual: Cost, key: str | None = None
     ) -> Any: ...

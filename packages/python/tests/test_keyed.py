@@ -237,6 +237,7 @@ VERBS: dict[str, tuple[Any, ...]] = {
     "acquire": (),
     "peek": (),
     "debit": (1,),
+    "refund": (1,),
     "enqueue": ("job",),
     "claim": ("job",),
     "cancel": ("job",),

@@ -79,7 +79,7 @@ def test_the_stubs_say_what_help_says():
 
 def test_every_verb_has_an_asynchronous_form():
     verbs = ["acquire", "allow", "cancel", "claim", "correct", "enqueue", "peek", "release"]
-    verbs += ["debit", "renew", "reset", "stats", "try_acquire"]
+    verbs += ["debit", "refund", "renew", "reset", "stats", "try_acquire"]
     verbs += ["runtime_state", "learn_from_response", "override", "pause", "restore", "resume"]
     verbs += ["report_budget", "block", "extend", "history"]
     assert all(hasattr(Limiter, verb) and hasattr(Limiter, f"a{verb}") for verb in verbs)

@@ -448,6 +448,8 @@ def step_answer(how, limiter, step, permits):
             return plain_key(bytes.fromhex(step["hex"]) if "hex" in step else step["text"])
         case "debit":
             return shown(how.call(limiter, "debit", step["cost"]))
+        case "refund":
+            return shown(how.call(limiter, "refund", step["units"]))
         case "correct":
             return how.call(limiter, "correct", permit, step["actual"])
         case "extend":

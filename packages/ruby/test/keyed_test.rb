@@ -13,7 +13,8 @@ class KeyedTest < Minitest::Test
   # Every method that takes a key, with what it needs. Each call changes nothing of another key.
   VERBS = {
     try_acquire: [], allow?: [], peek: [], acquire: [], within_limit: [], reset: [],
-    debit: [1], correct: ["p:1:1", 1], extend: ["p:1:1", 1], release: ["p:1:1"], renew: ["p:1:1"],
+    debit: [1], refund: [1], correct: ["p:1:1", 1], extend: ["p:1:1", 1], release: ["p:1:1"],
+    renew: ["p:1:1"],
     admit: ["job"], admit_all: [%w[job]], enqueue: ["job"], claim: ["job"], cancel: ["job"],
     ready: [], inspection: [], queue: [],
     pause: [1], block: [1], resume: [], restore: [], runtime_state: [],

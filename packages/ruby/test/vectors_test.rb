@@ -309,6 +309,10 @@ class VectorsTest < Minitest::Test
       json(@limiter.debit(step["cost"], **@key))
     end
 
+    def do_refund(step)
+      json(@limiter.refund(step["units"], **@key))
+    end
+
     def do_pause(step)
       moment = step["until_us"]
       moment = Time.at(0, moment, :microsecond) if moment

@@ -15,7 +15,7 @@ mod samples;
 mod span;
 mod statistics;
 
-pub(crate) use calls::{Acquire, Cancel, Correct, Debit, Job, Peek, Settle};
+pub(crate) use calls::{Acquire, Cancel, Correct, Debit, Job, Peek, RefundBody, Settle};
 pub(crate) use changes::{ModeBody, ModeName, Override, Pause, Reset};
 pub(crate) use cost::{Amounts, CostBody};
 pub(crate) use decision::DecisionBody;

@@ -218,6 +218,28 @@ impl Limiter {
         self.ask(Operation::Debit(cost.into()))
     }
 
+    /// Gives units back without a permit: the opposite of [`debit`](Self::debit), for those who count first and give back later.
+    ///
+    /// It gives back at most what is taken of each limit now: nothing of a limit that is whole, whose interval has ended, or that
+    /// has drained. Of a window it gives back the newest units. Limits that count calls (concurrency, throttle) are not changed.
+    /// The decision is a grant; it describes the limit with the fewest remaining units. A repeated call gives back again: with the
+    /// permit of an estimate, [`correct`](Self::correct) gives back once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use paddlegate::{Paddlegate, Request};
+    /// let hits = Paddlegate::memory().window("hits", 5, Duration::from_secs(60))?;
+    /// hits.try_acquire(Request::cost(3))?;
+    /// assert_eq!(hits.refund(2)?.remaining, Some(4));
+    /// assert_eq!(hits.refund(100)?.remaining, Some(5), "no more than was taken");
+    /// # Ok::<(), paddlegate::Error>(())
+    /// ```
+    pub fn refund<'a>(&self, units: impl Into<Cost<'a>>) -> Result<Decision> {
+        self.ask(Operation::Refund(units.into()))
+    }
+
     /// Ends the lease of a permit, once.
     ///
     /// Returns `Released`; `Late` when the lease had ended before, `Unknown` when there is no such lease. Never ends

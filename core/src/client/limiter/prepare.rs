@@ -44,6 +44,7 @@ use crate::verbs::inspect::Inspect;
 use crate::verbs::learn::{self, Learn};
 use crate::verbs::peek::Peek;
 use crate::verbs::ready::Ready;
+use crate::verbs::refund::Refund;
 use crate::verbs::release::Release;
 use crate::verbs::renew::Renew;
 use crate::verbs::reset::Reset;
@@ -152,6 +153,7 @@ impl Limiter {
             Operation::AcquireWithId { request, id, wait } => self.start_verb(&Enter::new(policy, request, id, wait)?),
             Operation::Peek(request) => self.start_verb(&Peek::new(policy, request)?),
             Operation::Debit(cost) => self.start_verb(&Debit::new(policy, cost)?),
+            Operation::Refund(units) => self.start_verb(&Refund::new(policy, units)?),
             Operation::Correct { permit, actual } => self.start_checked(Correct::new(policy, permit, actual)?),
             Operation::Extend { permit, units } => self.start_checked(Extend::new(policy, permit, units)?),
             Operation::Release { permit } => self.start_checked(Release::new(policy, permit)?),

@@ -28,6 +28,7 @@ use crate::verbs::debit::Debit;
 use crate::verbs::decision::Asks;
 use crate::verbs::enter::Enter;
 use crate::verbs::peek::Peek;
+use crate::verbs::refund::Refund;
 
 /// A change of the states of several limiters at a time.
 type ChangeAt<'a> = dyn FnMut(&mut [Member<'_>], u64) -> Result<Vec<Reply>> + 'a;
@@ -140,6 +141,7 @@ impl Limiter {
                 self.peek_at_all(parts)
             }
             Operation::Debit(cost) => self.debit_all(cost),
+            Operation::Refund(units) => self.refund_all(units),
             Operation::Correct { permit, actual } => self.correct_all(permit, actual),
             Operation::Extend { .. } => Err(of_one("extend")),
             Operation::Release { permit } => self.release_all(permit),
@@ -255,21 +257,22 @@ impl Limiter {
     }
 
     fn debit_all(&self, cost: Cost<'_>) -> Result<Prepared> {
-        let charges = cost.charges("cost", &self.policies())?;
-        let counts_units = |limiter: &Self| limiter.policy().limits().iter().any(|limit| !limit.counts_starts());
-        if self.with_state().next().is_some() && !self.with_state().any(counts_units) {
-            return Err(Error::invalid("debit", "takes units, and no limit of the limiters counts units"));
-        }
-        let mut parts = self.parts(charges, false, None);
-        for part in &mut parts.each {
-            // A limiter that counts calls alone is not charged.
-            part.has_state &= part.policy.limits().iter().any(|limit| !limit.counts_starts());
-        }
+        let parts = self.parts_with_units("debit", cost.charges("cost", &self.policies())?)?;
         if parts.with_state().next().is_none() {
             return Ok(decided(parts.decision(&[])));
         }
         self.decide_all(parts, Asks::Nothing, |_, part| Debit(part.charge), &mut |members, now, _| {
             together::debit(members, now)
+        })
+    }
+
+    fn refund_all(&self, units: Cost<'_>) -> Result<Prepared> {
+        let parts = self.parts_with_units("refund", units.charges("units", &self.policies())?)?;
+        if parts.with_state().next().is_none() {
+            return Ok(decided(parts.decision(&[])));
+        }
+        self.decide_all(parts, Asks::Nothing, |_, part| Refund(part.charge), &mut |members, now, channels| {
+            together::refund(members, channels, now)
         })
     }
 
@@ -302,9 +305,23 @@ impl Limiter {
         }
     }
 
+    /// Returns the parts of a verb that takes or gives back units. A limiter that counts calls alone has no part in it.
+    fn parts_with_units(&self, verb: &'static str, charges: Vec<Charge>) -> Result<Parts> {
+        let counts_units = |policy: &Policy| policy.limits().iter().any(|limit| !limit.counts_starts());
+        if self.with_state().next().is_some() && !self.with_state().any(|limiter| counts_units(limiter.policy())) {
+            return Err(Error::invalid(verb, "takes units, and no limit of the limiters counts units"));
+        }
+        let mut parts = self.parts(charges, false, None);
+        for part in &mut parts.each {
+            // A limiter that counts calls alone is not changed.
+            part.has_state &= counts_units(&part.policy);
+        }
+        Ok(parts)
+    }
+
     /// Locks the states in memory of all limiters of `parts` with a state, in the order of their names, so that no two calls
     /// wait for each other, and runs a change of them at the time that is read then.
-    fn locked(&self, parts: &Parts, run: &mut ChangeAt<'_>) -> Result<Vec<Reply>> {
+    pub(super) fn locked(&self, parts: &Parts, run: &mut ChangeAt<'_>) -> Result<Vec<Reply>> {
         let limiters = &self.inner.together;
         let mut order: Vec<usize> = Vec::with_capacity(limiters.len());
         for place in (0..limiters.len()).filter(|place| parts.each[*place].has_state) {

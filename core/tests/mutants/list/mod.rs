@@ -43,6 +43,7 @@ mod queue;
 mod quota;
 mod ready;
 mod recording;
+mod refund;
 mod refusal;
 mod register;
 mod state;
@@ -61,7 +62,7 @@ pub struct Lua {
 }
 
 /// The files, in the order in which `engine/script.rs` concatenates them.
-pub const FILES: [Lua; 30] = [
+pub const FILES: [Lua; 31] = [
     lua!("engine/one_limiter.lua", &[]),
     lua!("engine/register.lua", register::REGISTER),
     lua!("engine/state.lua", state::STATE),
@@ -101,6 +102,7 @@ pub const FILES: [Lua; 30] = [
     lua!("engine/transaction/hosts.lua", hosts::HOSTS),
     lua!("engine/transaction/advance.lua", advance::ADVANCE),
     lua!("engine/transaction/permit.lua", permit::PERMIT),
+    lua!("engine/transaction/refund.lua", refund::REFUND),
     lua!("engine/transaction/join.lua", join::JOIN),
     lua!("engine/transaction/enter.lua", enter::ENTER),
     lua!("engine/transaction/held_up.lua", &[]),

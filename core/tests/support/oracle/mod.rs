@@ -322,6 +322,40 @@ impl Oracle {
         verdict
     }
 
+    /// Gives units back, at most what is taken; of a window the newest.
+    pub fn refund(&mut self, server: i128, cost: &Units) -> Verdict {
+        let now = self.state.clock(server);
+        let (rules, state) = (self.rules(now), &mut self.state);
+        let mut amounts = state.amounts(&rules, now);
+        let counted: Vec<i128> = rules
+            .iter()
+            .zip(charges(&rules, cost, true))
+            .map(|(rule, units)| if rule.kind == "throttle" { 0 } else { units })
+            .collect();
+        if counted.iter().all(|units| *units == 0) {
+            state.skew = now - server;
+            return describe_charged(&rules, &amounts, now);
+        }
+        for ((rule, amount), units) in rules.iter().zip(&mut amounts).zip(counted) {
+            match amount {
+                Amount::Level(level) => *level = (*level - units).max(0.into()),
+                Amount::Count(count) => *count = (*count - units).max(0),
+                Amount::Times(times) => {
+                    let Amount::Times(all) = &mut state.part(rule).amount else { panic!("no times") };
+                    all.sort_unstable();
+                    times.sort_unstable();
+                    for _ in 0..units.min(i128::try_from(times.len()).expect("a length")) {
+                        all.pop();
+                        times.pop();
+                    }
+                }
+            }
+        }
+        let verdict = describe_charged(&rules, &amounts, now);
+        state.write(&rules, amounts, now, server);
+        verdict
+    }
+
     /// Lets other limits rule, until a time or for ever; `None` lets those of the policy rule again.
     pub fn override_limits(&mut self, limits: Option<(&[Rule], Option<i128>)>, server: i128) {
         let now = self.state.clock(server);

@@ -44,6 +44,10 @@ impl Subject for Oracle {
         Ok(Answer { text: self.debit(step.at.into(), &units(step)).text(), permit: None })
     }
 
+    fn refund(&mut self, step: &Step) -> Result<Answer, String> {
+        Ok(Answer { text: self.refund(step.at.into(), &units(step)).text(), permit: None })
+    }
+
     fn correct(&mut self, permit: &str, actual: &Units, at: u64) -> Result<String, String> {
         let number = permit.strip_prefix(PREFIX).and_then(|number| number.parse().ok());
         let settlement = match number {
@@ -85,6 +89,10 @@ impl Implementation for Oracle {
 
     fn debit(&mut self, at: u64, units: &Units) -> Outcome {
         outcome(&self.debit(at.into(), units))
+    }
+
+    fn refund(&mut self, at: u64, units: &Units) -> Outcome {
+        outcome(&self.refund(at.into(), units))
     }
 
     fn extend(&mut self, permit: usize, is_first_id: bool, units: u64, at: u64) -> Result<Outcome, String> {

@@ -297,6 +297,19 @@ module Paddlegate
       read_decision(buffer)
     end
 
+    # Gives units back without a permit: the opposite of {#debit}, for those who count first and
+    # give back later. It gives back at most what is taken of each limit now, of a window the newest
+    # units. Returns a granted {Decision} with what is left. A repeated call gives back again.
+    # Limits that count calls (concurrency, throttle) are not changed.
+    def refund(units, key: nil)
+      return for_key(key) { |one| one.refund(units) } unless key.nil?
+
+      units = Value.cost("units", units)
+      buffer = CallBuffer.checkout
+      buffer.check(@functions.refund(@handle, *units, buffer.decision, buffer.error))
+      read_decision(buffer)
+    end
+
     # Replaces the estimate of a permit by the actual cost, a number or a Hash as `cost`, and
     # returns the settlement. `permit` is the {Permit} or its id, as for {#release} and {#renew}.
     #

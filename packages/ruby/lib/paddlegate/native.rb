@@ -186,6 +186,7 @@ module Paddlegate
       ready_for: %i[pointer string string size_t pointer pointer pointer pointer],
       invantive_gate_admit: %i[pointer pointer pointer pointer],
       debit: %i[pointer int64 pointer size_t pointer pointer],
+      refund: %i[pointer int64 pointer size_t pointer pointer],
       correct: %i[pointer string int64 pointer size_t pointer pointer],
       extend: %i[pointer string int64 pointer size_t pointer pointer pointer],
       release: %i[pointer string pointer pointer],

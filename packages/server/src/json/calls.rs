@@ -117,6 +117,21 @@ pub(crate) struct Debit {
     pub(crate) key: Option<String>,
 }
 
+/// The body of `refund`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RefundBody {
+    /// The units to give back.
+    #[schema(inline)]
+    pub(crate) units: CostBody,
+    /// The limiter, instead of that of the limits file; needs the scope `operate`.
+    #[schema(inline)]
+    pub(crate) policy: Option<PolicyBody>,
+    /// The key of a keyed limiter, 1 to 512 bytes.
+    #[schema(max_length = 512)]
+    pub(crate) key: Option<String>,
+}
+
 /// The body of `correct`.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! The verbs that take units: `acquire`, `debit`, and `peek`, which only looks.
+//! The verbs that take units: `acquire`, `debit`, and `peek`, which only looks; and `refund`, which gives units back.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,14 +12,14 @@ use crate::access::Access;
 use crate::app::App;
 use crate::body::{Body, Name, Query};
 use crate::guard::Held;
-use crate::json::{Acquire, Amounts, Debit, DecisionBody, Peek, Span};
+use crate::json::{Acquire, Amounts, Debit, DecisionBody, Peek, RefundBody, Span};
 use crate::problem::Problem;
 use crate::refusal::{Refusal, RefusalProblem};
 use crate::waits::Waiting;
 
 /// Returns the routes.
 pub(crate) fn router() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(acquire)).routes(routes!(peek)).routes(routes!(debit))
+    OpenApiRouter::new().routes(routes!(acquire)).routes(routes!(peek)).routes(routes!(debit)).routes(routes!(refund))
 }
 
 /// Takes the cost if every limit allows it, otherwise nothing. With `wait_timeout` the request is held until then; its place in
@@ -111,6 +111,21 @@ async fn debit(
     let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
     let cost = body.cost.of_one("cost")?;
     Ok(answer(&decide(&app, &limiter, Operation::Debit(cost.cost())).await?))
+}
+
+/// Gives units back without a permit, at most what is taken.
+#[utoipa::path(post, path = "/v1/limiters/{name}/refund", tag = "decide", request_body = RefundBody,
+    params(("name" = String, Path, description = "The name, percent-encoded")),
+    responses((status = 200, body = DecisionBody)))]
+async fn refund(
+    State(app): State<App>,
+    access: Access,
+    Name(name): Name,
+    Body(body): Body<RefundBody>,
+) -> Result<Response, Problem> {
+    let limiter = app.of_call(&access, &name, body.policy.as_ref(), body.key.as_deref())?;
+    let units = body.units.of_one("units")?;
+    Ok(answer(&decide(&app, &limiter, Operation::Refund(units.cost())).await?))
 }
 
 fn answer(decision: &Decision) -> Response {

@@ -141,6 +141,12 @@ internal constructor(
     /** See [Limiter.debit]. */
     public fun debit(units: Long): Decision = debit(Charge.of(units))
 
+    /** See [Limiter.refund]. */
+    public fun refund(units: Charge): Decision = command { Decision.of(native.refund(units.native)) }
+
+    /** See [Limiter.refund]. */
+    public fun refund(units: Long): Decision = refund(Charge.of(units))
+
     /** See [Limiter.correct]. */
     public fun correct(permit: String, actual: Charge): Settlement = command {
         Settlement.of(native.correct(whole("permit", permit), actual.native))

@@ -127,6 +127,15 @@ internal constructor(
     /** See the form with a charge. */
     public suspend fun debit(units: Long): Decision = io { debit(units) }
 
+    /**
+     * Gives units back without a permit, for those who count first and give back later: the opposite of [debit]. It gives
+     * back at most what is taken of each limit now, of a window the newest units. A repeated call gives back again.
+     */
+    public suspend fun refund(units: Charge): Decision = io { refund(units) }
+
+    /** See the form with a charge. */
+    public suspend fun refund(units: Long): Decision = io { refund(units) }
+
     /** Replaces the estimate of a permit by the actual cost, once, from any process: see [Permit.correct]. */
     public suspend fun correct(permit: String, actual: Charge): Settlement = io { correct(permit, actual) }
 

@@ -26,6 +26,7 @@ internal fun Replay.perform(step: JsonNode): Any? {
             )
         "plain_key" -> step.text("text")?.let(Paddlegate::plainKey) ?: Paddlegate.plainKey(bytes(step["hex"].asText()))
         "debit" -> shown(it.debit(charge(step["cost"])!!))
+        "refund" -> shown(it.refund(charge(step["units"])!!))
         "enter" -> enter(step)
         "correct" -> settled(it.correct(permit(step), charge(step["actual"])!!))
         "extend" -> {

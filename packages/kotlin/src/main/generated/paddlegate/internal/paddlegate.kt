@@ -757,6 +757,8 @@ internal object IntegrityCheckingUniffiLib {
     ): Int
     external fun uniffi_paddlegate_uniffi_checksum_method_nativelimiter_peek(
     ): Int
+    external fun uniffi_paddlegate_uniffi_checksum_method_nativelimiter_refund(
+    ): Int
     external fun uniffi_paddlegate_uniffi_checksum_method_nativelimiter_release(
     ): Int
     external fun uniffi_paddlegate_uniffi_checksum_method_nativelimiter_renew(
@@ -932,6 +934,8 @@ internal object UniffiLib {
     external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_notification_node(`ptr`: Long,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
     external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_peek(`ptr`: Long,`request`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
+    ): RustBuffer.ByValue
+    external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_refund(`ptr`: Long,`units`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
     external fun uniffi_paddlegate_uniffi_fn_method_nativelimiter_release(`ptr`: Long,`permit`: RustBuffer.ByValue,uniffi_out_err: Pointer, 
     ): RustBuffer.ByValue
@@ -1286,6 +1290,9 @@ private fun uniffiCheckApiChecksums(lib: IntegrityCheckingUniffiLib) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_paddlegate_uniffi_checksum_method_nativelimiter_peek() and 0xFFFF) != 18134) {
+        throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
+    }
+    if ((lib.uniffi_paddlegate_uniffi_checksum_method_nativelimiter_refund() and 0xFFFF) != 13530) {
         throw RuntimeException("UniFFI API checksum mismatch: try cleaning and rebuilding your project")
     }
     if ((lib.uniffi_paddlegate_uniffi_checksum_method_nativelimiter_release() and 0xFFFF) != 9143) {
@@ -2474,6 +2481,8 @@ public interface NativeLimiterInterface {
     
     fun `peek`(`request`: NativeRequest?): NativeDecision
     
+    fun `refund`(`units`: NativeCharge): NativeDecision
+    
     fun `release`(`permit`: kotlin.String): kotlin.String
     
     fun `renew`(`permit`: kotlin.String): kotlin.Long?
@@ -2944,6 +2953,21 @@ open class NativeLimiter: Disposable, AutoCloseable, NativeLimiterInterface
         it,
         
         FfiConverterOptionalTypeNativeRequest.lower(`request`),_status)
+}
+    }
+    )
+    }
+    
+
+    
+    @Throws(NativeException::class)override fun `refund`(`units`: NativeCharge): NativeDecision {
+            return FfiConverterTypeNativeDecision.lift(
+    callWithHandle {
+    uniffiRustCallWithError(NativeException) { _status ->
+    UniffiLib.uniffi_paddlegate_uniffi_fn_method_nativelimiter_refund(
+        it,
+        
+        FfiConverterTypeNativeCharge.lower(`units`),_status)
 }
     }
     )
