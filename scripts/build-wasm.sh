@@ -48,8 +48,8 @@ bind() {
 
 rm -rf "$dist"
 compile
-bind "$dist" 165500
+bind "$dist" 169300
 compile --features full
-bind "$dist/full" 548500
+bind "$dist/full" 550000
 
 node packages/wasm/scripts/modules.mjs
