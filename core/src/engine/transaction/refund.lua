@@ -8,15 +8,18 @@ if verb == 'refund' then
   function handlers.refund()
     local limits, changes, before, given = ctx.limits, {}, {}, 0
     evaluate()
+    if ctx.damaged then
+      return redis.error_reply(DAMAGED)
+    end
     for i = 1, limit_count do
       local limit = limits[i]
       changes[i], before[i] = -own_units[i], limit.new_level
       if limit.kind == 'w' then
-        -- The newest entries are given back. They leave the log after the state is written, which a full server may refuse.
-        local at, gone = limit.at, min(own_units[i], limit.new_level)
-        limit.gone, limit.length, changes[i] = gone, limit.length - gone, 0
-        limit.at = function(entry)
-          return at(entry + gone)
+        -- The newest entries are given back. To trim is allowed on a full server, and then so is the rest.
+        local gone = min(own_units[i], limit.new_level)
+        limit.length, changes[i] = limit.length - gone, 0
+        if gone > 0 then
+          call('LTRIM', limit.key, gone, -1)
         end
       end
     end
@@ -44,11 +47,6 @@ if verb == 'refund' then
     adopt_levels()
     advance_queue()
     write_state(lifetime)
-    for i = 1, limit_count do
-      if (limits[i].gone or 0) > 0 then
-        call('LTRIM', limits[i].key, limits[i].gone, -1)
-      end
-    end
     return reply
   end
 end

@@ -4,10 +4,10 @@ use super::Mutant;
 
 pub const REFUND: &[Mutant] = &[
     ("refund: units are taken", "changes[i], before[i] = -own_units[i],", "changes[i], before[i] = own_units[i],"),
-    ("refund: the oldest of a log are given back", "limits[i].gone, -1)", "0, -limits[i].gone - 1)"),
+    ("refund: the oldest of a log are given back", "gone, -1)", "0, -gone - 1)"),
     ("refund: a log gives back what has expired", "min(own_units[i], limit.new_level)", "own_units[i]"),
-    ("refund: a log shows what is gone", "return at(entry + gone)", "return at(entry)"),
-    ("refund: a log keeps what is given back", "if (limits[i].gone or 0) > 0 then", "if false then"),
+    ("refund: a log shows what is gone", "limit.length, changes[i] = limit.length - gone, 0", "changes[i] = 0"),
+    ("refund: a log keeps what is given back", "if gone > 0 then", "if false then"),
     (
         "refund: the statistics give back what was not taken",
         "given = max(given, math.floor",
