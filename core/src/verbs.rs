@@ -96,6 +96,7 @@ pub(crate) trait OfSeveral: Verb {
 }
 
 /// A call that a script of plain calls may decide.
+#[derive(Clone, Copy)]
 pub(crate) enum Plain<'a> {
     Acquire(&'a Acquire),
     Enter(&'a Entry<'a>),

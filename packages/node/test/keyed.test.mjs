@@ -142,7 +142,7 @@ async function answers(limiters, o, clock) {
 test("every method but those of all keys is tested with a key", () => {
   const verbs = new Set(CALLS.map(([verb]) => verb));
   // `allowSync` is of stores in memory; limiter.test.mjs has it.
-  const others = ["constructor", "withKey", "stats", "history", "allowSync"];
+  const others = ["constructor", "withKey", "stats", "history", "limits", "allowSync"];
   const methods = Object.getOwnPropertyNames(Limiter.prototype);
   assert.deepEqual([...verbs, ...others].sort(), methods.sort());
 });

@@ -141,7 +141,8 @@ public sealed class Decision(private val native: NativeDecision) {
     @JvmOverloads
     public fun headers(fields: String = "draft"): Map<String, String> = native {
         decisionHeaders(native, whole("fields", fields)!!)
-    }.associate { (name, value) -> name to value }
+    }
+        .associate { (name, value) -> name to value }
 
     override fun toString(): String =
         "Decision(status=$status, limit=$limit, remaining=$remaining, retryAfter=$retryAfter, reason=$reason, label=$label)"

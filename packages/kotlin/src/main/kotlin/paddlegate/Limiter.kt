@@ -128,8 +128,8 @@ internal constructor(
     public suspend fun debit(units: Long): Decision = io { debit(units) }
 
     /**
-     * Gives units back without a permit, for those who count first and give back later: the opposite of [debit]. It gives
-     * back at most what is taken of each limit now, of a window the newest units. A repeated call gives back again.
+     * Gives units back without a permit, for those who count first and give back later: the opposite of [debit]. It gives back at
+     * most what is taken of each limit now, of a window the newest units. A repeated call gives back again.
      */
     public suspend fun refund(units: Charge): Decision = io { refund(units) }
 
