@@ -14,7 +14,7 @@ import select
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 from weakref import WeakValueDictionary
 
 from paddlegate._asyncio import can_watch_sockets, run_in_loop
@@ -48,14 +48,19 @@ class Waiter(Protocol):
         """Leave the queue, if `loop` runs this waiter and is closing the store."""
 
 
+CallEntry: TypeAlias = tuple[int, object, object]
+"""The process, the loop or the thread of a call, and what no other call has."""
+
+
 class Hubs:
     """The hubs of one store. A fork does not use or close inherited hubs."""
 
-    __slots__ = ("_loop_hubs", "_thread_hubs", "closed")
+    __slots__ = ("_calls", "_loop_hubs", "_thread_hubs", "closed")
 
     def __init__(self) -> None:
         self.closed = False
         """Whether the store is closed, so that no call may wait."""
+        self._calls: set[CallEntry] = set()
         self._thread_hubs: dict[tuple[int, str], ThreadHub] = {}
         # A loop keeps its hubs alive, as it keeps its links.
         self._loop_hubs: WeakValueDictionary[tuple[int, int, str], LoopHub] = WeakValueDictionary()
@@ -78,6 +83,21 @@ class Hubs:
             hub = self._loop_hubs[key] = LoopHub(node, loop)
         return hub
 
+    def begin(self, loop: asyncio.AbstractEventLoop | None = None) -> CallEntry:
+        """Note a call that may get a ticket before it joins a hub; return what `end` takes."""
+        call = (os.getpid(), loop or threading.get_ident(), object())
+        self._calls.add(call)
+        return call
+
+    def end(self, call: CallEntry) -> None:
+        """Note that a call has ended, and has given back its ticket."""
+        self._calls.discard(call)
+
+    def _have_calls(self) -> bool:
+        """Return whether a call of this process is left that can end while this thread waits."""
+        pid, here = os.getpid(), (asyncio._get_running_loop(), threading.get_ident())
+        return any(of == pid and where not in here for of, where, _ in [*self._calls])
+
     def close(self, until: float) -> None:
         """End all waits of this process, and close the connections of its hubs.
 
@@ -90,6 +110,9 @@ class Hubs:
             hub.close_waiters()
         for hub in hubs:
             hub.wait_until_empty(until)
+        # A lock for them might be held by another thread while the process forks.
+        while self._have_calls() and time.monotonic() < until:
+            time.sleep(0.001)
         for hub in hubs:
             hub.close(until)
 

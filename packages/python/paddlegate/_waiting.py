@@ -191,6 +191,7 @@ class ThreadWaiter(ThreadMember, BaseWaiter):
         """Wait for the permit, or raise `OverLimit`; a refused job may keep its ticket."""
         limiter, rules = self.limiter, self._rules
         self._has_slept = False
+        call = limiter._hubs.begin()
         try:
             while True:
                 # Wake-ups from before the attempt are forgotten.
@@ -216,6 +217,8 @@ class ThreadWaiter(ThreadMember, BaseWaiter):
             finally:
                 self.leave_hub()
             raise
+        finally:
+            limiter._hubs.end(call)
 
     def _sleep(self) -> None:
         channel = self._channel()
@@ -233,6 +236,7 @@ class TaskWaiter(LoopMember, BaseWaiter):
         """Wait for the permit, or raise `OverLimit`."""
         limiter, rules = self.limiter, self._rules
         self._loop = running_loop()
+        call = limiter._hubs.begin(self._loop)
         try:
             while True:
                 channel = self._channel()
@@ -257,6 +261,7 @@ class TaskWaiter(LoopMember, BaseWaiter):
             raise
         finally:
             self.leave_hub()
+            limiter._hubs.end(call)
 
     def _on_wakeup(self, at: float) -> None:
         self._rules.on_wakeup(at)

@@ -5,10 +5,12 @@ import asyncio
 import contextlib
 import os
 import threading
+import time
 
 import pytest
 import redis as client
 from paddlegate import InvalidError, Paddlegate, TestClock
+from paddlegate._waiting import TaskWaiter, ThreadWaiter
 
 
 @pytest.fixture
@@ -92,6 +94,28 @@ def test_a_closed_store_has_no_connection_and_ends_its_waits(
     left = Paddlegate(server.url, timeout=20).concurrent(name, 1)
     until(lambda: left.stats().tickets == 0)
     assert left.stats().leases == 1
+
+
+@pytest.mark.parametrize("waiter", [ThreadWaiter, TaskWaiter])
+def test_a_call_that_just_got_a_ticket_gives_it_back(redis, url, name, run, monkeypatch, waiter):
+    store = Paddlegate(url, timeout=20)
+    limiter = store.concurrent(name, 1, wait_timeout=50)
+    limiter.acquire()
+    closing = threading.Thread(target=store.close)
+    sleep = waiter._sleep
+
+    def close_and_sleep(self):
+        closing.start()
+        while not store._hubs.closed:
+            time.sleep(0.001)
+        return sleep(self)
+
+    monkeypatch.setattr(waiter, "_sleep", close_and_sleep)
+    with pytest.raises(InvalidError) as caught:
+        limiter.acquire() if waiter is ThreadWaiter else run(limiter.aacquire())
+    assert refused(caught.value)
+    closing.join()
+    assert Paddlegate(url, timeout=20).concurrent(name, 1).stats().tickets == 0
 
 
 @pytest.mark.parametrize("clock", [None, TestClock()])

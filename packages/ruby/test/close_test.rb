@@ -76,10 +76,18 @@ class CloseTest < Minitest::Test
     limiter = store.concurrent(unique, 1, wait_timeout: :hour)
     limiter.acquire
     enter = limiter.method(:acquire_with_id)
+    closing = nil
     limiter.define_singleton_method(:acquire_with_id) do |*arguments|
-      enter.call(*arguments).tap { store.close }
+      enter.call(*arguments).tap do
+        closing = Thread.new { store.close }
+        sleep(0.001) until store.hubs.instance_variable_get(:@closed)
+      end
     end
     refuses { Timeout.timeout(30) { limiter.acquire } }
+    closing.join
+    other = Paddlegate::Store.new(HERE, timeout: 10)
+    assert_equal 0, other.concurrent(limiter.name, 1).stats.tickets
+    other.close
   end
 
   def test_memory_ends_its_waits_and_refuses_later_calls

@@ -90,7 +90,6 @@ class VirtualTime
     @hubs = hubs = {}
     create = ->(limiter) { hubs[limiter.notification_node] ||= Hub.new(limiter) }
     @store.hubs.define_singleton_method(:find_or_create, &create)
-    @store.hubs.define_singleton_method(:find_open) { |limiter| hubs[limiter.notification_node] }
   end
 
   # The seconds since the start.

@@ -8,14 +8,6 @@ module Paddlegate
       @by_node = {}
     end
 
-    # Returns the hub of a limiter if it has an open channel; otherwise `nil`.
-    def find_open(limiter)
-      return if @by_node.empty? || @pid != Process.pid
-
-      hub = @by_node[limiter.notification_node]
-      hub unless hub.nil? || hub.channel.empty?
-    end
-
     # Returns the hub of a limiter. A hub inherited by a fork stays with the parent.
     def find_or_create(limiter)
       node = limiter.notification_node

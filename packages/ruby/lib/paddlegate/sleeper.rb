@@ -20,12 +20,10 @@ module Paddlegate
       Process.clock_gettime(Process::CLOCK_MONOTONIC)
     end
 
-    # Registers at the hub of the limiter if the hub is open, or with `listen` in any case.
-    # Changes hubs when the notification node of the limiter has changed.
+    # Registers at the hub of the limiter, which with `listen` listens from now on. Changes hubs
+    # when the notification node of the limiter has changed.
     def listen_for_wakeups(listen:)
-      hub = listen ? @limiter.hubs.find_or_create(@limiter) : @limiter.hubs.find_open(@limiter)
-      return if hub.nil?
-
+      hub = @limiter.hubs.find_or_create(@limiter)
       unless @lock
         @lock = Mutex.new
         @woken = ConditionVariable.new

@@ -44,7 +44,8 @@ module Paddlegate
     # Waits until the call is granted and returns a {Permit}. Raises {OverLimit} when the wait times
     # out, or at once when it is known to be longer.
     def acquire
-      listen_for_wakeups(listen: false)
+      # A store that is being closed waits for the calls that may have a ticket.
+      listen_for_wakeups(listen: false) unless @max_wait_us.zero?
       until (decision = attempt)
         listen_for_wakeups(listen: true)
         sleep_until_due
