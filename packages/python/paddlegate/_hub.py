@@ -89,9 +89,10 @@ class Hubs:
         self._calls.add(call)
         return call
 
-    def end(self, call: CallEntry) -> None:
+    def end(self, call: CallEntry | None) -> None:
         """Note that a call has ended, and has given back its ticket."""
-        self._calls.discard(call)
+        if call is not None:
+            self._calls.discard(call)
 
     def _have_calls(self) -> bool:
         """Return whether a call of this process is left that can end while this thread waits."""

@@ -191,8 +191,9 @@ class ThreadWaiter(ThreadMember, BaseWaiter):
         """Wait for the permit, or raise `OverLimit`; a refused job may keep its ticket."""
         limiter, rules = self.limiter, self._rules
         self._has_slept = False
-        call = limiter._hubs.begin()
+        call = None
         try:
+            call = limiter._hubs.begin()
             while True:
                 # Wake-ups from before the attempt are forgotten.
                 self._forget_wakeups()
@@ -209,6 +210,7 @@ class ThreadWaiter(ThreadMember, BaseWaiter):
             if rules.must_cancel(True):
                 cancel_in_background(limiter, self.id)
             self.leave_hub()
+            limiter._hubs.end(call)
             return permit
         except BaseException as error:
             try:
@@ -216,9 +218,8 @@ class ThreadWaiter(ThreadMember, BaseWaiter):
                     cancel_in_background(limiter, self.id, cancel_timeout(limiter, error))
             finally:
                 self.leave_hub()
+                limiter._hubs.end(call)
             raise
-        finally:
-            limiter._hubs.end(call)
 
     def _sleep(self) -> None:
         channel = self._channel()
