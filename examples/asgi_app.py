@@ -16,7 +16,7 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 pg = Paddlegate()  # PADDLEGATE_URL, or this process
-streams = pg.concurrent("streams", 1, lock_timeout=5)
+streams = pg.concurrent("ticks", 1, lock_timeout=5)
 end = threading.Event()
 
 
@@ -39,7 +39,8 @@ port = server.servers[0].sockets[0].getsockname()[1]
 
 with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
     with client.stream("GET", "/") as stream:
-        print(stream.status_code, next(stream.iter_text()).strip())
+        parts = stream.iter_text()  # kept, because the response is closed with it
+        print(stream.status_code, next(parts).strip())
         refused = client.get("/")
         print(refused.status_code, refused.json()["detail"])
     # The client has gone, so the lease ends, as soon as the server sees it.

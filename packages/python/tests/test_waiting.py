@@ -122,7 +122,8 @@ for i in range(int(sys.argv[3])):
     else:
         left += 1
         limiter.reset()
-print(alarms > 10, left <= 2 or (alarms, left))
+# An exception between two instructions of Python can still lose one.
+print(alarms > 10, left <= alarms / 20 or (alarms, left))
 """
 
 EXIT = """
