@@ -23,14 +23,14 @@ const _: () = assert!(MAX_KEY < 520);
 
 /// Writes the header fields that tell the caller of a server what a decision left: a line "Name: value"
 /// for each, with a line feed between the lines. A room of 4096 is always enough for a single limiter,
-/// and one of 131072 for those of pg_together.
+/// and one of 131072 for a decision of pg_together.
 ///
 /// fields is "draft" or NULL: RateLimit-Policy and RateLimit of the newest draft of the IETF;
 /// "draft-6": RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset and RateLimit-Policy of the sixth
 /// draft; or "x": X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, in seconds since 1970.
-/// A refusal has Retry-After in whole seconds, if the time is known. limits are those of the decision
-/// if its request asked for them, otherwise NULL: then the fields describe the tightest limit.
-/// limiters are the names of those of pg_together, as they were given; NULL for a single limiter.
+/// A refusal has Retry-After in whole seconds, if the time is known. limits are the limits of the
+/// decision if its request asked for them, otherwise NULL: then the fields describe the tightest limit.
+/// limiters are the names that pg_together was given, in that order; NULL for a single limiter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_decision_headers(
     decision: Option<&Decision>,
@@ -55,8 +55,8 @@ pub unsafe extern "C" fn pg_decision_headers(
     })
 }
 
-/// Writes the limits of the policy, or of pg_together those of each limiter in turn, into limits, which
-/// has room for that many, and how many there are into count. A room of 32 is always enough.
+/// Writes the limits of the policy into limits; for pg_together, the limits of each limiter in turn.
+/// limits has space for room of them, and count gets their number. A room of 32 is always enough.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pg_limiter_limits(
     limiter: *const LimiterHandle,

@@ -338,7 +338,7 @@ impl Limiter {
         &self.inner.policy
     }
 
-    /// Returns the limits of the policy; those of each limiter in order, where several decide together.
+    /// Returns the limits of the policy; where several limiters decide together, the limits of each in order.
     ///
     /// # Examples
     ///

@@ -88,7 +88,7 @@ pub fn compose(shape: &str, edit: Edit<'_>) -> String {
             let names = format!("local {names} = ARGV[{a}] + 0, ARGV[{b}] + 0, ARGV[{c}] + 0");
             (levels, names, frame, rule)
         };
-        // A limit of which a call takes nothing does not hold it up.
+        // A limit from which a call takes nothing does not delay the call.
         let names = format!("{names}\nlocal change = ARGV[{units}] + 0\nlocal cost = change > 0 and change or nil");
         let body = piece(frame).replace(RULE, &piece(rule)) + &piece(piece!("engine/plain/decided.lua"));
         checks += &numbered(&block(&names, &body), number);

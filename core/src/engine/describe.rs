@@ -24,7 +24,7 @@ impl State {
     fn numbers(&self, policy: &Policy, (i, limit): (usize, &Limit), now: u64, charge: Option<&Charge>) -> LimitNumbers {
         let is_call = charge.is_some_and(Charge::is_call);
         let units = charge.map(|charge| if limit.counts_starts() { charge.of(i).min(1) } else { charge.of(i) });
-        // A limit of which a call takes nothing does not hold it up.
+        // A limit from which a call takes nothing does not delay the call.
         let cost = units.filter(|units| *units > 0 || !is_call);
         let cost = match limit.rule {
             Rule::Leaky(leaky) => cost.map(|cost| cost.min(MAX_TIME.0 / leaky.scale)),

@@ -56,7 +56,7 @@ if not id and not describes and (verb == 'acquire' or verb == 'peek') and record
     end
     local cost, delta = taken + (ahead and ahead[tag] or 0), verb == 'acquire' and taken or 0
     if taken == 0 and (costs or units > 0) then
-      -- A limit of which a call takes nothing does not hold it up.
+      -- A limit from which a call takes nothing does not delay the call.
       cost = nil
     end
     local limit_wait, limit_remaining, limit_reset

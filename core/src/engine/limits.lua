@@ -139,7 +139,7 @@ local function evaluate(asked, ahead, changes, granted_at, numbers)
     local cost, delta = asked and asked[i], changes and changes[i] or 0
     if cost or not asked then
       local kind, a, load = limit.kind, limit.a, ahead and ahead[i] or 0
-      -- A limit of which a call takes nothing does not hold it up.
+      -- A limit from which a call takes nothing does not delay the call.
       local limit_cost, counts_starts = cost and not (cost == 0 and takes) and cost + load or nil, kind == 't' or kind == 'c'
       if not cost and counts_starts then
         delta = 0

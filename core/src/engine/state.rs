@@ -262,7 +262,7 @@ impl State {
                 let most = limit.most().cast_signed();
                 change = change.clamp(-most, most);
             }
-            // A limit of which a call takes nothing does not hold it up.
+            // A limit from which a call takes nothing does not delay the call.
             let waits = units.filter(|units| *units > 0 || !is_call);
             let mut cost = waits.map(|units| units + ask.ahead.map_or(0, |ahead| ahead[i]));
             match limit.rule {
